@@ -1,0 +1,57 @@
+# `make demo` and `make test` need Python 3.11 and make, and nothing else.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+WORKERS ?= 2
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: help demo test test-gpu lint format bench simulate lock clean
+
+help:  ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
+
+demo: $(READY)  ## The main job on this machine, as a story of half a minute
+	@$(BIN)/python docs/demo/demo.py
+
+test: $(READY)  ## All tests but those that need a GPU
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
+	$(BIN)/python -m pytest -m gpu
+
+lint: $(READY)  ## Style, format, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)  ## Put the code into form
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)  ## Measure what docs/design.md promises
+	@$(BIN)/python -m tests.bench
+
+simulate: $(READY)  ## A world from a seed: make simulate SEED=28
+	@$(BIN)/python -m tests.sim $(if $(SEED),--seed=$(SEED))
+
+# The lock is what gets installed, byte for byte; pyproject.toml says what would do.
+.venv/locked: requirements-dev.lock
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(READY): .venv/locked pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+lock:  ## Resolve pyproject.toml anew into the two locks
+	$(PYTHON) -m venv --clear build/lock
+	build/lock/bin/python -m pip install --quiet uv
+	build/lock/bin/uv pip compile $(LOCK) -o requirements.lock pyproject.toml
+	build/lock/bin/uv pip compile $(LOCK) -o requirements-dev.lock --extra=dev pyproject.toml
+
+LOCK := --quiet --upgrade --universal --python-version=3.11 --generate-hashes --no-header --no-emit-index-url
+
+clean:  ## Remove all that was made here
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

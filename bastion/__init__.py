@@ -1,0 +1,1 @@
+"""The scheduler: job specs, the journal, and the loop that divides the fleet."""

@@ -1,0 +1,45 @@
+"""Whether a job may enter: asked by the client before it writes anything, and by the bastion again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bastion.nearest import did_you_mean
+from bastion.spec import JobSpec
+from quota.model import Quota
+from quota.resources import Resources, text, total
+
+
+def complaints(spec: JobSpec, quota: Quota | None, pool: Sequence[Resources] | None) -> list[str]:
+    """Every reason against the job. `quota` or `pool` None: not known now, so nothing is said of it."""
+    wrong = []
+    if quota is not None and not quota.admits(spec.user, spec.project):
+        wrong.append(_stranger(spec, quota))
+    if pool is not None:
+        wrong += _too_much(spec, total(pool))
+    return wrong
+
+
+def _stranger(spec: JobSpec, quota: Quota) -> str:
+    known = sorted({*quota.members, *quota.shares})
+    if spec.project not in known:
+        return f"there is no project {spec.project}; {did_you_mean(spec.project, known, f'projects are {_few(known)}')}"
+    own = quota.projects_of(spec.user)
+    belongs = f"{spec.user} belongs to {_few(own)}" if own else f"{spec.user} belongs to no project"
+    return f"{spec.user} is not a member of {spec.project} ({belongs}); ask for a line in [project_membership]"
+
+
+def _too_much(spec: JobSpec, pool: Resources) -> list[str]:
+    wrong = []
+    for kind, amount in spec.demand.items():
+        if kind not in pool:
+            hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}")
+            wrong.append(f"nobody has the resource {kind}; {hint}")
+        elif amount > pool[kind]:
+            wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={pool[kind]}; ask for less")
+    return wrong
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown or "none"

@@ -1,0 +1,42 @@
+"""Whom a new quota would touch: jobs and projects as they are now. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bastion.state import Job, State
+from bastion.usage import held, shares
+from quota.model import Quota
+from quota.resources import Resources, fits, text
+
+
+def affected(state: State, old: Quota, new: Quota) -> list[str]:
+    """One line for each job and project that the change from `old` to `new` touches, in words for its admin."""
+    open_jobs = [job for job in state.jobs.values() if job.ended is None]
+    return [
+        *(line for job in open_jobs for line in _job(job, old, new)),
+        *_projects(state, old, new),
+    ]
+
+
+def _job(job: Job, old: Quota, new: Quota) -> Iterator[str]:
+    who = f"job {job.id} of {job.user}"
+    if old.admits(job.user, job.project) and not new.admits(job.user, job.project):
+        yield f"{who}: no longer a member of {job.project}; what runs goes on, what waits stays waiting"
+    if fits(job.demand, _bound(old, job)) and not fits(job.demand, _bound(new, job)):
+        yield f"{who}: needs {text(job.demand)}, more than the new total of {text(new.total())}"
+
+
+def _bound(quota: Quota, job: Job) -> Resources:
+    """The total, where it bounds the job: a kind that the file does not name is bounded by machines only."""
+    return {**job.demand, **quota.total()}
+
+
+def _projects(state: State, old: Quota, new: Quota) -> Iterator[str]:
+    before, after = shares(state, old), shares(state, new)
+    for project, used in sorted(held(state).items()):
+        was = before.borrowed(project, used)
+        for kind, now in after.borrowed(project, used).items():
+            if now > was.get(kind, 0):
+                units = after.units(project).get(kind, 0)
+                yield f"project {project}: holds {used[kind]} {kind} and would be promised {units}; {now} can be reclaimed"

@@ -1,0 +1,1 @@
+"""Object stores behind the `Bucket` door: a folder, Google Cloud Storage, memory."""

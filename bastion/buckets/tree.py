@@ -1,0 +1,127 @@
+"""The files of a local bucket: where an object lies, how it is read, which ones a folder holds.
+
+What changes the tree is to be called under the bucket's lock. Raises `OSError`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+
+from bastion.buckets.keys import is_key
+from bastion.buckets.paths import ASIDE, part_of
+from bastion.ports import Stored
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
+
+
+def read(path: bytes) -> Stored | None:
+    """The object of this path; None if there is none. First its place, then aside: objects move only that way."""
+    return _read_file(path) or _read_file(path + ASIDE)
+
+
+def facts(path: bytes) -> os.stat_result | None:
+    """The file of the object of this path; None if there is none."""
+    for place in (path, path + ASIDE):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found = os.lstat(place)
+            if stat.S_ISREG(found.st_mode):
+                return found
+    return None
+
+
+def version(file: os.stat_result) -> str:
+    """Changes with every write: writers give each file a modification time of its own."""
+    return f"{file.st_mtime_ns}-{file.st_ino}"
+
+
+def home(path: bytes) -> bytes:
+    """Where the object of this path lies, or would lie. To be asked under the lock."""
+    aside = path + ASIDE
+    return aside if os.path.isdir(path) or os.path.lexists(aside) else path
+
+
+def make_folder(folder: bytes, root: bytes) -> None:
+    """Make a folder and those above it, below the root. An object in the way steps aside."""
+    missing = []
+    while not os.path.isdir(folder):
+        if folder == root:
+            raise FileNotFoundError(errno.ENOENT, "no such folder")
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    for folder in reversed(missing):
+        if os.path.lexists(folder):
+            os.rename(folder, folder + ASIDE)
+        os.mkdir(folder)
+        sync(os.path.dirname(folder))
+
+
+def remove(path: bytes, root: bytes) -> bytes:
+    """Remove an object, if there is one, and the folders that this empties. The folder whose entries changed."""
+    folder = os.path.dirname(path)
+    try:
+        os.unlink(home(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return folder
+    with suppress(OSError):  # it is not empty: the usual end
+        while folder != root:
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
+    return folder
+
+
+def sync(folder: bytes) -> None:
+    """Make a folder's entries survive a power failure, unless it was just emptied and removed."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+
+def entries(path: bytes, folder: str, prefix: str, after: str) -> list[tuple[str, bytes]]:
+    """(key, path) of what a folder holds and a listing may want, last key first; a folder's key ends in a slash."""
+    try:
+        found = os.scandir(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    with found:
+        named = {key: entry.path for entry in found if (key := _key(entry, folder))}
+    return sorted(((key, place) for key, place in named.items() if _wanted(key, prefix, after)), reverse=True)
+
+
+def _key(entry: os.DirEntry[bytes], folder: str) -> str | None:
+    """The key of what lies in a folder; None if it is none of ours: a link, a pipe, a name that no key has."""
+    named = part_of(entry.name)
+    if named is None or not is_key(folder + named[0]):
+        return None
+    if entry.is_dir(follow_symlinks=False):
+        return None if named[1] else f"{folder}{named[0]}/"
+    return folder + named[0] if entry.is_file(follow_symlinks=False) else None
+
+
+def _wanted(key: str, prefix: str, after: str) -> bool:
+    """Is this key asked for, or, of a folder, may one below it be?"""
+    return key.startswith(prefix) and (key > after or (key.endswith("/") and after.startswith(key)))
+
+
+def _read_file(path: bytes) -> Stored | None:
+    """What an ordinary file holds; None for anything else. A link or a pipe in its place must not fool or hang us."""
+    try:
+        file = os.open(path, _READ)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            return None
+        with open(file, "rb", buffering=0, closefd=False) as whole:
+            return Stored(whole.readall(), version(found))
+    finally:
+        os.close(file)

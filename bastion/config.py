@@ -1,0 +1,145 @@
+"""The bastion's settings: `config.toml` in the bucket, to a value and back. Pure."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from bastion.codec import SCHEMA
+from bastion.errors import Newer, RecordError
+from bastion.nearest import did_you_mean
+from bastion.spec import AMOUNT_MAX, KIND, USER, shown
+
+CONFIG_BYTES_MAX = 64 * 1024
+RUNNERS = ("local",)
+POLICIES = ("default", "axlearn")
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one bastion works. The fields are the file's words; times are in seconds.
+
+    `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
+    themselves. `capacity` is what the runner may give away. `admins` may stop everybody's jobs.
+    """
+
+    schema: int = SCHEMA
+    poll: float = 1.0
+    reclaim_delay: float = 90.0
+    policy: str = "default"
+    runner: str = "local"
+    admins: list[str] = []
+    capacity: dict[str, int] = {}
+
+
+def parse(text: str | bytes) -> Config:
+    """The settings in the text of a `config.toml`. Raises `RecordError` with every complaint in one line; `Newer`."""
+    if len(text) > CONFIG_BYTES_MAX:
+        raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
+    try:
+        raw = tomllib.loads(text if isinstance(text, str) else text.decode())
+    except (ValueError, RecursionError) as error:  # bad TOML, bad UTF-8, a number of 5,000 digits
+        raise RecordError(f"config.toml is not TOML: {error}") from error
+    schema = raw.get("schema", SCHEMA)
+    if isinstance(schema, int) and schema > SCHEMA:
+        raise Newer(f"config.toml has schema {schema}, and this version of Bastion reads up to {SCHEMA}: upgrade")
+    return _checked(raw)
+
+
+def check(config: Config) -> list[str]:
+    """Every rule that the settings break, each complaint naming its key."""
+    return [f"{key} {complaint}" for key, rule in _RULES.items() for complaint in rule(getattr(config, key))]
+
+
+def render(config: Config) -> str:
+    """The text of a `config.toml` that holds these settings."""
+    values = {field: getattr(config, field) for field in config.__struct_fields__ if field != "capacity"}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    lines += ["", "[capacity]", *(f"{json.dumps(kind)} = {amount}" for kind, amount in config.capacity.items())]
+    return "\n".join(lines) + "\n"
+
+
+_TYPES = {field.name: field.type for field in msgspec.structs.fields(Config)}
+
+
+def _checked(raw: dict[str, Any]) -> Config:
+    fields: dict[str, Any] = {}
+    wrong = []
+    for key, value in raw.items():
+        if key not in _TYPES:
+            wrong.append(f"{shown(key)} is not a setting; {did_you_mean(key, _TYPES, _use(_TYPES))}")
+            continue
+        try:
+            fields[key] = msgspec.convert(value, _TYPES[key], strict=True)
+        except msgspec.ValidationError:
+            wrong.append(f"{key} is {shown(value)}; use {_EXPECTED[key]}")
+    wrong += [f"{key} {complaint}" for key, value in fields.items() for complaint in _RULES[key](value)]
+    if wrong:
+        raise RecordError(f"config.toml: {'; '.join(wrong)}")
+    return Config(**fields)
+
+
+def _use(known: Iterable[str]) -> str:
+    return f"use {', '.join(known)}"
+
+
+def _seconds(low: float, high: float) -> Callable[[float], Iterator[str]]:
+    def rule(value: float) -> Iterator[str]:
+        if not low <= value <= high:
+            yield f"is {value:g}; use {low:g} to {high:g} seconds"
+
+    return rule
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str], Iterator[str]]:
+    def rule(value: str) -> Iterator[str]:
+        if value not in known:
+            yield f"is {shown(value)}; {did_you_mean(value, known, _use(known))}"
+
+    return rule
+
+
+def _schema(value: int) -> Iterator[str]:
+    if value != SCHEMA:
+        yield f"is {value}; use {SCHEMA}"
+
+
+def _admins(value: list[str]) -> Iterator[str]:
+    if len(value) > 1_000:
+        yield f"names {len(value)} users; at most 1000 are allowed"
+    for user in value:
+        if not USER.fullmatch(user) or ".." in user:
+            yield f"names the user {shown(user)}; use 1 to 64 letters, digits, '.', '_', '@', '+' and '-'"
+
+
+def _capacity(value: dict[str, int]) -> Iterator[str]:
+    if len(value) > 64:
+        yield f"names {len(value)} kinds; at most 64 are allowed"
+    for kind, amount in value.items():
+        if not KIND.fullmatch(kind):
+            yield f"names the kind {shown(kind)}; use letters, digits, '.', '_' and '-'"
+        elif not 0 <= amount <= AMOUNT_MAX:
+            yield f"{kind} is {amount}; use a whole number from 0 to {AMOUNT_MAX}"
+
+
+_RULES: dict[str, Callable[[Any], Iterator[str]]] = {
+    "schema": _schema,
+    "poll": _seconds(0.05, 3600),
+    "reclaim_delay": _seconds(0, 86_400),
+    "policy": _one_of(POLICIES),
+    "runner": _one_of(RUNNERS),
+    "admins": _admins,
+    "capacity": _capacity,
+}
+_EXPECTED = {
+    "schema": str(SCHEMA),
+    "poll": "a number of seconds",
+    "reclaim_delay": "a number of seconds",
+    "policy": " or ".join(POLICIES),
+    "runner": " or ".join(RUNNERS),
+    "admins": "a list of user names",
+    "capacity": "a table of whole numbers, as in v4 = 8",
+}

@@ -1,0 +1,155 @@
+"""From where attempts stand to what becomes of them. Pure: no clock, no bucket, no runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from bastion.events import Ended, Forgotten, Stopping
+from bastion.ports import AttemptKey
+from bastion.state import FAILURES, Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
+
+FORMING = timedelta(minutes=10)
+"""An attempt whose workers have not all claimed by then is given up."""
+
+KEEP_REQUESTS = timedelta(hours=24)
+FORGET_AT_ONCE = 2_000
+
+_OWN = FAILURES | {Cause.TIME_LIMIT}
+"""Causes that the process brought about itself: true whatever was asked of it meanwhile."""
+
+
+def settle(state: State, now: datetime) -> Iterator[Stopping | Ended]:
+    """What the live attempts come to: stops that are due, and ends of those of which nothing can run any more."""
+    for key, job, attempt in state.live_attempts():
+        task = job.tasks[key.task]
+        if all(worker.over for worker in attempt.workers):
+            yield _end(key, job, task, attempt, now)
+        elif attempt.state is not AttemptState.STOPPING:
+            yield from _stop(key, job, task, attempt, now)
+
+
+def _stop(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Iterator[Stopping]:
+    why = _stop_cause(job, task, attempt, now)
+    if why:
+        cause, reason, code = why
+        yield Stopping(
+            job=key.job,
+            task=key.task,
+            attempt=key.attempt,
+            cause=cause,
+            deadline=now + timedelta(seconds=job.grace_s),
+            reason=reason,
+            exit_code=code,
+        )
+
+
+def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[Cause, str, int | None] | None:
+    """Why to stop, in words too, and with which code a process has failed its gang."""
+    if job.cancelled_by or task.cancel:
+        return Cause.CANCELLED, f"cancelled by {job.cancelled_by or 'its user'}", None
+    if any(not worker.over and worker.cause is None for worker in attempt.workers):
+        for index, worker in enumerate(attempt.workers):
+            if worker.cause not in (None, Cause.OK):
+                return worker.cause, f"worker {index}: {_told(worker)}", worker.exit_code
+            if worker.over and worker.cause is None:
+                return Cause.LOST, f"the machine of worker {index} is gone", None
+    if attempt.state is AttemptState.STARTING and now >= attempt.started + FORMING:
+        missing = sum(not worker.seen for worker in attempt.workers)
+        return (
+            Cause.VOID,
+            f"{missing} of {len(attempt.workers)} workers did not come up in {FORMING.seconds // 60} min",
+            None,
+        )
+    return None
+
+
+def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Ended:
+    cause, exit_code, told = _verdict(job, task, attempt)
+    outcome, wait = _outcome(cause, job, task)
+    return Ended(
+        job=key.job,
+        task=key.task,
+        attempt=key.attempt,
+        cause=cause,
+        outcome=outcome,
+        exit_code=exit_code,
+        ready_at=now + wait if wait else None,
+        reason=told,
+    )
+
+
+def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None, str]:
+    """Why it ended, with which code, in words. Exit 0 of all wins; then the process's own end; then what was asked."""
+    workers = attempt.workers
+    if all(worker.cause is Cause.OK for worker in workers):
+        return Cause.OK, 0, "exit code 0"
+    if attempt.stopping in _OWN:  # the first of a gang to fail; the others only heard of it
+        return attempt.stopping, attempt.exit_code, attempt.reason
+    # What fails because another worker of its gang was lost is not the user's failure.
+    bereft = attempt.stopping is Cause.LOST and any(worker.cause in (None, Cause.LOST) for worker in workers)
+    own = None if bereft else next((worker for worker in workers if worker.cause in _OWN), None)
+    if own is not None and own.cause is not None:
+        return own.cause, own.exit_code, _told(own)
+    code = next((worker.exit_code for worker in workers if worker.exit_code), None)
+    if job.cancelled_by or task.cancel:
+        return Cause.CANCELLED, code, attempt.reason or f"cancelled by {job.cancelled_by or 'its user'}"
+    if attempt.stopping is not None and attempt.stopping not in _OWN:
+        return attempt.stopping, code, attempt.reason
+    if all(worker.voided for worker in workers):
+        return Cause.VOID, None, "no worker came up"
+    return Cause.LOST, code, _lost(workers)
+
+
+def _outcome(cause: Cause, job: Job, task: Task) -> tuple[JobState, timedelta | None]:
+    """Where the task goes, and how long it waits before it may start again."""
+    if cause is Cause.OK:
+        return JobState.SUCCEEDED, None
+    if job.cancelled_by or task.cancel:
+        return JobState.CANCELLED, None
+    if cause is Cause.TIME_LIMIT:
+        return JobState.TIMEOUT, None
+    if cause in FAILURES:
+        if task.failures + 1 >= job.max_tries:
+            return JobState.FAILED, None
+        return JobState.PENDING, timedelta(seconds=job.retry_interval_s)
+    if cause in (Cause.LOST, Cause.VOID):
+        return JobState.PENDING, _backoff(task.losses)
+    return JobState.PENDING, None
+
+
+def _backoff(losses: int) -> timedelta | None:
+    """Infrastructure that fails again and again is asked ever less often: at once, after 30 s, 90 s, …, 15 min."""
+    return timedelta(seconds=min(900, 30 * 3 ** (losses - 1))) if losses else None
+
+
+def _told(worker: Worker) -> str:
+    what = f"exit code {worker.exit_code}" if worker.exit_code is not None else str(worker.cause)
+    if worker.cause is Cause.TIME_LIMIT:
+        what = "time limit reached"
+    elif worker.cause is Cause.OOM:
+        what = "out of memory"
+    elif worker.cause is Cause.SETUP:
+        what = "set-up failed"
+    return f"{what}: {worker.message}" if worker.message else what
+
+
+def _lost(workers: list[Worker]) -> str:
+    gone = [str(index) for index, worker in enumerate(workers) if worker.gone and worker.cause is None]
+    told = next((worker.message for worker in workers if worker.message), "")
+    if told:
+        return told
+    return f"the machine of worker {', '.join(gone)} is gone" if gone else "lost"
+
+
+def forget(state: State, listed: frozenset[str], now: datetime) -> Iterator[Forgotten]:
+    """The request ids that nobody can ask about any more. `listed` are those of a listing taken now.
+
+    An id is kept for a day, for as long as the inbox still shows it, and for as long as its job is known.
+    """
+    kept = {job.request for job in state.jobs.values()} | listed
+    aged = takewhile(lambda known: now - known[1] > KEEP_REQUESTS, state.requests.items())  # they are in order
+    old = [request for request, _ in aged if request not in kept]
+    for start in range(0, len(old), FORGET_AT_ONCE):
+        yield Forgotten(requests=old[start : start + FORGET_AT_ONCE])

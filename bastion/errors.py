@@ -1,0 +1,83 @@
+"""The errors that we raise on purpose. Their text is for the user: what is, to which object, what to do next.
+
+BastionError          raised on purpose; printed as one line
+  UsageError          the command line makes no sense (exit code 2)
+  SpecError           a job spec breaks one or more rules; the text names each field
+  NotFound            no such job (exit code 102)
+  Forbidden           it is somebody else's
+  BundleError         the user's code cannot be packed or unpacked
+  RecordError         an object in the bucket is not what its key says
+    Newer             it was written by a newer version of Bastion: upgrade
+  BucketError         the bucket could not be asked; for a write the outcome is unknown
+    NoBucket          there is no such bucket
+    Denied            the bucket says that we may not
+    Full              no room is left to write
+  Missing             there is no object of this key (an answer, not a failure)
+  IllegalMove         the table of moves does not allow an event; nothing was changed
+  RunnerError         a runner could not be asked; asking again may help
+  Deposed             another bastion took over: this one must stop at once
+"""
+
+
+class BastionError(Exception):
+    """Raised on purpose; its text is for the user."""
+
+
+class UsageError(BastionError):
+    """The command line makes no sense."""
+
+
+class SpecError(BastionError):
+    """A job spec breaks one or more rules; the text names each field."""
+
+
+class NotFound(BastionError):
+    """No such job."""
+
+
+class Forbidden(BastionError):
+    """It is somebody else's."""
+
+
+class BundleError(BastionError):
+    """The user's code cannot be packed or unpacked."""
+
+
+class RecordError(BastionError):
+    """An object in the bucket is not what its key says."""
+
+
+class Newer(RecordError):
+    """The object was written by a newer version of Bastion: upgrade."""
+
+
+class BucketError(BastionError):
+    """The bucket could not be asked. For a write the outcome is unknown."""
+
+
+class NoBucket(BucketError):
+    """There is no such bucket."""
+
+
+class Denied(BucketError):
+    """The bucket says that we may not."""
+
+
+class Full(BucketError):
+    """No room is left to write."""
+
+
+class Missing(BastionError):
+    """There is no object of this key. An answer, not a failure."""
+
+
+class IllegalMove(BastionError):
+    """The table of moves does not allow an event. Nothing was changed."""
+
+
+class RunnerError(BastionError):
+    """A runner could not be asked. Asking again may help."""
+
+
+class Deposed(BastionError):
+    """Another bastion took over: this one must stop at once."""

@@ -1,0 +1,157 @@
+"""Requests in: listed with one request, read, judged, and removed once their effect is in the journal."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bastion import layout
+from bastion.admit import complaints
+from bastion.errors import BastionError, BucketError, Missing
+from bastion.events import AnyEvent, CancelRequested, JobRejected, RequestRejected, Submitted
+from bastion.plan import Inputs, pool_of
+from bastion.ports import Bucket, Stat
+from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit, job_id, parse
+from bastion.spec import USER, JobSpec
+from bastion.state import State
+
+READS_MAX = 2_000
+REQUEST_ID = re.compile(r"[A-Za-z0-9]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One request of the inbox; `name` is what the state knows it by. `problem` says why it is no request at all."""
+
+    key: str
+    user: str
+    id: str
+    request: Request | None
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        """User and id."""
+        return layout.request_name(self.key)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorted:
+    """A listing: keys to read now, the number that has to wait, keys whose effect is known, names that are still there.
+
+    `kept` are those that were read before, and wait for what the others say.
+    """
+
+    read: tuple[Stat, ...]
+    later: int
+    known: tuple[str, ...]
+    names: frozenset[str]
+    kept: tuple[Letter, ...]
+
+
+def sort(state: State, listing: Iterable[Stat], waiting: Mapping[str, Letter]) -> Sorted:
+    """What to read of a listing: at most 2,000, one of each user in turn, so that no flood hides others.
+
+    `waiting` are letters that were read before, by key.
+    """
+    known, kept, users, names = [], [], defaultdict[str, deque[Stat]](deque), set()
+    for stat in listing:
+        name = layout.request_name(stat.key)
+        names.add(name)
+        if name in state.requests:
+            known.append(stat.key)
+        elif stat.key in waiting:
+            kept.append(waiting[stat.key])
+        else:
+            users[name.partition("/")[0]].append(stat)
+    read, later = _in_turn(users.values())
+    return Sorted(read=read, later=later, known=tuple(known), names=frozenset(names), kept=tuple(kept))
+
+
+def _in_turn(users: Iterable[Iterable[Stat]]) -> tuple[tuple[Stat, ...], int]:
+    chosen: list[Stat] = []
+    waiting = deque(deque(sorted(own, key=_age)) for own in users)
+    while waiting and len(chosen) < READS_MAX:
+        queue = waiting.popleft()
+        chosen.append(queue.popleft())
+        if queue:
+            waiting.append(queue)
+    return tuple(sorted(chosen, key=_age)), sum(map(len, waiting))
+
+
+def _age(stat: Stat) -> tuple[datetime, str]:
+    """The store's clock orders what one listing shows; beyond that, the journal is the order."""
+    return stat.modified, stat.key
+
+
+def read(bucket: Bucket, stat: Stat) -> Letter | None:
+    """One request; None if it is gone. Raises `BucketError`."""
+    named = layout.request_of(stat.key)
+    user, request_id = named or ("", stat.key)
+    if named is None or not USER.fullmatch(user) or not REQUEST_ID.fullmatch(request_id):
+        return Letter(stat.key, user, request_id, None, "its key is not inbox/<user>/<request id>.json")
+    if stat.size > REQUEST_BYTES_MAX:
+        return Letter(
+            stat.key, user, request_id, None, f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
+        )
+    try:
+        return Letter(stat.key, user, request_id, parse(bucket.read(stat.key).data))
+    except Missing:
+        return None
+    except BucketError:
+        raise
+    except BastionError as error:
+        return Letter(stat.key, user, request_id, None, str(error)[:2048])
+
+
+def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> AnyEvent | None:
+    """The event that a request becomes; None if it has to wait until all others of its listing are read."""
+    request = letter.request
+    if letter.name in state.requests:
+        return None
+    if isinstance(request, Submit):
+        return _submit(state, letter, request.spec, inputs)
+    if isinstance(request, Cancel):
+        return _cancel(state, letter, request, inputs, all_read)
+    return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+
+
+def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs) -> AnyEvent:
+    job = job_id(spec.name, letter.id)
+    if spec.user != letter.user:
+        reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
+        return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+    if job in state.jobs:
+        reason = f"there is a job {job} already; submit it again"
+        return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+    wrong = complaints(spec, inputs.quota, pool_of(state, inputs) if state.capacity else None)
+    if wrong:
+        return JobRejected(
+            request=letter.name, job=job, name=spec.name, user=spec.user, project=spec.project, reason="; ".join(wrong)
+        )
+    return Submitted(request=letter.name, job=job, spec=spec)
+
+
+def _cancel(state: State, letter: Letter, cancel: Cancel, inputs: Inputs, all_read: bool) -> AnyEvent | None:
+    job = state.jobs.get(cancel.job)
+    if job is None and not all_read:
+        return None
+    if job is None:
+        reason = f"there is no job {cancel.job}"
+    elif job.user != letter.user and letter.user not in inputs.config.admins:
+        reason = f"job {job.id} is {job.user}'s; only they and admins may stop it"
+    elif cancel.task is not None and not 0 <= cancel.task < job.count:
+        reason = f"job {job.id} has {job.count} tasks, and no task {cancel.task}"
+    else:
+        return CancelRequested(request=letter.name, user=letter.user, job=cancel.job, task=cancel.task)
+    return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=cancel.job)
+
+
+def in_order(letters: Iterable[Letter]) -> Iterator[Letter]:
+    """Submissions before anything else, so that a cancel finds the job that came with it."""
+    letters = list(letters)
+    yield from (letter for letter in letters if isinstance(letter.request, Submit))
+    yield from (letter for letter in letters if not isinstance(letter.request, Submit))

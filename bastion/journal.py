@@ -1,0 +1,120 @@
+"""The journal, written: events are applied as they are decided, and become objects before anything acts on them."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from bastion import layout
+from bastion.codec import encode
+from bastion.errors import BucketError, Deposed, IllegalMove, Missing
+from bastion.events import OBJECT_BYTES_MAX, AnyEvent, Illegal, pack
+from bastion.fold import apply
+from bastion.once import create_once
+from bastion.ports import Bucket, Clock, Ids
+from bastion.state import State
+
+SLOW_S = 30.0
+RETRY_S = 1.0
+
+log = logging.getLogger("bastion")
+
+
+class Journal:
+    """The state in memory, and what of it is not written yet.
+
+    The state runs ahead of the bucket by the events of one tick. That is safe, for nothing is done about them before
+    `commit` has returned, and `commit` ends in the journal or with the end of this bastion.
+    """
+
+    def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State) -> None:
+        self._bucket, self._clock, self._ids = bucket, clock, ids
+        self.state = state
+        self.epoch = state.epoch
+        self._events: list[bytes] = []
+        self._bytes = 0
+        self._full: list[bytes] = []
+
+    @property
+    def dirty(self) -> bool:
+        """Something is not written yet."""
+        return bool(self._events or self._full)
+
+    def begin(self, now: datetime) -> None:
+        """The moment of the events that follow. Unwritten ones of a tick that fell keep theirs."""
+        if not self.dirty:
+            self.state.now = now
+
+    def add(self, event: AnyEvent) -> bool:
+        """Apply an event and keep it for the next commit. False if the table of moves refused it: that is an event, too."""
+        try:
+            self._apply(event)
+        except IllegalMove as refused:
+            self._apply(Illegal(what=f"{type(event).__name__}: {refused}"))
+            return False
+        return True
+
+    def commit(self) -> float | None:
+        """Write what was added. The monotonic time at which the first object was first sent; None if there was nothing.
+
+        Retries for as long as it takes: after an unknown answer, the same bytes go to the same number until it is settled,
+        also by a later call if this one falls. Raises `Deposed` if another bastion wrote that number.
+        """
+        if not self.dirty:
+            return None
+        if self._events:
+            self._close()
+        first = self._clock.monotonic()
+        while self._full:
+            self._append(self.state.seq - len(self._full), self._full[0])
+            del self._full[0]
+        return first
+
+    def _apply(self, event: AnyEvent) -> None:
+        data = encode(event)  # first: what cannot be written must not happen
+        if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:  # readers fetch all of it for one spec
+            self._close()
+        apply(self.state, event, self.state.seq, len(self._events))
+        self._events.append(data)
+        self._bytes += len(data) + 2
+
+    def _close(self) -> None:
+        seq, nonce, now = self.state.seq, self._ids.new(), self.state.now
+        assert now is not None
+        self._full.append(pack(seq=seq, epoch=self.epoch, nonce=nonce, now=now, events=self._events))
+        self._events, self._bytes = [], 0
+        self.state.seq += 1
+
+    def _append(self, seq: int, data: bytes) -> None:
+        started = self._clock.monotonic()
+        problem = ""
+        while True:
+            try:
+                if not create_once(self._bucket, layout.journal(seq), data).mine:
+                    raise Deposed(f"another bastion wrote journal object {seq}: this one ends")
+                if self._clock.monotonic() - started <= SLOW_S or not self._exists(seq + 1):
+                    return
+            except BucketError as error:
+                if str(error) != problem:
+                    log.warning("journal object %d cannot be written, trying on: %s", seq, error)
+                problem = str(error)
+                self._clock.sleep(RETRY_S)
+                continue
+            raise Deposed(f"another bastion wrote journal object {seq + 1} meanwhile: this one ends")
+
+    def _exists(self, seq: int) -> bool:
+        try:
+            self._bucket.read(layout.journal(seq))
+        except Missing:
+            return False
+        return True
+
+
+def take_over(journal: Journal, event: AnyEvent) -> bool:
+    """Write the first event of a new epoch. False if another bastion was faster: read the journal again."""
+    try:
+        journal.add(event)
+        journal.commit()
+    except Deposed:
+        return False
+    return True

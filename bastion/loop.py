@@ -1,0 +1,202 @@
+"""The only endless loop: stand by, take over, tick, and stop when asked to or deposed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bastion import files, observe
+from bastion.chores import Doors
+from bastion.errors import BucketError, Deposed, RunnerError
+from bastion.events import Epoch
+from bastion.journal import Journal, take_over
+from bastion.observe import CapacityRead
+from bastion.own_log import OwnLog
+from bastion.records import Status
+from bastion.recover import load
+from bastion.standing import PATIENCE_S, Beacon, Fence, Time, read, vacant
+from bastion.tick import Bastion
+from bastion.version import VERSION
+
+log = logging.getLogger("bastion")
+
+T = TypeVar("T")
+
+FALLEN_S = 5.0
+"""How long the loop rests at most after a tick that fell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Self:
+    """Who runs this loop: the bastion's name, and the process as the system knows it.
+
+    `boot` names this boot of the host; `alive` says whether a process of this host is there.
+    """
+
+    name: str
+    host: str
+    boot: str
+    pid: int
+    alive: Callable[[int], bool]
+
+
+def run(
+    doors: Doors, me: Self, *, stopping: Callable[[], bool], poll_s: float | None = None, takeover: bool = False
+) -> None:
+    """Be the bastion until `stopping`. Raises `Deposed` when another one took over."""
+    if not takeover and not stand_by(doors, me, stopping):
+        return
+    bastion = begin(doors, me, poll_s)
+    try:
+        while not stopping():
+            turn(bastion)
+            doors.tasks.wait(bastion.idle_s())
+        bastion.close()
+        log.info("stopped; what runs goes on")
+    finally:
+        log.removeHandler(bastion.own_log)
+        doors.tasks.close()
+
+
+def turn(bastion: Bastion) -> None:
+    """One tick. What goes wrong in it is a problem to show, not the end: all that was decided is kept."""
+    try:
+        bastion.tick()
+    except Deposed:
+        raise
+    except Exception as error:
+        log.exception("tick %d", bastion.ticks)
+        bastion.troubles.say("tick", repr(error))
+        bastion.show()
+        bastion.doors.clock.sleep(min(bastion.poll, FALLEN_S))
+    else:
+        bastion.troubles.clear_of("tick")
+
+
+def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
+    """Wait until nobody is at work. False if asked to stop before that."""
+    seen: str | None = None
+    since = doors.clock.monotonic()
+    while not stopping():
+        try:
+            status, version = read(doors.bucket)
+        except BucketError as error:
+            log.warning("standing by: %s", error)
+            since = doors.clock.monotonic()
+        else:
+            if not version or vacant(status, me.host, me.boot, status is not None and me.alive(status.pid)):
+                return True
+            if version != seen:
+                seen, since = version, doors.clock.monotonic()
+            elif doors.clock.monotonic() - since >= PATIENCE_S:
+                return True
+        doors.clock.sleep(1.0)
+    return False
+
+
+def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
+    """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen."""
+    fence = Fence(doors.clock)
+    journal, time = _epoch(doors, me, fence)
+    _, version = _patiently(doors, lambda: read(doors.bucket))
+    beacon = Beacon(doors.bucket, doors.clock, fence, version)
+    own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
+    log.addHandler(own_log)
+    bastion = Bastion(
+        doors=doors,
+        journal=journal,
+        time=time,
+        fence=fence,
+        beacon=beacon,
+        own_log=own_log,
+        status=lambda bastion, state: status_of(bastion, me, state),
+        poll_s=poll_s,
+    )
+    beacon.swap(status_of(bastion, me, "running"))
+    _read_files(doors, bastion)
+    _ask_capacity(doors, bastion)
+    log.info("epoch %d: %s on %s, pid %d", journal.epoch, me.name, me.host, me.pid)
+    return bastion
+
+
+def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
+    while True:
+        state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
+        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), Time(doors.clock, state.now)
+        journal.begin(time.now())
+        journal.epoch = state.epoch + 1
+        first = doors.clock.monotonic()
+        if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
+            fence.confirm(first)
+            return journal, time
+
+
+def _read_files(doors: Doors, bastion: Bastion) -> None:
+    """Know quota and settings before the first decision."""
+    bastion.heed(_patiently(doors, lambda: files.read(doors.bucket, doors.clock)))
+
+
+def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
+    """Know what there is before the first request is judged, as far as runners can tell at once."""
+    for name, runner in doors.runners.items():
+        try:
+            capacity = runner.capacity()
+        except RunnerError as error:
+            log.warning("runner %s: %s", name, error)
+            continue
+        seen = CapacityRead(name, dict(capacity) if capacity is not None else None)
+        for event in observe.note(bastion.journal.state, seen, bastion.time.now()):
+            bastion.journal.add(event)
+
+
+def _patiently(doors: Doors, ask: Callable[[], T]) -> T:
+    while True:
+        try:
+            return ask()
+        except BucketError as error:
+            log.warning("the bucket does not answer, trying on: %s", error)
+            doors.clock.sleep(1.0)
+
+
+def status_of(bastion: Bastion, me: Self, state: str) -> Status:
+    """The sign of life."""
+    journal = bastion.journal
+    return Status(
+        name=me.name,
+        state=state,
+        epoch=journal.epoch,
+        nonce=bastion.doors.ids.new(),
+        pid=me.pid,
+        host=me.host,
+        boot=me.boot,
+        version=VERSION,
+        seq=journal.state.seq,
+        ticks=bastion.ticks,
+        written=bastion.doors.clock.wall(),
+        last_tick=bastion.last_tick,
+        poll_s=bastion.poll,
+        counts=bastion.counts(),
+        capacity=_capacity(bastion),
+        problems=problems(bastion),
+    )
+
+
+def problems(bastion: Bastion) -> list[str]:
+    """What an admin should know, loudest first."""
+    state = bastion.journal.state
+    wrong = [
+        f"{files.KEYS[name]} cannot be used, {_in_force(file.text)}: {file.problem}"
+        for name, file in state.files.items()
+        if file.problem
+    ]
+    return wrong + [f"{name}: {what}" for name, what in sorted(bastion.troubles.items())]
+
+
+def _in_force(text: str | None) -> str:
+    return "nothing starts" if text is None else "the last good one stays in force"
+
+
+def _capacity(bastion: Bastion) -> dict[str, int]:
+    return bastion.journal.state.reported() or {}

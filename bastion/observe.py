@@ -1,0 +1,124 @@
+"""What was seen outside, as values; and the events that each sight asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from bastion.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Stopping, Voided
+from bastion.ports import AttemptKey
+from bastion.records import Claim, Facts
+from bastion.state import AttemptState, Cause, State
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRead:
+    """The claim of a worker: its own, or the bastion's void in its place."""
+
+    key: AttemptKey
+    worker: int
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class FactsRead:
+    """The facts of a worker. `gone`: they were read after the runner had said that the machine is gone."""
+
+    key: AttemptKey
+    worker: int
+    facts: Facts | None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A worker whose beat has not changed for so long that it counts as lost."""
+
+    key: AttemptKey
+    worker: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRead:
+    """What a runner says that its machines hold."""
+
+    runner: str
+    resources: dict[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something in the bucket that cannot be understood; for `bastion status`."""
+
+    what: str
+
+
+Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Trouble
+
+
+def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
+    """The events that a sighting asks for; none if it is old news."""
+    match seen:
+        case ClaimRead():
+            yield from _claim(state, seen)
+        case FactsRead():
+            yield from _facts(state, seen)
+        case Silent():
+            yield from _silent(state, seen, now)
+        case Trouble():
+            return
+        case CapacityRead():
+            if seen.runner not in state.capacity or state.capacity[seen.runner] != seen.resources:
+                yield CapacityChanged(runner=seen.runner, resources=seen.resources)
+
+
+def _claim(state: State, seen: ClaimRead) -> Iterator[AnyEvent]:
+    key, attempt = seen.key, state.attempt(seen.key)
+    if attempt is None or attempt.state is AttemptState.ENDED:
+        return
+    worker = attempt.workers[seen.worker]
+    if worker.seen or worker.over:
+        return
+    if seen.claim.void:
+        yield Voided(job=key.job, task=key.task, attempt=key.attempt, worker=seen.worker)
+    else:
+        yield Claimed(
+            job=key.job,
+            task=key.task,
+            attempt=key.attempt,
+            worker=seen.worker,
+            machine=seen.claim.machine,
+            address=seen.claim.address,
+            port=seen.claim.port,
+        )
+
+
+def _facts(state: State, seen: FactsRead) -> Iterator[AnyEvent]:
+    key, attempt, facts = seen.key, state.attempt(seen.key), seen.facts
+    if attempt is None or attempt.state is AttemptState.ENDED:
+        return
+    worker = attempt.workers[seen.worker]
+    if worker.over:
+        return
+    if facts is not None and facts.cause is not None and worker.cause is None:
+        yield Exited(
+            job=key.job,
+            task=key.task,
+            attempt=key.attempt,
+            worker=seen.worker,
+            cause=facts.cause,
+            exit_code=facts.exit_code,
+            message=facts.message[:2048],
+            step=facts.step,
+        )
+    if seen.gone:
+        yield Gone(job=key.job, task=key.task, attempt=key.attempt, worker=seen.worker)
+
+
+def _silent(state: State, seen: Silent, now: datetime) -> Iterator[AnyEvent]:
+    key, attempt = seen.key, state.attempt(seen.key)
+    if attempt is not None and attempt.state is AttemptState.RUNNING and attempt.workers[seen.worker].cause is None:
+        why = f"worker {seen.worker} has been silent for {seen.seconds:.0f} s"
+        yield Stopping(job=key.job, task=key.task, attempt=key.attempt, cause=Cause.LOST, deadline=now, reason=why)

@@ -1,0 +1,241 @@
+"""Desired against observed: what is missing is created, what should not be is deleted, what cannot be known is left alone.
+
+Runs beside the tick, one turn at a time for each runner. Restart after a crash is just another turn. A runner is told
+only what the bucket already says: orders and stops are written first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from bastion import layout
+from bastion.codec import decode, encode
+from bastion.desired import Desired, order, stop_order, world
+from bastion.errors import BucketError, Deposed, Missing, RecordError, RunnerError
+from bastion.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
+from bastion.once import create_once
+from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
+from bastion.records import Claim, Facts
+from bastion.specs import Specs
+from bastion.standing import Fence
+from bastion.state import AttemptState
+
+ASK_S = 60.0
+"""How long a creation is given before it is asked for again, and the longest between two looks for a claim."""
+
+PAPER_BYTES_MAX = 64 * 1024
+"""No claim and no facts of an honest worker are as large."""
+
+WorkerKey = tuple[AttemptKey, int]
+Listed = dict[WorkerKey, list[str]]
+"""The machines of each worker."""
+
+OVERTIME = timedelta(seconds=10)
+"""How long after the deadline of a stop the machine is deleted, answered or not."""
+
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Reconciler:
+    """One runner's turns. The sets only save requests: all of it is idempotent, and a restart begins with none."""
+
+    runner: Runner
+    bucket: Bucket
+    clock: Clock
+    ids: Ids
+    fence: Fence
+    specs: Specs
+    epoch: int
+    desired: Callable[[], tuple[Desired, ...]]
+    now: Callable[[], datetime]
+    at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+    asked: dict[AttemptKey, float] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    poked: set[str] = field(default_factory=set)
+    looked: dict[WorkerKey, tuple[float, float]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+
+    def turn(self) -> list[Sighting]:
+        """One pass. Raises `RunnerError` if the runner is blind, `Deposed` if a machine carries a larger epoch."""
+        machines = self.runner.list()
+        # Read after the listing has answered: every listed machine was promised by what is read here.
+        rows = {row.key: row for row in self.desired() if row.runner == self.runner.name}
+        for machine in machines:
+            if machine.epoch > self.epoch:
+                raise Deposed(f"machine {machine.id} was created by epoch {machine.epoch}, ours is {self.epoch}")
+        self._remember_only(rows)
+        capacity = self.runner.capacity()
+        seen: list[Sighting] = [CapacityRead(self.runner.name, dict(capacity) if capacity is not None else None)]
+        listed = _by_worker(machines)
+        for told in self.at_once(lambda row: self._paper(row, listed), list(rows.values())):
+            seen += _unless_blind(told)
+        for row in rows.values():
+            self._machines(row, listed)
+        for told in self.at_once(
+            self._look, [(row, i, listed) for row in rows.values() for i in _unlisted(row, listed)]
+        ):
+            seen += _unless_blind(told)
+        self._sweep(machines, rows)
+        refused, self.refused = self.refused, []
+        return seen + [Trouble(what) for what in refused]
+
+    def _remember_only(self, rows: dict[AttemptKey, Desired]) -> None:
+        self.asked = {key: at for key, at in self.asked.items() if key in rows}
+        self.looked = {named: at for named, at in self.looked.items() if named[0] in rows}
+        keys = (
+            {layout.order(key) for key in rows}
+            | {layout.stop(key) for key in rows}
+            | {layout.world(key) for key in rows}
+        )
+        self.written &= keys
+        self.poked &= {post.machine for row in rows.values() for post in row.posts}
+
+    def _paper(self, row: Desired, listed: Listed) -> list[Sighting]:
+        """What the bucket has to say before anybody is called, and what the workers have said."""
+        if row.state is AttemptState.STARTING:
+            self._write(
+                layout.order(row.key), lambda: encode(order(row, self.specs.of(row.key.job, row.seq, row.index)))
+            )
+        elif row.state is AttemptState.RUNNING and len(row.posts) > 1:
+            self._write(layout.world(row.key), lambda: encode(world(row)))
+        elif row.state is AttemptState.STOPPING:
+            self._write(layout.stop(row.key), lambda: encode(stop_order(row)))
+        unseen = [i for i, post in enumerate(row.posts) if not post.machine and not post.over]
+        if row.state is AttemptState.STOPPING:
+            return [sighting for i in unseen for sighting in self._void(row.key, i)]
+        return [
+            sighting for i in unseen if self._may_have_come(row.key, i, listed) for sighting in self._claim(row.key, i)
+        ]
+
+    def _may_have_come(self, key: AttemptKey, worker: int, listed: Listed) -> bool:
+        """A worker is looked for where its machine is listed; else ever less often, for it may be listed late or be gone."""
+        now = self.clock.monotonic()
+        first, last = self.looked.get((key, worker), (now, float("-inf")))
+        if (key, worker) not in listed and now - last < min(ASK_S, (now - first) / 4):
+            return False
+        self.looked[key, worker] = first, now
+        return True
+
+    def _write(self, key: str, data: Callable[[], bytes]) -> None:
+        if key not in self.written:
+            create_once(self.bucket, key, data())
+            self.written.add(key)
+
+    def _claim(self, key: AttemptKey, worker: int) -> list[Sighting]:
+        try:
+            data = self.bucket.read(layout.claim(key, worker)).data
+        except Missing:
+            return []
+        return [ClaimRead(key, worker, _claim_of(data, key, worker))]
+
+    def _void(self, key: AttemptKey, worker: int) -> list[Sighting]:
+        """Take the claim of a worker that was not seen. Whoever holds it then, the answer is final."""
+        void = encode(Claim(void=True, nonce=self.ids.new()))
+        data = create_once(self.bucket, layout.claim(key, worker), void).stored
+        return [ClaimRead(key, worker, _claim_of(data, key, worker))]
+
+    def _machines(self, row: Desired, listed: Listed) -> None:
+        """Create what is missing, stop and delete what is listed."""
+        if row.state is AttemptState.STARTING:
+            self._create(row, listed)
+        for i, post in enumerate(row.posts):
+            if not post.machine or post.over or post.machine not in listed.get((row.key, i), ()):
+                continue
+            if post.exited or self._overdue(row):
+                self._call(self.runner.delete, post.machine)
+            elif layout.stop(row.key) in self.written and post.machine not in self.poked:
+                self.poked |= {post.machine} if self._call(self.runner.stop, post.machine) else set()
+
+    def _create(self, row: Desired, listed: Listed) -> None:
+        missing = any(not post.machine and not listed.get((row.key, i)) for i, post in enumerate(row.posts))
+        ready = layout.order(row.key) in self.written
+        due = self.clock.monotonic() - self.asked.get(row.key, float("-inf")) > ASK_S
+        if missing and ready and due and self._call(self.runner.create, row.placement):
+            self.asked[row.key] = self.clock.monotonic()
+
+    def _look(self, place: tuple[Desired, int, Listed]) -> list[Sighting]:
+        """The direct question about a claimed machine that is not listed."""
+        row, worker, _ = place
+        machine = row.posts[worker].machine
+        sight = self.runner.look(machine)
+        if sight is Sight.THERE and (row.posts[worker].exited or self._overdue(row)):
+            self._call(self.runner.delete, machine)
+        if sight is not Sight.GONE:
+            return []
+        # Begun after the machine was gone: these are the last facts there can be.
+        return [FactsRead(row.key, worker, read_facts(self.bucket, row.key, worker), gone=True)]
+
+    def _sweep(self, machines: Iterable[Machine], rows: dict[AttemptKey, Desired]) -> None:
+        """Delete what nobody desires, and twins of claimed machines: only what was listed, by the backend's own id."""
+        for machine in machines:
+            row = rows.get(machine.key)
+            post = row.posts[machine.worker] if row and machine.worker < len(row.posts) else None
+            if post is None or post.over or (post.machine and post.machine != machine.id):
+                self._call(self.runner.delete, machine.id)
+
+    def _overdue(self, row: Desired) -> bool:
+        return row.deadline is not None and self.now() > row.deadline + OVERTIME
+
+    def _call(self, verb: Callable[[Any], None], what: Any) -> bool:
+        """Call the runner, if we still may. False if that came to nothing: a later turn tries again."""
+        try:
+            if self.fence.may_act():
+                verb(what)
+                return True
+        except RunnerError as error:
+            self.refused.append(str(error))
+        return False
+
+
+def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
+    """A worker's facts; None if there are none that can be read. Raises `BucketError`."""
+    try:
+        return _record(bucket.read(layout.facts(key, worker)).data, Facts, layout.facts(key, worker))
+    except (Missing, RecordError):
+        return None
+
+
+def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
+    """The claim. One that cannot be read is no void: whoever wrote it may live. Raises `RecordError`."""
+    claim = _record(data, Claim, layout.claim(key, worker))
+    if not claim.void and not claim.machine:
+        raise RecordError(f"{layout.claim(key, worker)} names no machine")
+    return claim
+
+
+def _record(data: bytes, kind: type[T], key: str) -> T:
+    if len(data) > PAPER_BYTES_MAX:
+        raise RecordError(f"{key} has {len(data)} bytes; at most {PAPER_BYTES_MAX} are allowed")
+    return decode(data, kind, key)
+
+
+def _by_worker(machines: Iterable[Machine]) -> Listed:
+    listed: Listed = {}
+    for machine in machines:
+        listed.setdefault((machine.key, machine.worker), []).append(machine.id)
+    return listed
+
+
+def _unlisted(row: Desired, listed: Listed) -> list[int]:
+    return [
+        i
+        for i, post in enumerate(row.posts)
+        if post.machine and not post.over and post.machine not in listed.get((row.key, i), ())
+    ]
+
+
+def _unless_blind(told: Any) -> list[Sighting]:
+    """Not knowing is a fact: what could not be asked is asked again in the next turn, and no other attempt waits for it."""
+    if isinstance(told, (BucketError, RunnerError)):
+        return []
+    if isinstance(told, Deposed):
+        raise told
+    if isinstance(told, Exception):
+        return [Trouble(str(told) if isinstance(told, RecordError) else repr(told))]
+    sightings: list[Sighting] = told
+    return sightings

@@ -1,0 +1,107 @@
+"""The state, read from the bucket: the newest good snapshot, and the journal after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from bastion import layout
+from bastion.at_once import Map, one_by_one
+from bastion.codec import Record, decode, encode, readable
+from bastion.errors import Missing, RecordError
+from bastion.events import AnyEvent, JournalObject, Submitted, unpack
+from bastion.fold import fold
+from bastion.ports import Bucket
+from bastion.spec import JobSpec
+from bastion.state import Job, State
+
+
+class Snapshot(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`snapshots/…`: the fold of all journal objects below `state.seq`, compressed."""
+
+    state: State
+
+
+readable(Snapshot)
+
+
+def load(bucket: Bucket, at_once: Map = one_by_one) -> State:
+    """The state now. Raises `RecordError` if the journal cannot be read, `BucketError` if the bucket cannot be asked."""
+    state = newest_snapshot(bucket) or State()
+    catch_up(bucket, state, at_once)
+    return state
+
+
+def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
+    """Fold what the journal holds beyond the state."""
+    for record in objects(bucket, state.seq, at_once):
+        fold(state, record)
+
+
+def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one) -> Iterator[JournalObject]:
+    """The journal objects from `seq` on. One list request a thousand, and a read each.
+
+    The listing only says how far the journal goes: it may hold a stranger's files, and one that was taken while an
+    object was written may leave out the one before it.
+    """
+    after = layout.journal(seq - 1) if seq else ""
+    ours = (stat.key for stat in bucket.list(layout.JOURNAL, after=after) if layout.is_journal(stat.key))
+    end = max((layout.seq_of(key) + 1 for key in ours), default=seq)
+    for start in range(seq, end, 64):
+        for record in at_once(lambda number: _object(bucket, number), range(start, min(start + 64, end))):
+            if isinstance(record, Exception):
+                raise record
+            yield record
+
+
+def _object(bucket: Bucket, seq: int) -> JournalObject:
+    try:
+        return unpack(bucket.read(layout.journal(seq)).data, seq)
+    except Missing as missing:
+        raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
+
+
+def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, AnyEvent]]:
+    """Every event from this journal object on: (journal number, its time, the event)."""
+    for record in objects(bucket, after_seq):
+        for event in record.events:
+            yield record.seq, record.now, event
+
+
+def spec_of(bucket: Bucket, job: Job) -> JobSpec:
+    """The spec of a job, from its place in the journal. Raises `RecordError` if it is not there."""
+    try:
+        event = unpack(bucket.read(layout.journal(job.seq)).data, job.seq).events[job.index]
+    except (Missing, IndexError) as error:
+        raise RecordError(f"the spec of {job.id} is not in journal object {job.seq}") from error
+    if not isinstance(event, Submitted):
+        raise RecordError(f"{job.id} was rejected; its spec was not kept")
+    return event.spec
+
+
+def newest_snapshot(bucket: Bucket) -> State | None:
+    """The newest snapshot that can be read; a damaged one falls back to the one before."""
+    for stat in reversed(list(bucket.list(layout.SNAPSHOTS))):
+        try:
+            return unpack_snapshot(bucket.read(stat.key).data, stat.key)
+        except (RecordError, Missing):
+            continue
+    return None
+
+
+def pack_snapshot(state: State) -> bytes:
+    """The bytes of a snapshot."""
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode(Snapshot(state=state)))
+
+
+def unpack_snapshot(data: bytes, what: str) -> State:
+    """A state from the bytes of a snapshot. Raises `RecordError` if they are damaged, `Newer` if we are too old."""
+    import zstandard
+
+    try:
+        plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=2**32)
+    except zstandard.ZstdError as error:
+        raise RecordError(f"{what} is damaged: {error}") from error
+    return decode(plain, Snapshot, what).state

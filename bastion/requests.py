@@ -1,0 +1,70 @@
+"""What a client may ask the bastion, as it lies in the inbox. Pure."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from bastion.codec import Record, decode, readable, refuse_newer
+from bastion.errors import RecordError
+from bastion.spec import JobSpec, deserialize_jobspec, shown
+
+REQUEST_BYTES_MAX = 256 * 1024
+
+_JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+class Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
+    """Run this job. Its id is made of the spec's name and of the request's id."""
+
+    spec: JobSpec
+
+
+class Cancel(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cancel", tag_field="kind"):
+    """Stop this job, or one task of it."""
+
+    job: str
+    task: int | None = None
+
+
+Request = Submit | Cancel
+
+
+class _Envelope(msgspec.Struct):
+    """Enough of a request to know how to read the rest."""
+
+    kind: str = ""
+
+
+class _Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
+    """A submit whose spec is not read yet."""
+
+    spec: msgspec.Raw
+
+
+readable(_Envelope, _Submit, Cancel)
+
+
+def parse(data: bytes) -> Request:
+    """A request from its bytes. Raises `SpecError` for a bad spec, `Newer`, or `RecordError` for anything else."""
+    if len(data) > REQUEST_BYTES_MAX:
+        raise RecordError(f"the request has {len(data)} bytes; at most {REQUEST_BYTES_MAX} are allowed")
+    refuse_newer(data, "the request")
+    kind = decode(data, _Envelope, "the request").kind
+    if kind == "submit":
+        return Submit(spec=deserialize_jobspec(bytes(decode(data, _Submit, "the request").spec)))
+    if kind == "cancel":
+        return _cancel(decode(data, Cancel, "the request"))
+    raise RecordError(f"the request's kind is {shown(kind)}; use submit or cancel")
+
+
+def _cancel(request: Cancel) -> Cancel:
+    if not _JOB_ID.fullmatch(request.job):
+        raise RecordError(f"the request's job is {shown(request.job)}; use a job's id")
+    return request
+
+
+def job_id(name: str, request_id: str) -> str:
+    """What the job's keys are made of; never reused."""
+    return f"{name}-{request_id[:8]}"

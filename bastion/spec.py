@@ -1,0 +1,271 @@
+"""The job spec: what a user asks for. Immutable, versioned JSON; clients and scripts import this. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, get_type_hints
+
+import msgspec
+
+from bastion.codec import SCHEMA, Record, encode, readable, refuse_newer
+from bastion.errors import SpecError
+
+SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
+COUNT_MAX = 100_000
+REPLICAS_MAX = 10_000
+AMOUNT_MAX = 1_000_000
+TRIES_MAX = 1_000
+SECONDS_MAX = 366 * 86_400.0
+GRACE_MAX_S = 86_400.0
+ENV_MAX = 1_000
+_SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
+
+NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
+KIND = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})")
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+
+# What the worker itself says to a process; a user's value would be a lie about who the process is.
+IDENTITY = frozenset(
+    "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME "
+    "MASTER_ADDR MASTER_PORT NODE_RANK NNODES CUDA_VISIBLE_DEVICES "
+    "JAX_COORDINATOR_ADDRESS JAX_NUM_PROCESSES JAX_PROCESS_ID".split()
+)
+
+
+class BundleRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The code that the worker has to fetch. `type` none needs nothing; `key` names the object, `digest` its SHA-256."""
+
+    type: str = "none"
+    key: str = ""
+    digest: str = ""
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the job came from; for people, never for decisions."""
+
+    host: str = ""
+    git_commit: str = ""
+    git_dirty: bool = False
+    client_version: str = ""
+    submitted: datetime | None = None
+
+
+class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A job as its user asked for it.
+
+    `command` is an argv, or one string for `/bin/sh`. `resources` are per replica. Times are in seconds.
+    `output_dir` and `checkpoint_dir` are URLs or absolute paths that outlive attempts.
+    """
+
+    name: str
+    user: str
+    project: str
+    command: list[str] | str
+    env: dict[str, str] = {}
+    resources: dict[str, int] = {}
+    instance_type: str = ""
+    replicas: int = 1
+    count: int = 1
+    priority: int = 5
+    max_tries: int = 1
+    retry_interval_s: float = 60.0
+    grace_s: float = 30.0
+    time_limit_s: float | None = None
+    bundle: BundleRef = BundleRef()
+    output_dir: str = ""
+    checkpoint_dir: str = ""
+    provenance: Provenance = Provenance()
+
+    @property
+    def demand(self) -> dict[str, int]:
+        """What one task holds: all its replicas together."""
+        return {kind: amount * self.replicas for kind, amount in self.resources.items()}
+
+
+def new_jobspec(**fields: Any) -> JobSpec:
+    """A checked job spec. Raises `SpecError` with all that is wrong, each complaint naming its field."""
+    return _checked(fields)
+
+
+def serialize_jobspec(spec: JobSpec) -> str:
+    """The spec as JSON text."""
+    return encode(spec).decode()
+
+
+def deserialize_jobspec(text: str | bytes) -> JobSpec:
+    """JSON text to a checked spec. Raises `SpecError`; `Newer` if a newer client wrote it."""
+    data = text.encode() if isinstance(text, str) else text
+    if len(data) > SPEC_BYTES_MAX:
+        raise SpecError(f"the spec has {len(data)} bytes; at most {SPEC_BYTES_MAX} are allowed")
+    refuse_newer(data, "the job spec")
+    try:
+        raw = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise SpecError(f"the spec is not JSON: {error}") from error
+    if not isinstance(raw, dict):
+        raise SpecError("the spec is not a JSON object")
+    return _checked(raw)
+
+
+def check(spec: JobSpec) -> list[str]:
+    """Every rule that the spec breaks, each complaint naming its field."""
+    return [f"{field} {complaint}" for field, rule in RULES for complaint in rule(getattr(spec, field))]
+
+
+_HINTS = get_type_hints(JobSpec)
+readable(*_HINTS.values())
+_REQUIRED = frozenset(f.name for f in msgspec.structs.fields(JobSpec) if f.required)
+
+
+def _checked(raw: Mapping[str, Any]) -> JobSpec:
+    fields: dict[str, Any] = {}
+    wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())]
+    for name, value in raw.items():
+        if name not in _HINTS:
+            wrong.append(f"{shown(name)} is not a field of a job spec")
+            continue
+        try:
+            fields[name] = msgspec.convert(value, _HINTS[name], strict=True)
+        except msgspec.ValidationError as error:
+            wrong.append(f"{name} is {shown(value)}: {_plain(str(error))}")
+    for field, rule in RULES:
+        if field in fields:
+            wrong += [f"{field} {complaint}" for complaint in rule(fields[field])]
+    if wrong:
+        raise SpecError("; ".join(wrong))
+    spec = JobSpec(**fields)
+    if _bytes(spec) > SPEC_BYTES_MAX:
+        raise SpecError(f"the spec has more than {SPEC_BYTES_MAX} bytes; put data into files, not into the spec")
+    return spec
+
+
+def _bytes(spec: JobSpec) -> int:
+    try:
+        return len(encode(spec))
+    except UnicodeEncodeError:
+        fields = (f for f in spec.__struct_fields__ if not _writable(getattr(spec, f)))
+        raise SpecError(f"{' and '.join(fields)} holds text that is not UTF-8; use names that are") from None
+
+
+def _writable(value: Any) -> bool:
+    try:
+        return bool(encode(value))
+    except UnicodeEncodeError:
+        return False
+
+
+def shown(value: Any) -> str:
+    """A stranger's value for an error message: one short line."""
+    large = isinstance(value, int) and abs(value) >= _SAYABLE
+    text = "a very large number" if large else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _plain(error: str) -> str:
+    return error[:1].lower() + error[1:].replace("`$", "`").replace("object", "table")
+
+
+def _named(pattern: re.Pattern[str], allowed: str) -> Callable[[str], Iterator[str]]:
+    def rule(value: str) -> Iterator[str]:
+        if not pattern.fullmatch(value) or ".." in value:
+            yield f"is {shown(value)}; use {allowed}"
+
+    return rule
+
+
+def _between(low: float, high: float, unit: str = "") -> Callable[[float | None], Iterator[str]]:
+    def rule(value: float | None) -> Iterator[str]:
+        if value is not None and not low <= value <= high:
+            yield f"is {shown(value)}; use {low:g} to {high:g}{unit}"
+
+    return rule
+
+
+def _schema(value: int) -> Iterator[str]:
+    if value != SCHEMA:
+        yield f"is {shown(value)}; use {SCHEMA}"
+
+
+def _command(value: list[str] | str) -> Iterator[str]:
+    words = [value] if isinstance(value, str) else value
+    if not words or not words[0].strip():
+        yield "is empty; say what to run"
+    if any("\0" in word for word in words):
+        yield "holds a NUL character"
+    if sum(len(word.encode("utf-8", "surrogatepass")) for word in words) > 128 * 1024:
+        yield "is longer than 128 KiB; put it into a script"
+
+
+def _env(value: dict[str, str]) -> Iterator[str]:
+    if len(value) > ENV_MAX:
+        yield f"has {len(value)} entries; at most {ENV_MAX} are allowed"
+    for name, text in value.items():
+        if not ENV_NAME.fullmatch(name):
+            yield f"has the name {shown(name)}; use letters, digits and '_', not beginning with a digit"
+        elif name in IDENTITY or name.startswith("BASTION_"):
+            yield f"sets {name}, which the worker sets itself; choose another name"
+        if "\0" in text or len(text) > 32 * 1024:
+            yield f"{shown(name)} holds a NUL character or more than 32 KiB"
+
+
+def _resources(value: dict[str, int]) -> Iterator[str]:
+    if len(value) > 16:
+        yield f"names {len(value)} kinds; at most 16 are allowed"
+    for kind, amount in value.items():
+        if not KIND.fullmatch(kind):
+            yield f"names the kind {shown(kind)}; use letters, digits, '.', '_' and '-'"
+        elif not 1 <= amount <= AMOUNT_MAX:
+            yield f"{kind} is {shown(amount)}; use a whole number from 1 to {AMOUNT_MAX}"
+
+
+def _bundle(value: BundleRef) -> Iterator[str]:
+    if value.type == "none":
+        return
+    if not KIND.fullmatch(value.type) or not value.key or len(value.key) > 512:
+        yield f"has type {shown(value.type)} and key {shown(value.key)}; name both"
+    if not DIGEST.fullmatch(value.digest):
+        yield f"digest is {shown(value.digest)}; use the SHA-256 in hexadecimal"
+
+
+def _type(value: str) -> Iterator[str]:
+    if value and not KIND.fullmatch(value):
+        yield f"is {shown(value)}; use letters, digits, '.', '_' and '-'"
+
+
+def _folder(value: str) -> Iterator[str]:
+    if value and (len(value) > 1024 or "\0" in value or not ("://" in value or value.startswith("/"))):
+        yield f"is {shown(value)}; use a URL or an absolute path"
+
+
+def _provenance(value: Provenance) -> Iterator[str]:
+    if max(len(value.host), len(value.git_commit), len(value.client_version)) > 256:
+        yield "holds a text of more than 256 characters"
+
+
+_WORD = "1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, without '..'"
+
+RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
+    ("schema", _schema),
+    ("name", _named(NAME, _WORD)),
+    ("user", _named(USER, "1 to 64 letters, digits, '.', '_', '@', '+' and '-', without '..'")),
+    ("project", _named(NAME, _WORD)),
+    ("command", _command),
+    ("env", _env),
+    ("resources", _resources),
+    ("instance_type", _type),
+    ("replicas", _between(1, REPLICAS_MAX)),
+    ("count", _between(1, COUNT_MAX)),
+    ("priority", _between(1, 5, " (1 is the highest)")),
+    ("max_tries", _between(1, TRIES_MAX)),
+    ("retry_interval_s", _between(0, SECONDS_MAX, " seconds")),
+    ("grace_s", _between(0, GRACE_MAX_S, " seconds")),
+    ("time_limit_s", _between(1, SECONDS_MAX, " seconds")),
+    ("bundle", _bundle),
+    ("output_dir", _folder),
+    ("checkpoint_dir", _folder),
+    ("provenance", _provenance),
+)

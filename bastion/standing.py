@@ -1,0 +1,117 @@
+"""Whether this bastion is still the one: its time, its fence, its sign of life in `status.json`."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bastion import layout
+from bastion.codec import decode, encode
+from bastion.errors import BucketError, Deposed, Missing, Newer, RecordError
+from bastion.ports import Bucket, Clock
+from bastion.records import Status
+
+WINDOW_S = 30.0
+RETRY_S = 1.0
+PATIENCE_S = 10.0
+
+
+class Time:
+    """The time that decisions see: it begins at the wall clock or the journal's end, whichever is later, and only flows."""
+
+    def __init__(self, clock: Clock, journalled: datetime | None) -> None:
+        self._clock = clock
+        self._start = max(clock.wall(), journalled) if journalled else clock.wall()
+        self._began = clock.monotonic()
+
+    def now(self) -> datetime:
+        """The moment, in UTC."""
+        return self._start + timedelta(seconds=self._clock.monotonic() - self._began)
+
+
+class Fence:
+    """Runners may be called for 30 s from when the last confirmed append or swap was first sent, and no longer."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._confirmed = float("-inf")
+
+    def confirm(self, first_sent: float | None) -> None:
+        """A write of ours, first sent at this monotonic time, stands."""
+        if first_sent is not None:
+            self._confirmed = max(self._confirmed, first_sent)
+
+    def age_s(self) -> float:
+        """Seconds since the last write of ours that stands was first sent."""
+        return self._clock.monotonic() - self._confirmed
+
+    def may_act(self) -> bool:
+        """True while nobody can have taken over without our having had the time to notice."""
+        return self.age_s() <= WINDOW_S
+
+
+class Beacon:
+    """`status.json`, swapped by the one that wrote it last. Who finds a larger epoch in it is deposed."""
+
+    def __init__(self, bucket: Bucket, clock: Clock, fence: Fence, version: str) -> None:
+        self._bucket, self._clock, self._fence = bucket, clock, fence
+        self._version = version
+
+    def swap(self, status: Status) -> None:
+        """Write the status. Retries the same bytes until it is settled. Raises `Deposed`."""
+        first, data = self._clock.monotonic(), encode(status)
+        while True:
+            try:
+                version = self._try(data, status.epoch)
+            except BucketError:
+                self._clock.sleep(RETRY_S)
+                continue
+            if version:
+                self._version = version
+                self._fence.confirm(first)
+                return
+
+    def _try(self, data: bytes, epoch: int) -> str | None:
+        if self._version:
+            version = self._bucket.replace(layout.STATUS, data, self._version)
+        else:
+            version = self._bucket.create(layout.STATUS, data)
+        if version:
+            return version
+        try:
+            found = self._bucket.read(layout.STATUS)
+        except Missing:
+            self._version = ""
+            return None
+        if found.data == data:
+            return found.version
+        theirs = parse(found.data)
+        if theirs is not None and theirs.epoch > epoch:
+            raise Deposed(f"the bastion of epoch {theirs.epoch} on {theirs.host} took over: this one ends")
+        self._version = found.version
+        return None
+
+
+def parse(data: bytes) -> Status | None:
+    """A status from its bytes; None if they are nobody's. Raises `Newer`."""
+    try:
+        return decode(data, Status, layout.STATUS)
+    except Newer:
+        raise
+    except RecordError:
+        return None
+
+
+def read(bucket: Bucket) -> tuple[Status | None, str]:
+    """The status and its version; (None, "") if there is none."""
+    try:
+        found = bucket.read(layout.STATUS)
+    except Missing:
+        return None, ""
+    return parse(found.data), found.version
+
+
+def vacant(status: Status | None, host: str, boot: str, alive: bool) -> bool:
+    """True if nobody can be at work: no status, cleanly stopped, or its process on this very host is dead."""
+    if status is None or status.state == "stopped":
+        return True
+    return status.host == host and (status.boot != boot or not alive)

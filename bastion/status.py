@@ -1,0 +1,62 @@
+"""What a bastion's last sign of life means now. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from bastion.records import Status
+
+SILENCE_S = 30.0
+SILENT_POLLS = 10
+RUNNING = "running"
+STOPPED = "stopped"
+UNKNOWN = "unknown"
+
+
+def word(status: Status | None, *, now: datetime, died: bool) -> str:
+    """One word: running, standby, stopped, or unknown for one that has been silent for too long.
+
+    `died`: its process was of this machine and is certainly gone. A bastion that never started is stopped.
+    """
+    if status is None or died:
+        return STOPPED
+    if status.state != STOPPED and age(status.written, now) > max(SILENCE_S, SILENT_POLLS * status.poll_s):
+        return UNKNOWN
+    return status.state
+
+
+def problems(status: Status | None, *, now: datetime, died: bool) -> list[str]:
+    """What is wrong, as it says itself, and what its silence says."""
+    if status is None:
+        return ["it has never started; run bastion create"]
+    said = list(status.problems)
+    if died:
+        return [f"pid {status.pid} ended without saying so; start it again with bastion create", *said]
+    if word(status, now=now, died=died) == UNKNOWN:
+        silent = f"pid {status.pid} on {status.host} has been silent for {age(status.written, now):.0f} s"
+        return [f"{silent}; look there, or start another with bastion start", *said]
+    return said
+
+
+def age(then: datetime, now: datetime) -> float:
+    """Seconds since then; 0 for a time that is still to come."""
+    return max(0.0, (now - then).total_seconds())
+
+
+def summary(name: str, status: Status | None, *, now: datetime, died: bool) -> dict[str, Any]:
+    """What `bastion status --json` prints. Ages are in seconds; null stands for what was never said."""
+    return {
+        "name": name,
+        "state": word(status, now=now, died=died),
+        "epoch": status.epoch if status else 0,
+        "pid": status.pid if status else None,
+        "host": status.host if status else None,
+        "ticks": status.ticks if status else 0,
+        "last_tick_age_s": round(age(status.last_tick, now), 3) if status else None,
+        "version": status.version if status else None,
+        "poll_s": status.poll_s if status else None,
+        "capacity": status.capacity if status else {},
+        "counts": status.counts if status else {},
+        "problems": problems(status, now=now, died=died),
+    }

@@ -1,0 +1,111 @@
+"""The real clock, names and threads behind the doors."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+# Runs on through suspends where the system offers such a clock: a laptop that slept has lost its leadership.
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+class SystemClock:
+    """This machine's time."""
+
+    def wall(self) -> datetime:
+        """The time of day, in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since the machine's start."""
+        return time.clock_gettime(_CLOCK)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep."""
+        time.sleep(max(0.0, seconds))
+
+
+class RandomIds:
+    """Names from the system's source of randomness."""
+
+    def new(self) -> str:
+        """32 hexadecimal characters."""
+        return uuid.uuid4().hex
+
+
+class ThreadTasks:
+    """Tasks on threads: one for each started task, and a pool for `map`.
+
+    Threads are daemons: a call that hangs for ever cannot keep the process from ending.
+    """
+
+    def __init__(self, width: int = 32) -> None:
+        self._width = width
+        self._pool: ThreadPoolExecutor | None = None
+        self._ended = threading.Condition()
+        self._results: list[tuple[str, Any, Exception | None]] = []
+        self._names: set[str] = set()
+        self._closed = False
+
+    def start(self, name: str, work: Callable[[], Any]) -> bool:
+        """Begin `work` on a thread of its own."""
+        with self._ended:
+            if self._closed or name in self._names:
+                return False
+            self._names.add(name)
+        try:
+            threading.Thread(target=self._run, args=(name, work), name=name, daemon=True).start()
+        except RuntimeError:  # the system has no thread to give now
+            with self._ended:
+                self._names.discard(name)
+            return False
+        return True
+
+    def finished(self) -> list[tuple[str, Any, Exception | None]]:
+        """What ended since the last call."""
+        with self._ended:
+            results, self._results = self._results, []
+            self._names -= {name for name, _, _ in results}
+            return results
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a result that is not collected yet."""
+        with self._ended:
+            self._ended.wait_for(lambda: bool(self._results), timeout=max(0.0, seconds))
+
+    def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """`work` of each item on the pool, in order."""
+        if len(items) <= 1 or self._width <= 1:
+            return [_attempt(work, item) for item in items]
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._width, thread_name_prefix="map")
+        return list(self._pool.map(lambda item: _attempt(work, item), items))
+
+    def close(self) -> None:
+        """Begin nothing any more."""
+        with self._ended:
+            self._closed = True
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, name: str, work: Callable[[], Any]) -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as problem:  # handed to whoever collects
+            error = problem
+        with self._ended:
+            self._results.append((name, result, error))
+            self._ended.notify_all()
+
+
+def _attempt(work: Callable[[Any], Any], item: Any) -> Any:
+    try:
+        return work(item)
+    except Exception as problem:  # an item's failure is its result
+        return problem

@@ -1,0 +1,33 @@
+"""What is wrong now, by where it is wrong: for the log when it changes, for `bastion status` for as long as it lasts."""
+
+from __future__ import annotations
+
+import logging
+from collections import UserDict
+from collections.abc import Sequence
+
+TEXT_MAX = 512
+
+log = logging.getLogger("bastion")
+
+
+class Troubles(UserDict[str, str]):
+    """Where and what. Said again, it is logged only if it is something else."""
+
+    def say(self, where: str, error: object) -> None:
+        """Something is wrong there."""
+        what = str(error)[:TEXT_MAX]
+        if self.get(where) != what:
+            log.warning("%s: %s", where, what)
+        self[where] = what
+
+    def tell(self, where: str, wrong: Sequence[object]) -> None:
+        """All that is wrong there now: the first of it, and how many more; nothing clears it."""
+        if wrong:
+            self.say(where, f"{wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) > 1 else wrong[0])
+        else:
+            self.clear_of(where)
+
+    def clear_of(self, where: str) -> None:
+        """All is well there."""
+        self.pop(where, None)

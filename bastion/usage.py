@@ -1,0 +1,49 @@
+"""Who uses what: projects, their shares, what they hold and what of it is borrowed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bastion.state import State
+from quota.model import Quota
+from quota.resources import Resources, plus, total
+from quota.shares import Shares
+from quota.tiers import pool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a project holds of one kind, in units. `share` is what it is promised, `borrowed` what it holds beyond."""
+
+    project: str
+    kind: str
+    share: int
+    used: int
+    borrowed: int
+
+
+def held(state: State) -> dict[str, Resources]:
+    """What every project holds now, stopping attempts included."""
+    found: dict[str, Resources] = {}
+    for _, job, _ in state.live_attempts():
+        found[job.project] = plus(found.get(job.project, {}), job.demand)
+    return found
+
+
+def shares(state: State, quota: Quota) -> Shares:
+    """What the quota promises of the fleet as runners reported it last."""
+    reported = state.reported()
+    return Shares(quota, total(pool(quota, reported)))
+
+
+def usage(state: State, quota: Quota) -> list[Use]:
+    """One row for each project and kind that has a share or is held, in order of the names."""
+    promised, holds = shares(state, quota), held(state)
+    rows = []
+    for project in sorted({*quota.shares, *holds}):
+        units, used = promised.units(project), holds.get(project, {})
+        borrowed = promised.borrowed(project, used)
+        for kind in sorted({*units, *used}):
+            row = (units.get(kind, 0), used.get(kind, 0), borrowed.get(kind, 0))
+            rows.append(Use(project=project, kind=kind, share=row[0], used=row[1], borrowed=row[2]))
+    return rows

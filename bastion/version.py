@@ -1,0 +1,3 @@
+"""The version of this code. Pure."""
+
+VERSION = "0.1.0"

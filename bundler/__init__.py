@@ -1,0 +1,1 @@
+"""The user's code, packed under a name made of its content."""

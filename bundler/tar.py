@@ -1,0 +1,138 @@
+"""Packs a tree into a zstd-compressed tar, named by its content: equal trees are equal bytes, uploaded once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import IO, cast
+
+from bastion import layout
+from bastion.errors import BundleError
+from bastion.ports import Bucket, Clock
+from bundler.bundle import LIMIT_BYTES, LIMIT_FILES, Bundle
+from bundler.choose import Entry, Kind, check_size, check_source
+from bundler.walk import walk
+
+_LEVEL = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TarBundler:
+    """Packs what is not ignored of a folder.
+
+    `home` is never packed, nor what is above it; `leave_out` is where a bucket of kind `file://` lies. A bundle that
+    the bucket has had for more than half of `retention_s` (seconds after which the store deletes bundles; None:
+    never) is uploaded again, so that it outlives its job.
+    """
+
+    home: Path
+    clock: Clock
+    leave_out: Sequence[Path] = ()
+    limit_bytes: int = LIMIT_BYTES
+    limit_files: int = LIMIT_FILES
+    retention_s: float | None = None
+
+    def bundle(self, source: Path, bucket: Bucket) -> Bundle:
+        """Pack `source`; one list request, and an upload if the bucket does not have these bytes.
+
+        Raises `BundleError` for a source that is not to be or cannot be packed, `BucketError`.
+        """
+        try:
+            source = source.resolve(strict=True)
+            entries = self._choose(source)
+            with tempfile.TemporaryFile() as packed:
+                digest = pack(source, entries, packed)
+                key = layout.bundle(digest, "tar.zst")
+                self._upload(bucket, key, packed)
+                return Bundle("tar", key, digest, packed.seek(0, os.SEEK_END), len(entries))
+        except OSError as error:
+            raise BundleError(f"cannot pack '{source}': {error}") from error
+
+    def _choose(self, source: Path) -> list[Entry]:
+        leave_out = [path.resolve() for path in self.leave_out]
+        check_source(source, self.home.resolve(), leave_out)
+        entries = walk(source, leave_out=leave_out, limit_files=self.limit_files)
+        check_size(source, entries, self.limit_bytes)
+        return entries
+
+    def _upload(self, bucket: Bucket, key: str, packed: IO[bytes]) -> None:
+        stored = next(iter(bucket.list(key)), None)
+        packed.seek(0)
+        if stored is None:
+            bucket.create(key, packed.read())  # taken meanwhile: by the same bytes
+        elif self.retention_s is not None:
+            age = self.clock.wall() - stored.modified
+            if age > timedelta(seconds=self.retention_s / 2):
+                bucket.write(key, packed.read())
+
+
+def pack(source: Path, entries: Iterable[Entry], out: IO[bytes]) -> str:
+    """Write the archive of `entries`, in their order, to `out`; the SHA-256 of what was written, in hexadecimal.
+
+    Only paths, content, links and the owner's right to execute go in, so equal trees give equal bytes.
+    Raises `BundleError` for a file that changed since it was listed.
+    """
+    import zstandard
+
+    hashing = _Hashing(out)
+    with (
+        zstandard.ZstdCompressor(level=_LEVEL).stream_writer(cast("IO[bytes]", hashing), closefd=False) as compressed,
+        tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive,
+    ):
+        for entry in entries:
+            _add(archive, source, entry)
+    return hashing.sha.hexdigest()
+
+
+class _Hashing:
+    """Passes on what is written, and hashes it."""
+
+    def __init__(self, out: IO[bytes]) -> None:
+        self.sha = hashlib.sha256()
+        self._out = out
+
+    def write(self, data: bytes) -> int:
+        self.sha.update(data)
+        return self._out.write(data)
+
+
+def _add(archive: tarfile.TarFile, source: Path, entry: Entry) -> None:
+    if entry.kind is Kind.FILE:
+        _add_file(archive, source, entry)
+    else:
+        archive.addfile(_header(entry))
+
+
+def _header(entry: Entry) -> tarfile.TarInfo:
+    header = tarfile.TarInfo(entry.path)  # time, owner and group are 0 and empty by default
+    header.type = {Kind.FILE: tarfile.REGTYPE, Kind.LINK: tarfile.SYMTYPE, Kind.FOLDER: tarfile.DIRTYPE}[entry.kind]
+    header.mode = 0o755 if entry.executable or entry.kind is not Kind.FILE else 0o644
+    header.size = entry.size
+    header.linkname = entry.target
+    return header
+
+
+def _add_file(archive: tarfile.TarFile, source: Path, entry: Entry) -> None:
+    """Raises `BundleError` if the file is shorter or longer than it was listed, or was written to while it was read."""
+    descriptor = os.open(source / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        before = os.fstat(descriptor)
+        try:
+            archive.addfile(_header(entry), file)
+        except OSError as error:
+            if error.errno is not None:  # the disk's; tarfile's own, for too few bytes, has no number
+                raise
+            raise _changed(entry) from error
+        after = os.fstat(descriptor)
+    if (after.st_size, after.st_mtime_ns) != (entry.size, before.st_mtime_ns):
+        raise _changed(entry)
+
+
+def _changed(entry: Entry) -> BundleError:
+    return BundleError(f"'{entry.path}' changed while it was packed; try again, or name it in .bastionignore")

@@ -1,0 +1,1 @@
+"""Words on the terminal, and the wiring."""

@@ -1,0 +1,84 @@
+"""The tool `bastion` as data: its commands and their flags. Pure."""
+
+from __future__ import annotations
+
+from cli.flags import Command, Flag, Tool
+
+_YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
+_POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
+_CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
+
+TOOL = Tool(
+    name="bastion",
+    about="Create and look after a bastion: the scheduler that divides a fleet among the jobs in a bucket.",
+    commands=(
+        Command(
+            name="create",
+            about="Store the settings given, start the bastion in the background, and return when it ticks. "
+            "Settings not given stay as they are.",
+            module="cli.bastion_create",
+            flags=(
+                Flag("name", "Name of the bastion; the same as --bastion.", "NAME"),
+                Flag("local", "The fleet is this machine; there is no other kind yet.", kind=bool, default=False),
+                _CAPACITY,
+                _POLL,
+                Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
+                     kind=float),
+                Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY"),
+            ),
+        ),
+        Command(
+            name="start",
+            about="Run the bastion in the foreground. SIGTERM and Ctrl-C end it; jobs keep running.",
+            module="cli.bastion_start",
+            flags=(
+                _POLL,
+                _CAPACITY,
+                Flag("takeover", "Take over at once from a bastion that does not answer.", kind=bool, default=False),
+            ),
+        ),
+        Command(
+            name="stop",
+            about="End the bastion's loop. Jobs keep running, and the next start finds them.",
+            module="cli.bastion_stop",
+            flags=(
+                Flag("drain", "First wait until every job that is there now has ended. Later ones are not waited for: "
+                     "what is pending then waits for the next start.", kind=bool, default=False),
+            ),
+        ),
+        Command(
+            name="delete",
+            about="End the bastion for good. Refused while there are jobs, unless --force cancels them. "
+            "The bucket keeps everything, unless --purge.",
+            module="cli.bastion_delete",
+            flags=(
+                Flag("force", "Cancel all jobs first.", kind=bool, default=False),
+                Flag("purge", "Remove the bastion's objects from the bucket, too.", kind=bool, default=False),
+                _YES,
+            ),
+        ),
+        Command(
+            name="status",
+            about="Is it alive, what does it hold, and which project uses how much of its share.",
+            module="cli.bastion_status",
+        ),
+        Command(
+            name="logs",
+            about="The bastion's own log, from the bucket.",
+            module="cli.bastion_logs",
+            flags=(
+                Flag("follow", "Go on until Ctrl-C.", kind=bool, default=False),
+                Flag("tail", "Begin with the last N lines.", "N", kind=int, default=1000),
+            ),
+        ),
+        Command(
+            name="quota",
+            about="Show the quota file and who uses what, check a file, or put one in force.",
+            module="cli.bastion_quota",
+            words="show | check FILE | set FILE",
+            least=1,
+            most=2,
+            flags=(_YES,),
+        ),
+    ),
+)  # fmt: skip

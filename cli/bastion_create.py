@@ -1,0 +1,98 @@
+"""`bastion create`: the settings into the bucket, and the loop into the background."""
+
+from __future__ import annotations
+
+import dataclasses
+import getpass
+from typing import Any
+
+import msgspec
+
+from bastion import config
+from bastion.config import Config
+from bastion.errors import BastionError, Missing, UsageError
+from bastion.layout import CONFIG
+from bastion.ports import Bucket
+from bastion.system import SystemClock
+from cli.detached import come_up
+from cli.exchange import exchange
+from cli.here import log_file
+from cli.main import DONE, Call
+from cli.place import Place, place_of
+from launcher.build import amounts
+
+SETTINGS = ("poll", "reclaim_delay", "policy")
+
+
+def run(call: Call) -> int:
+    """Return 0 when the bastion ticks with these settings stored."""
+    place = place_of(named(call), create=True)
+    clock = SystemClock()
+    changed = store(place.bucket, given(call))
+    was_up = place.is_up(clock)
+    if not was_up:
+        with call.output.progress(f"starting bastion {place.name}"):
+            come_up(place, call.environ, clock)
+    if changed:
+        later = "; a running bastion takes a new capacity at its next start" if was_up else ""
+        call.output.note(f"settings stored: {', '.join(changed)}{later}")
+    _tell(call, place, already=was_up)
+    return DONE
+
+
+def named(call: Call) -> Call:
+    """The call with --name in the place of --bastion. Raises `UsageError` if both were said and differ."""
+    name, bastion = call.flags["name"], call.flags["bastion"]
+    if name and bastion and name != bastion:
+        raise UsageError(f"--name={name} and --bastion={bastion} name two bastions; say one")
+    return dataclasses.replace(call, flags={**call.flags, "bastion": name or bastion})
+
+
+def given(call: Call) -> dict[str, Any]:
+    """The settings that the command line says, by the words of `config.toml`. Raises `UsageError`."""
+    said: dict[str, Any] = {name: call.flags[name] for name in SETTINGS if call.flags.get(name) is not None}
+    if call.flags.get("local"):
+        said["runner"] = "local"
+    if call.flags["capacity"] is not None:
+        said["capacity"] = amounts([call.flags["capacity"]], "--capacity")
+    wrong = config.check(msgspec.structs.replace(Config(), **said))
+    if wrong:
+        raise UsageError(f"--{'; --'.join(wrong)}")
+    return said
+
+
+def store(bucket: Bucket, said: dict[str, Any]) -> list[str]:
+    """Put the settings into the bucket's `config.toml`; what differs from before, in words. Other keys are kept.
+
+    The user who stores the first one is the first admin. A file that is rewritten loses its comments.
+    """
+    try:
+        stored = bucket.read(CONFIG)
+    except Missing:
+        first = msgspec.structs.replace(_for_admin(getpass.getuser()), **said)
+        exchange(bucket, CONFIG, config.render(first).encode(), None)
+        return []
+    before = config.parse(stored.data)
+    after = msgspec.structs.replace(before, **said)
+    if after != before:
+        exchange(bucket, CONFIG, config.render(after).encode(), stored.version)
+    return [f"{key} = {value}" for key, value in said.items() if getattr(before, key) != value]
+
+
+def _for_admin(user: str) -> Config:
+    """The defaults, with this admin if an inbox can bear the name."""
+    mine = Config(admins=[user])
+    return Config() if config.check(mine) else mine
+
+
+def _tell(call: Call, place: Place, *, already: bool) -> None:
+    status = place.status()
+    if status is None:
+        raise BastionError(f"bastion {place.name} ticked, and then its {place.bucket.url}/status.json was removed")
+    if call.output.json:
+        call.output.data({"name": place.name, "bucket": place.root.url, "pid": status.pid, "host": status.host})
+        return
+    verb = "already runs" if already else "runs"
+    call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
+    if not already:
+        call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")

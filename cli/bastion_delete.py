@@ -1,0 +1,84 @@
+"""`bastion delete`: end the jobs (with --force) and the loop; with --purge remove the objects, too."""
+
+from __future__ import annotations
+
+import getpass
+
+from bastion.errors import BastionError, Forbidden
+from bastion.ports import Bucket, Clock, Ids
+from bastion.requests import Cancel
+from bastion.system import RandomIds, SystemClock, ThreadTasks
+from cli.ask import agree
+from cli.bastion_stop import LOOK_S, stop, unfinished
+from cli.detached import come_up
+from cli.main import DONE, Call
+from cli.place import Place, known_place_of
+from launcher.reader import Reader
+from launcher.submit import send
+
+NAMED = 5
+BATCH = 1000
+
+
+def run(call: Call) -> int:
+    """Return 0 when no job and no loop is left."""
+    place = known_place_of(call)
+    clock = SystemClock()
+    reader = Reader(place.bucket, clock, ThreadTasks())
+    jobs = sorted(unfinished(reader.look()))
+    _check(call, place, jobs)
+    if jobs:
+        if not place.is_up(clock):
+            come_up(place, call.environ, clock)
+        with call.output.progress(f"cancelling {len(jobs)} jobs"):
+            cancel_all(place, reader, getpass.getuser(), clock, RandomIds())
+    stop(place, clock)
+    if call.flags["purge"]:
+        purge(place.bucket)
+    kept = "its objects are removed" if call.flags["purge"] else f"its objects stay in {place.bucket.url}"
+    if call.output.json:
+        call.output.data({"name": place.name, "cancelled": jobs, "purged": call.flags["purge"]})
+    else:
+        call.output.say(f"bastion {place.name} is deleted; {kept}")
+    return DONE
+
+
+def _check(call: Call, place: Place, jobs: list[str]) -> None:
+    """Refuse what was not asked for, and ask before what cannot be undone."""
+    some = ", ".join(jobs[:NAMED]) + (", ..." if len(jobs) > NAMED else "")
+    what = f"bastion {place.name} has jobs that have not ended ({some})"
+    if jobs and not call.flags["force"]:
+        raise BastionError(f"{what}; wait for them with bastion stop --drain, or cancel them with --force")
+    if jobs:
+        _check_admin(place, getpass.getuser())
+        agree(call, f"{what}; cancel them all?")
+    if call.flags["purge"]:
+        agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
+
+
+def _check_admin(place: Place, user: str) -> None:
+    admins = place.config().admins
+    if user not in admins:
+        raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")
+
+
+def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids) -> None:
+    """Ask for the end of every job, also of those that are submitted meanwhile, and return when all have ended.
+
+    Raises `BastionError` if the bastion ends before them.
+    """
+    asked: set[str] = set()
+    while left := unfinished(reader.look()):
+        for job in left - asked:
+            send(place.bucket, user=admin, request_id=ids.new(), request=Cancel(job=job))
+        asked |= left
+        if place.has_ended():
+            raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
+        clock.sleep(LOOK_S)
+
+
+def purge(bucket: Bucket) -> None:
+    """Remove every object of the bastion."""
+    keys = [stat.key for stat in bucket.list("")]
+    for start in range(0, len(keys), BATCH):
+        bucket.delete(keys[start : start + BATCH])

@@ -1,0 +1,55 @@
+"""`bastion status`: is it alive, and who uses what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bastion import host, plan, recover
+from bastion.status import summary
+from bastion.system import SystemClock
+from bastion.usage import Use, usage
+from cli.main import DONE, Call
+from cli.output import table
+from cli.place import known_place_of
+from quota import resources
+from quota.model import Quota
+
+HEADS = ("PROJECT", "KIND", "SHARE", "USED", "BORROWED")
+NUMBERS = frozenset(HEADS[2:])
+
+
+def run(call: Call) -> int:
+    """Print one JSON object, or a page for people."""
+    place = known_place_of(call)
+    status = place.status()
+    died = status is not None and host.died(status)
+    shown = summary(place.name, status, now=SystemClock().wall(), died=died)
+    if call.output.json:
+        call.output.data(shown)
+        return DONE
+    state = recover.load(place.bucket)
+    uses = usage(state, plan.inputs(state).quota or Quota.open())
+    call.output.say("\n".join([*page(shown, place.bucket.url), *usage_table(uses)]))
+    return DONE
+
+
+def page(shown: dict[str, Any], url: str) -> list[str]:
+    """The summary as lines for people."""
+    jobs = ", ".join(f"{count} {state}" for state, count in shown["counts"].items() if count)
+    rows = [("bastion", f"{shown['name']} in {url}"), ("state", _state(shown))]
+    if shown["pid"] is not None:
+        rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
+        rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
+    rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
+    rows += [("problem", problem) for problem in shown["problems"]]
+    return [f"{word:<10} {text}" for word, text in rows]
+
+
+def usage_table(uses: list[Use]) -> list[str]:
+    """One line for each project and kind; nothing without a quota."""
+    rows = [(use.project, use.kind, str(use.share), str(use.used), str(use.borrowed)) for use in uses]
+    return ["", *table(HEADS, rows, right=NUMBERS)] if rows else []
+
+
+def _state(shown: dict[str, Any]) -> str:
+    return f"{shown['state']}, epoch {shown['epoch']}" if shown["epoch"] else str(shown["state"])

@@ -1,0 +1,49 @@
+"""What every command of `launch` works with: the place, the doors, and who asks."""
+
+from __future__ import annotations
+
+import getpass
+from dataclasses import dataclass
+
+from bastion.errors import UsageError
+from bastion.ports import Bucket, Clock, Ids, Tasks
+from bastion.system import RandomIds, SystemClock, ThreadTasks
+from cli.main import Call
+from cli.place import known_place_of
+from launcher.find import Found, find
+from launcher.reader import Reader
+from launcher.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The doors of one command."""
+
+    bastion: str
+    bucket: Bucket
+    clock: Clock
+    tasks: Tasks
+    ids: Ids
+
+    def reader(self, *, user: str | None = None) -> Reader:
+        """A reader of the bastion's part of the bucket; `user` as in `Reader`."""
+        return Reader(self.bucket, self.clock, self.tasks, user=user)
+
+
+def desk_of(call: Call) -> Desk:
+    """The real doors to where the command line points. Raises `BastionError` if there never was a bastion."""
+    place = known_place_of(call)
+    return Desk(bastion=place.name, bucket=place.bucket, clock=SystemClock(), tasks=ThreadTasks(), ids=RandomIds())
+
+
+def user_of(call: Call) -> str:
+    """Who asks: --user_id, or the login name."""
+    try:
+        return str(call.flags["user_id"] or getpass.getuser())
+    except (KeyError, OSError) as error:
+        raise UsageError("this machine does not know your login name; use --user_id") from error
+
+
+def job_of(call: Call, view: View) -> Found:
+    """The job that the command's one word means."""
+    return find(call.words[0], view, task=call.flags.get("task"))

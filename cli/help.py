@@ -1,0 +1,47 @@
+"""The text of `--help`, from the same data as the parser. Pure."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+from cli.flags import HELP, SHARED, Command, Flag, Line, Tool, title
+
+WIDTH = 110
+INDENT = 28
+
+
+def text(line: Line) -> str:
+    """The help of a command, or of the whole tool."""
+    command = line.command
+    about = line.tool.about if command is None else command.about
+    parts = [_usage(line.tool, command), *wrap(about, WIDTH), ""]
+    if command is line.tool.action:
+        parts += _commands(line.tool)
+    if command is not None:
+        parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, HELP) for row in _flag(flag))]
+    return "\n".join(parts).rstrip()
+
+
+def _usage(tool: Tool, command: Command | None) -> str:
+    if command is None:
+        return f"usage: {tool.name} COMMAND [flags]\n"
+    words = " -- COMMAND..." if command.takes_command else f" {command.words}".rstrip()
+    return f"usage: {title(tool, command)} [flags]{words}\n"
+
+
+def _commands(tool: Tool) -> list[str]:
+    rows = [row for command in tool.commands for row in _row(f"{command.name} {command.words}".strip(), command.about)]
+    return ["Commands:", *rows, "", f"See `{tool.name} COMMAND --help` for the flags of each.", ""]
+
+
+def _flag(flag: Flag) -> list[str]:
+    default = "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
+    return _row(f"--{flag.name}" + (f"={flag.sample}" if flag.sample else ""), flag.help + default)
+
+
+def _row(left: str, about: str) -> list[str]:
+    lines = wrap(about, WIDTH - INDENT) or [""]
+    first = (
+        [f"  {left}".ljust(INDENT) + lines[0]] if len(left) + 4 <= INDENT else [f"  {left}", " " * INDENT + lines[0]]
+    )
+    return [*first, *(" " * INDENT + line for line in lines[1:])]

@@ -1,0 +1,24 @@
+"""What belongs to this machine alone: the state folder, and how a bastion is named in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def state_folder(environ: Mapping[str, str]) -> Path:
+    """Where this account keeps the output of bastions in the background, and the work folders of local jobs."""
+    base = environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state") / "bastion"
+
+
+def mark(name: str, url: str) -> str:
+    """One word for the bastion of this name in the bucket part of this URL: the same at every start."""
+    return f"{name}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+
+
+def log_file(name: str, url: str, environ: Mapping[str, str]) -> Path:
+    """The file that a bastion in the background writes to."""
+    return state_folder(environ) / f"{mark(name, url)}.log"

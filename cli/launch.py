@@ -1,0 +1,112 @@
+"""The tool `launch` as data: its commands and their flags. Pure."""
+
+from __future__ import annotations
+
+from cli.flags import Command, Flag, Tool
+
+_USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
+_TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
+_TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
+
+_LAUNCH = Command(
+    name="",
+    about="Submit a job: bundle this folder's code, and have COMMAND run on the fleet. One word after -- that holds "
+    "spaces is a text for the shell; several words are run as they are. The last line printed is the job's name.",
+    module="cli.launch_submit",
+    takes_command=True,
+    flags=(
+        Flag("name", "Name of the job. Default: your user name and six characters.", "NAME"),
+        Flag("project_id", "Project that pays. Default: the only one that you belong to.", "PROJECT"),
+        _USER,
+        Flag("resources", "What one replica needs: v4=4,cpu=2. Default: cpu=1.", "KIND=N,...", kind=list),
+        Flag("instance_type", "What one replica is: tpu-v4-32, gpu-h100-8.", "TYPE"),
+        Flag("num_replicas", "Replicas that start together or not at all.", "N", kind=int, default=1),
+        Flag("count", "Tasks of an array: the same job N times, told apart by BASTION_TASK.", "N", kind=int, default=1),
+        Flag("priority", "1 is the highest, 5 the lowest.", "N", kind=int, default=5),
+        Flag("max_tries", "How often it may be tried; only its own failures count.", "N", kind=int, default=1),
+        Flag("retry_interval", "Pause before the next try.", "TIME", default="60s"),
+        Flag("grace", "Time between SIGTERM and SIGKILL.", "TIME", default="30s"),
+        Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
+        Flag("env", "Environment of the command; may be repeated.", "NAME=VALUE", kind=list),
+        Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
+        Flag("bundler_type", "How the code travels: tar (this folder) or none (no code).", "TYPE", default="tar"),
+        Flag("bundler_spec", "Settings of the bundler; may be repeated: source=FOLDER.", "KEY=VALUE", kind=list),
+        Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
+        Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
+        Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
+    ),
+)
+
+TOOL = Tool(
+    name="launch",
+    about=_LAUNCH.about,
+    action=_LAUNCH,
+    commands=(
+        Command(
+            name="ls",
+            about="Your jobs that have not ended, and why those wait that wait.",
+            module="cli.launch_ls",
+            flags=(
+                Flag("all", "Everybody's jobs, and ended ones too.", kind=bool, default=False),
+                _USER,
+            ),
+        ),
+        Command(
+            name="logs",
+            about="What a job prints: until it ends if it is live. Ctrl-C leaves it running.",
+            module="cli.launch_logs",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(
+                Flag("follow", "Go on until the job ends; --no_follow prints what is there.", kind=bool, default=True),
+                Flag(
+                    "tail",
+                    "Begin with the last N lines of each worker. Default: all; 1000 on a terminal.",
+                    "N",
+                    kind=int,
+                ),
+                Flag("since", "Begin with what was stored after this: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
+                Flag("worker", "Only these workers: 0,3-7.", "LIST"),
+                Flag("attempt", "Only this attempt, from 0. Default: the newest.", "N", kind=int),
+                Flag("grep", "Only lines in which this regular expression is found.", "REGEX"),
+                Flag("provisioning", "The bastion's side: what it did for the job, and why.", kind=bool, default=False),
+                _TASK,
+            ),
+        ),
+        Command(
+            name="why",
+            about="Why a job is where it is, and what happened to it.",
+            module="cli.launch_why",
+            words="JOB",
+            least=1,
+            most=1,
+        ),
+        Command(
+            name="wait",
+            about="Wait until a job ends, and exit as it did.",
+            module="cli.launch_wait",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(_TIMEOUT, _TASK),
+        ),
+        Command(
+            name="stop",
+            about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL.",
+            module="cli.launch_stop",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(Flag("wait", "Wait until it has ended.", kind=bool, default=False), _TASK, _USER),
+        ),
+        Command(
+            name="show",
+            about="All that is known of a job, with its spec.",
+            module="cli.launch_show",
+            words="JOB",
+            least=1,
+            most=1,
+        ),
+    ),
+)

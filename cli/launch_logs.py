@@ -1,0 +1,91 @@
+"""`launch logs`: what a job prints, or what the bastion did for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from bastion.errors import UsageError
+from bastion.recover import objects
+from cli.desk import Desk, desk_of, job_of
+from cli.main import Call
+from cli.output import Output
+from launcher import ends
+from launcher.bastion_side import bastion_lines
+from launcher.find import Found, one_task
+from launcher.follow import Doors, Screen, follow, snapshot
+from launcher.history import history
+from launcher.streams import Choice, moment, pattern, worker_list
+from launcher.view import View
+from launcher.wait import code_now, standing
+
+TAIL = 1_000
+
+
+def run(call: Call) -> int:
+    """Print a log. The exit code of the job's end."""
+    choice = _choice(call, desk := desk_of(call))
+    view = desk.reader().look()
+    found = job_of(call, view)
+    if call.flags["provisioning"]:
+        return _provisioning(call, desk, found, view)
+    with detachable(call.output, name=found.id):
+        return show_log(call, desk, found, choice)
+
+
+def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
+    """Print what a task prints: to its end if it is live and --no_follow was not said. The exit code of its end."""
+    task = one_task(found)
+    doors = Doors(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
+    screen = Screen(lines=lambda lines: _print(call.output, lines), note=call.output.note)
+    live = found.job is None or not ends.ended(found.job, task)
+    show = follow if live and call.flags["follow"] else snapshot
+    code = show(doors, found, task, choice, screen)
+    view = desk.reader().look()
+    call.output.note(f"{found.id} is {standing(replace(found, task=task), view)}")
+    return code
+
+
+@contextmanager
+def detachable(output: Output, *, name: str) -> Iterator[None]:
+    """Ctrl-C ends the looking, never the job: say how to come back, and how to end it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.note(f"detached; the job goes on. To look again: launch logs {name}   To end it: launch stop {name}")
+        raise
+
+
+def _choice(call: Call, desk: Desk) -> Choice:
+    flags = call.flags
+    tail = flags["tail"]
+    if tail is not None and tail < 0:
+        raise UsageError(f"--tail is {tail}; use 0 or more")
+    if tail is None and call.output.width and not (flags["since"] or flags["grep"]):
+        call.output.note(f"showing the last {TAIL} lines at most; --tail=N shows more")
+        tail = TAIL
+    return Choice(
+        tail=tail,
+        since=moment(flags["since"], desk.clock.wall()) if flags["since"] else None,
+        workers=worker_list(flags["worker"]) if flags["worker"] else None,
+        attempt=flags["attempt"],
+        grep=pattern(flags["grep"]) if flags["grep"] else None,
+    )
+
+
+def _provisioning(call: Call, desk: Desk, found: Found, view: View) -> int:
+    """The bastion's side: the events of the journal, then the lines of the bastion's own log that name the job."""
+    if found.job:
+        records = objects(desk.bucket, found.job.seq, desk.tasks.map)
+        _print(call.output, [event.line() for event in history(records, found.id, found.task)])
+        for lines in bastion_lines(desk.bucket, desk.tasks, found.id, since=found.job.submitted):
+            _print(call.output, lines)
+    call.output.note(f"{found.id} is {standing(found, view)}")
+    return code_now(found, view)
+
+
+def _print(output: Output, lines: list[str]) -> None:
+    if lines:
+        output.say("\n".join(json.dumps({"line": line}) if output.json else line for line in lines))

@@ -1,0 +1,79 @@
+"""One command line from its words to an exit code: the one place where errors become lines and codes.
+
+A command's module is imported only when the command is really run: `--help` must not wait for stores and schemas.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, TextIO
+
+from bastion.errors import BastionError, NotFound, UsageError
+from cli import help as help_text
+from cli.flags import Tool, parse
+from cli.output import Output
+
+DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
+
+_CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a command's `run` gets: its flags by name, its words, what followed `--`, and where to print."""
+
+    flags: Mapping[str, Any]
+    words: tuple[str, ...]
+    after: tuple[str, ...] | None
+    environ: Mapping[str, str]
+    output: Output
+
+
+def main(tool: Tool) -> int:
+    """A console script: this process's own arguments and streams."""
+    return run(tool, sys.argv[1:], environ=os.environ, out=sys.stdout, err=sys.stderr)
+
+
+def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:
+    """Run a command line. Its exit code; what goes wrong on purpose is one line on `err`."""
+    output = Output(out, err, json=_wants_json(argv), environ=environ)
+    try:
+        return _dispatch(tool, argv, environ, output)
+    except BrokenPipeError:
+        return _closed_pipe(out)
+    except (BastionError, OSError) as error:
+        output.error(str(error))
+        return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output) -> int:
+    line = parse(tool, argv)
+    if line.help:
+        output.say(help_text.text(line))
+        return DONE
+    assert line.command is not None
+    call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output)
+    code: int = import_module(line.command.module).run(call)
+    return code
+
+
+def _wants_json(argv: Sequence[str]) -> bool:
+    """Known before the words are understood, because errors in them are JSON as well."""
+    for word in argv:
+        if word == "--":
+            break
+        if word in ("--json", "-json", "--json=true"):
+            return True
+    return False
+
+
+def _closed_pipe(out: TextIO) -> int:
+    """Whoever read us went away: end quietly, and let the interpreter's last flush find an open door."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    return CLOSED_PIPE

@@ -1,0 +1,1 @@
+"""The user side: a wish becomes a job spec in the bucket; queues, reasons and logs come back."""

@@ -1,0 +1,131 @@
+"""A user's wish to a job spec, with nothing left to be bound later. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bastion import layout
+from bastion.errors import SpecError
+from bastion.requests import job_id
+from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
+from launcher import instances
+from quota.model import Quota
+from quota.resources import Resources
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What the command line says. Empty texts and None stand for what was not said; times in seconds."""
+
+    user: str
+    command: Sequence[str]
+    name: str
+    project: str
+    env: Mapping[str, str]
+    resources: Resources
+    instance_type: str
+    replicas: int
+    count: int
+    priority: int
+    max_tries: int
+    retry_interval_s: float
+    grace_s: float
+    time_limit_s: float | None
+    output_dir: str
+
+
+def build(
+    wish: Wish, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef, provenance: Provenance
+) -> JobSpec:
+    """The job spec of a wish. `home` is the URL that default output folders lie below.
+
+    Raises `SpecError` with all that is wrong.
+    """
+    name = wish.name or default_name(wish.user, request_id)
+    outputs = wish.output_dir.rstrip("/") or default_outputs(name, request_id, home, wish.count)
+    return new_jobspec(
+        name=name,
+        user=wish.user,
+        project=wish.project or only_project(wish.user, quota),
+        command=command(wish.command),
+        env=dict(wish.env),
+        resources=demand(wish, pool),
+        instance_type=wish.instance_type,
+        replicas=wish.replicas,
+        count=wish.count,
+        priority=wish.priority,
+        max_tries=wish.max_tries,
+        retry_interval_s=wish.retry_interval_s,
+        grace_s=wish.grace_s,
+        time_limit_s=wish.time_limit_s,
+        bundle=bundle,
+        output_dir=outputs,
+        checkpoint_dir=f"{outputs}/checkpoints" if outputs else "",
+        provenance=provenance,
+    )
+
+
+def default_name(user: str, request_id: str) -> str:
+    """`<user>-<6 characters>`, of the characters that a name may have."""
+    return f"{re.sub(r'[^A-Za-z0-9.-]', '-', user)[:48]}-{request_id[-6:]}"
+
+
+def default_outputs(name: str, request_id: str, home: str, count: int) -> str:
+    """The folder of a plain job below `home`; empty for an array, whose tasks get one each from their workers."""
+    return f"{home}/{layout.outputs(job_id(name, request_id), 0)}" if count == 1 else ""
+
+
+def only_project(user: str, quota: Quota) -> str:
+    """The one project that the user belongs to. Raises `SpecError` naming theirs if there are more, or none."""
+    projects = quota.projects_of(user)
+    if len(projects) == 1:
+        return projects[0]
+    if not projects:
+        raise SpecError(f"{user} is a member of no project; ask for a line in project_membership of the quota file")
+    raise SpecError(f"{user} is a member of {', '.join(projects)}; choose one with --project_id")
+
+
+def command(words: Sequence[str]) -> list[str] | str:
+    """A single word that holds white space is a text for the shell; anything else is an argv, passed on as it is."""
+    if len(words) == 1 and re.search(r"\s", words[0]):
+        return words[0]
+    return list(words)
+
+
+def demand(wish: Wish, pool: Resources) -> dict[str, int]:
+    """What one replica holds: the instance type's, and what is asked for besides it; one cpu if nothing is said."""
+    typed = instances.resources(wish.instance_type) if wish.instance_type else {}
+    twice = sorted(typed.keys() & wish.resources.keys())
+    if twice:
+        raise SpecError(
+            f"--resources names {twice[0]}, which --instance_type={wish.instance_type} gives; leave one out"
+        )
+    if typed or wish.resources:
+        return {**typed, **wish.resources}
+    if pool and "cpu" not in pool:
+        raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {', '.join(sorted(pool))}")
+    return {"cpu": 1}
+
+
+def amounts(texts: Iterable[str], what: str) -> dict[str, int]:
+    """`v4=4,cpu=2`, or several of that, to amounts. Raises `SpecError`."""
+    found: dict[str, int] = {}
+    for part in (part.strip() for text in texts for part in text.split(",")):
+        kind, equals, number = part.partition("=")
+        if not (equals and kind and re.fullmatch(r"-?[0-9]{1,18}", number)):
+            raise SpecError(f"{what} has {part[:64]!r}; use KIND=N with a whole number, as in v4=4,cpu=2")
+        if kind in found:
+            raise SpecError(f"{what} names {kind} twice; name it once")
+        found[kind] = int(number)
+    return found
+
+
+def environment(texts: Iterable[str]) -> dict[str, str]:
+    """`K=V` of each `--env`. Raises `SpecError`."""
+    pairs = [text.partition("=") for text in texts]
+    wrong = next((name for name, equals, _ in pairs if not equals), None)
+    if wrong is not None:
+        raise SpecError(f"--env is {wrong[:64]!r}; use --env NAME=VALUE")
+    return {name: value for name, _, value in pairs}

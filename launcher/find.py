@@ -1,0 +1,73 @@
+"""The job that a word on the command line means: an id, a name (the newest), either with `[task]`. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bastion.errors import NotFound, UsageError
+from bastion.nearest import did_you_mean
+from bastion.state import Job
+from launcher.view import Unread, View
+
+_TASK = re.compile(r"(?P<job>.+)\[(?P<task>[0-9]{1,6})\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A job, read by the bastion (`job`) or not yet (`unread`), and the task of it that is meant, if one is."""
+
+    id: str
+    name: str
+    user: str
+    count: int
+    task: int | None = None
+    job: Job | None = None
+    unread: Unread | None = None
+
+    @property
+    def known(self) -> Job | Unread:
+        """What is known of it."""
+        known = self.job or self.unread
+        assert known is not None
+        return known
+
+
+def find(word: str, view: View, *, task: int | None = None) -> Found:
+    """The job of this id, or else the newest of this name. Raises `NotFound` naming the nearest, `UsageError`."""
+    match = _TASK.fullmatch(word)
+    wanted = match["job"] if match else word
+    number = int(match["task"]) if match else task
+    found = _job(wanted, view, number)
+    if number is not None and not 0 <= number < found.count:
+        raise NotFound(f"{wanted} has no task {number}; its tasks are 0 to {found.count - 1}")
+    return found
+
+
+def one_task(found: Found) -> int:
+    """The number of the task that is meant. Raises `UsageError` if the job has several and none was named."""
+    if found.task is None and found.count > 1:
+        raise UsageError(f"{found.name} has {found.count} tasks; name one, as in '{found.name}[0]'")
+    return found.task or 0
+
+
+def _job(wanted: str, view: View, task: int | None) -> Found:
+    if wanted in view.state.jobs:
+        return _read(view.state.jobs[wanted], task)
+    unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
+    if unread:
+        return _not_read(max(unread, key=lambda u: (u.id == wanted, u.stored)), task)
+    named = [job for job in view.state.jobs.values() if job.name == wanted]
+    if named:
+        return _read(max(named, key=lambda job: (job.seq, job.index)), task)
+    known = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
+    raise NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], known, 'see launch ls --all')}")
+
+
+def _read(job: Job, task: int | None) -> Found:
+    return Found(id=job.id, name=job.name, user=job.user, count=job.count, task=task, job=job)
+
+
+def _not_read(unread: Unread, task: int | None) -> Found:
+    spec = unread.spec
+    return Found(id=unread.id, name=spec.name, user=spec.user, count=spec.count, task=task, unread=unread)

@@ -1,0 +1,83 @@
+"""Looks at a bastion: the inbox first, the journal last.
+
+So a job is seen by every command once `launch` has exited: a request that vanished between the two is in the journal.
+"""
+
+from __future__ import annotations
+
+from bastion import layout, recover
+from bastion.codec import decode
+from bastion.errors import BastionError, Missing
+from bastion.ports import Bucket, Clock, Stat, Tasks
+from bastion.records import Status
+from bastion.requests import Request, Submit, parse
+from bastion.state import State
+from launcher.view import Unread, View
+
+
+class Reader:
+    """Looks at a bastion, again and again; a look where nothing is new costs two lists and one read."""
+
+    def __init__(self, bucket: Bucket, clock: Clock, tasks: Tasks, *, user: str | None = None) -> None:
+        """`user`: of the unread requests, read only those of this user."""
+        self._bucket = bucket
+        self._clock = clock
+        self._tasks = tasks
+        self._inbox = f"{layout.INBOX}{user}/" if user else layout.INBOX
+        self._state: State | None = None
+        self._parsed: dict[str, Unread | None] = {}
+
+    def look(self) -> View:
+        """What is there now. Raises `BucketError`, `RecordError`."""
+        listed = list(self._bucket.list(self._inbox))
+        state = self._grown()
+        unread = self._unread(listed, state)
+        if unread is None:  # some were taken between list and read: they are in the journal now
+            state = self._grown()
+            unread = self._unread(listed, state) or ()
+        return View(state=state, unread=unread, status=read_status(self._bucket), now=self._clock.wall())
+
+    def _grown(self) -> State:
+        """The state with all that the journal holds by now."""
+        if self._state is None:
+            self._state = recover.load(self._bucket, self._tasks.map)
+        else:
+            recover.catch_up(self._bucket, self._state, self._tasks.map)
+        return self._state
+
+    def _unread(self, listed: list[Stat], state: State) -> tuple[Unread, ...] | None:
+        """The submits that are listed and not consumed; None if one of them vanished."""
+        waiting = {stat.key: stat for stat in listed if layout.request_name(stat.key) not in state.requests}
+        self._parsed = {key: value for key, value in self._parsed.items() if key in waiting}
+        fresh = [stat for key, stat in waiting.items() if key not in self._parsed and _id(stat)]
+        for stat, found in zip(fresh, self._tasks.map(self._parse, fresh), strict=True):
+            if isinstance(found, Missing):
+                return None
+            if isinstance(found, Exception):
+                raise found
+            self._parsed[stat.key] = found
+        return tuple(found for found in self._parsed.values() if found)
+
+    def _parse(self, stat: Stat) -> Unread | None:
+        """The job that a request asks for; None if it asks for something else, or makes no sense."""
+        data = self._bucket.read(stat.key).data
+        try:
+            request: Request = parse(data)
+        except BastionError:
+            return None
+        if not isinstance(request, Submit):
+            return None
+        return Unread(request_id=_id(stat), spec=request.spec, stored=stat.modified)
+
+
+def read_status(bucket: Bucket) -> Status | None:
+    """The bastion's sign of life, if there ever was one."""
+    try:
+        return decode(bucket.read(layout.STATUS).data, Status, layout.STATUS)
+    except Missing:
+        return None
+
+
+def _id(stat: Stat) -> str:
+    named = layout.request_of(stat.key)
+    return named[1] if named else ""

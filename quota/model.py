@@ -1,0 +1,58 @@
+"""The words of the quota room. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from quota.members import Members
+from quota.resources import Resources, total
+
+OPEN_PROJECT = "default"
+
+
+class QuotaError(Exception):
+    """The quota file cannot be used. `complaints` are all that is wrong with it, each as `line N: ...`."""
+
+    def __init__(self, complaints: Sequence[str]) -> None:
+        super().__init__("; ".join(complaints))
+        self.complaints = tuple(complaints)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Quota:
+    """What the fleet holds, which part of it each project is promised, and who belongs to each.
+
+    `tiers` are best first. `shares` are exact fractions of the total of a kind, by project and kind. `members` are
+    plain names or patterns, by project. Build one and keep it: patterns are compiled at most once in its life.
+    """
+
+    tiers: tuple[Resources, ...]
+    shares: Mapping[str, Mapping[str, Fraction]] = field(default_factory=dict)
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_open: bool = False
+    _members: Members = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_members", Members(self.members))
+
+    @classmethod
+    def open(cls, capacity: Resources | None = None) -> Quota:
+        """No quota file: a single user's fleet. Everybody is a member of every project, and nobody has a share.
+
+        It bounds nothing beyond `capacity`; `quota.tiers.pool` fills in what runners report.
+        """
+        return cls(tiers=(dict(capacity or {}),), is_open=True)
+
+    def total(self) -> Resources:
+        """What all tiers hold together."""
+        return total(self.tiers)
+
+    def admits(self, user: str, project: str) -> bool:
+        """True if the user belongs to the project."""
+        return self.is_open or project in self._members.projects_of(user)
+
+    def projects_of(self, user: str) -> tuple[str, ...]:
+        """The projects of a user, in order of their names; without a quota file the one named `default`."""
+        return (OPEN_PROJECT,) if self.is_open else tuple(sorted(self._members.projects_of(user)))

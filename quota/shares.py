@@ -1,0 +1,88 @@
+"""What each project is promised of the pool as it is now, and how far along it is. Pure.
+
+Shares are exact fractions; what they promise is counted in whole units, because jobs take whole units. A share that
+misses a unit only by what a person rounds off (0.333 of 9) promises that unit. A kind of which nobody has a share
+is nobody's: it bounds what fits, and counts neither as used share nor as borrowed.
+
+Ratios are quotients of whole numbers. Python rounds such a quotient correctly, so equal ratios are equal floats, and
+what is nearer than a float can tell goes by the tie-break: exact enough, and always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from math import floor
+
+from quota.model import Quota
+from quota.resources import Resources
+
+TOLERANCE = Fraction(1, 200)  # what a person rounds off: 0.333 three times is all, 1.005 is not yet more than all
+
+Demand = tuple[tuple[str, int], ...]  # kinds and amounts above 0
+
+
+def amounts(demand: Resources) -> Demand:
+    """The kinds of which anything is asked for. Made once for each shape, of which there are few."""
+    return _asked(tuple(demand.items()))
+
+
+@lru_cache(4_096)
+def _asked(rows: Demand) -> Demand:
+    return tuple(row for row in rows if row[1] > 0)
+
+
+def promised(share: Fraction, total: int) -> int:
+    """Whole units that a share of `total` promises."""
+    return floor(share * total + min(Fraction(1, 2), TOLERANCE * total))
+
+
+class Shares:
+    """The promises of one quota on one pool, computed once."""
+
+    def __init__(self, quota: Quota, pool: Resources) -> None:
+        self.pool = pool
+        self.governed = frozenset(kind for row in quota.shares.values() for kind, share in row.items() if share)
+        self._units: dict[str, dict[str, int]] = {}
+        self._exact: dict[str, dict[str, Fraction]] = {}
+        for project, row in quota.shares.items():
+            self._units[project] = {kind: promised(share, pool.get(kind, 0)) for kind, share in row.items()}
+            self._exact[project] = {kind: share * pool.get(kind, 0) for kind, share in row.items()}
+
+    def units(self, project: str) -> Mapping[str, int]:
+        """Whole units promised to the project, by kind; what is missing is 0."""
+        return self._units.get(project, {})
+
+    def within(self, project: str, used: Resources, demand: Iterable[tuple[str, int]]) -> bool:
+        """True if the project, using this much, stays within its share with this demand added."""
+        units = self.units(project)
+        return all(used.get(kind, 0) + amount <= units.get(kind, 0) for kind, amount in demand if kind in self.governed)
+
+    def borrowed(self, project: str, used: Resources) -> Resources:
+        """The units that the project uses beyond its share, by kind; what is nobody's is never borrowed."""
+        units = self.units(project)
+        over = {kind: used.get(kind, 0) - units.get(kind, 0) for kind in self.governed}
+        return {kind: amount for kind, amount in sorted(over.items()) if amount > 0}
+
+    def turn(self, project: str, used: Resources, demand: Demand) -> tuple[bool, float]:
+        """Where the project stands after taking this demand: smaller goes first.
+
+        The largest ratio of use to share over the kinds demanded. Without a share of one of them it comes after all
+        that have one, by its part of the pool. Kinds that are nobody's count, by the same, only if there is no other.
+        """
+        exact = self._exact.get(project, {})
+        rows = [(kind, used.get(kind, 0) + amount) for kind, amount in demand if kind in self.governed]
+        bare = [(kind, use) for kind, use in rows if not exact.get(kind)]
+        if bare:
+            return True, self._part(bare)
+        if rows:
+            return False, max(use * exact[kind].denominator / exact[kind].numerator for kind, use in rows)
+        return False, self._part([(kind, used.get(kind, 0) + amount) for kind, amount in demand])
+
+    def dominant(self, used: Resources) -> float:
+        """The largest part of the pool that this use is, over all kinds."""
+        return self._part(used.items())
+
+    def _part(self, rows: Iterable[tuple[str, int]]) -> float:
+        return max((use / max(1, self.pool.get(kind, 0)) for kind, use in rows), default=0.0)

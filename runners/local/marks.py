@@ -1,0 +1,79 @@
+"""Which processes carry a mark: one scan of /proc, which needs no memory of what was started."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psutil
+
+from bastion.errors import RunnerError
+from runners.local.render import DEVICES, JOB, MARK
+
+_MARK = MARK.encode() + b"="
+_DEVICES = DEVICES.encode() + b"="
+_JOB = JOB.encode() + b"="
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A live process with a mark. `users`: it is the user's, not the worker."""
+
+    pid: int
+    machine: str
+    devices: tuple[str, ...]
+    users: bool
+
+
+def scan(proc: str = "/proc") -> list[Marked]:
+    """All live processes of this account that carry a mark. A zombie has none. `RunnerError` without a /proc."""
+    try:
+        pids = [name for name in os.listdir(proc) if name.isdigit()]
+    except OSError as error:
+        raise RunnerError(f"cannot list processes: {error}; the local runner needs Linux's /proc") from error
+    return [marked for pid in pids if (marked := _marked(proc, pid))]
+
+
+def _marked(proc: str, pid: str) -> Marked | None:
+    try:
+        with open(f"{proc}/{pid}/environ", "rb", buffering=0) as file:
+            data = file.readall() or b""
+    except OSError:  # it ended, or is another account's
+        return None
+    machine = _value(data, _MARK) if _MARK in data else None
+    if machine is None:
+        return None
+    devices = tuple(filter(None, (_value(data, _DEVICES) or "").split(",")))
+    return Marked(int(pid), machine, devices, _value(data, _JOB) is not None)
+
+
+def _value(environ: bytes, prefix: bytes) -> str | None:
+    entry = next((entry for entry in environ.split(b"\0") if entry.startswith(prefix)), None)
+    return None if entry is None else os.fsdecode(entry[len(prefix) :])
+
+
+def notify(marked: Sequence[Marked]) -> None:
+    """SIGTERM to the worker among these processes. It leads a session: what it is about to start does not yet."""
+    for process in marked:
+        with suppress(ProcessLookupError, PermissionError):
+            if not process.users and os.getsid(process.pid) == process.pid:
+                os.kill(process.pid, signal.SIGTERM)
+
+
+def kill(marked: Sequence[Marked]) -> None:
+    """SIGKILL to these processes and to all their descendants, marked or not."""
+    for process in marked:
+        for member in _family(process.pid):
+            with suppress(psutil.Error):
+                member.kill()
+
+
+def _family(pid: int) -> Iterator[psutil.Process]:
+    with suppress(psutil.Error):
+        head = psutil.Process(pid)
+        children = head.children(recursive=True)
+        yield head
+        yield from children

@@ -1,0 +1,140 @@
+"""The runner whose fleet is this machine. It remembers nothing: what runs is what a scan of the processes shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+
+import psutil
+
+from bastion.errors import RunnerError
+from bastion.ports import Clock, Ids, Machine, Placement, Sight
+from quota.resources import Resources, plus
+from runners.local import folders, gpus, marks, render
+from runners.local.render import Name
+
+_GIB = 2**30
+
+
+@dataclass(kw_only=True)
+class LocalRunner:
+    """Starts workers as sessions of their own, which outlive the bastion.
+
+    `scope` names the bastion on this machine: one word, the same at every start. `bucket_url` is the bastion's
+    folder in the bucket. `given` replaces what the machine says of its capacity. `flags` go to every worker;
+    `scan` shows the marked processes.
+    """
+
+    scope: str
+    bucket_url: str
+    work_root: Path
+    ids: Ids
+    clock: Clock
+    given: Resources | None = None
+    devices: Sequence[gpus.Gpu] = ()
+    python: str = sys.executable
+    inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    flags: Mapping[str, object] = field(default_factory=dict)
+    scan: Callable[[], list[marks.Marked]] = marks.scan
+    name: str = "local"
+    pace_s: float = 0.25
+    _children: set[int] = field(default_factory=set)
+    _creating: Lock = field(default_factory=Lock)
+
+    def capacity(self) -> Resources:
+        """As given; else the processors, the memory in whole GiB, and the GPUs by kind."""
+        if self.given is not None:
+            return self.given
+        machine = {"cpu": os.cpu_count() or 1, "memory": psutil.virtual_memory().total // _GIB}
+        return plus(machine, gpus.count(self.devices))
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """One host for each replica."""
+        return replicas
+
+    def create(self, placement: Placement) -> None:
+        """Start the workers of the attempt that do not run. `RunnerError` if one cannot be started."""
+        with self._creating:
+            there = {name.worker for name in self._mine() if name.key == placement.key}
+            for worker in sorted(set(range(placement.workers)) - there):
+                self._start(placement, worker)
+
+    def stop(self, machine: str) -> None:
+        """SIGTERM to the worker: it looks for its stop order at once."""
+        marks.notify(self._of(machine))
+
+    def delete(self, machine: str) -> None:
+        """Kill everything that carries the mark, until a scan shows nothing new."""
+        killed: set[int] = set()
+        while found := [process for process in self._of(machine) if process.pid not in killed]:
+            marks.kill(found)
+            killed |= {process.pid for process in found}
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this scope."""
+        self._reap()
+        return [name.machine for name in self._mine()]
+
+    def look(self, machine: str) -> Sight:
+        """A machine is gone when no process carries its mark."""
+        try:
+            self._reap()
+            return Sight.THERE if self._of(machine) else Sight.GONE
+        except RunnerError:
+            return Sight.BLIND
+
+    def sweep(self) -> None:
+        """Remove work folders that are 24 h old and of no live machine."""
+        live = {name.folder for name in self._mine()}
+        folders.sweep(self.work_root, self.scope, live, self.clock.wall())
+
+    def _mine(self) -> Iterator[Name]:
+        """The machines of this scope."""
+        for machine in sorted({process.machine for process in self.scan()}):
+            name = render.parse(machine)
+            if name is not None and name.scope == self.scope:
+                yield name
+
+    def _of(self, machine: str) -> Sequence[marks.Marked]:
+        return [process for process in self.scan() if process.machine == machine]
+
+    def _start(self, placement: Placement, worker: int) -> None:
+        name = Name(self.scope, placement.key, worker, placement.epoch, self.ids.new())
+        held = [index for process in self.scan() for index in process.devices]
+        devices = gpus.assign(placement.resources, self.devices, held)
+        folder = self.work_root / name.folder
+        try:
+            folder.mkdir(parents=True)
+            with (folder / "worker.log").open("ab") as log:
+                self._children.add(self._spawn(name, folder, devices, log.fileno()))
+        except OSError as error:
+            raise RunnerError(f"cannot start worker {worker} of {placement.key}: {error}") from error
+
+    def _spawn(self, name: Name, folder: Path, devices: Sequence[str], log: int) -> int:
+        return os.posix_spawn(
+            self.python,
+            render.command(self.python, name, self.bucket_url, folder, devices, **self.flags),
+            render.environment(self.inherited, name, devices),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+            ],
+            setsid=True,
+        )
+
+    def _reap(self) -> None:
+        """Take the ended children off the system's table; those of an earlier bastion are not ours to wait for."""
+        with self._creating:
+            self._children = {child for child in self._children if _runs(child)}
+
+
+def _runs(child: int) -> bool:
+    try:
+        return os.waitpid(child, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # the system reaped it, as it does where SIGCHLD is ignored
+        return False

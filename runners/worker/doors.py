@@ -1,0 +1,117 @@
+"""The doors of the worker: what it is told at its start, and the machine below it. Protocols and values only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
+from bastion.records import BEAT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """Which worker this is. `machine` is the backend's own id; `devices` are the GPUs that are its alone."""
+
+    key: AttemptKey
+    worker: int
+    machine: str
+    address: str
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How often the worker does what it does, and how much it keeps. Seconds; bytes."""
+
+    beat_s: float = BEAT_S
+    stop_s: float = 5.0
+    poll_s: float = 1.0
+    order_s: float = 2.0
+    report_s: float = 1.0
+    flush_s: float = 1.0
+    steady_flush_s: float = 30.0
+    young_s: float = 60.0
+    watch_s: float = 5.0
+    watched_s: float = 60.0
+    retry_s: float = 2.0
+    notice_s: float = 3.0
+    rest_grace_s: float = 5.0
+    kill_s: float = 0.2
+    spool_bytes: int = 4 * 1024**3
+
+
+class Process(Protocol):
+    """The user's command and all that it starts: a tree of processes."""
+
+    def wait(self) -> int:
+        """Return when the command itself has ended: its exit code, 128 + n after signal n."""
+
+    def wait_rest(self) -> None:
+        """After `wait`: return when nothing of the tree is left."""
+
+    def alive(self) -> bool:
+        """True while anything of the tree runs."""
+
+    def signal(self, number: int) -> None:
+        """Send a signal to every process of the tree."""
+
+    def out_of_memory(self) -> bool:
+        """True if the system killed a process here for want of memory since the start."""
+
+
+class Machine(Protocol):
+    """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them."""
+
+    code: str
+    tmp: str
+    progress: str
+    world: str
+
+    def free_port(self) -> int:
+        """A TCP port that nobody listens on now."""
+
+    def base_environment(self) -> Mapping[str, str]:
+        """PATH, HOME, USER and LANG of the account."""
+
+    def unpack(self, data: bytes, digest: str) -> None:
+        """Lay out a bundle in `code`. `BundleError` if it is not what it says, or there is no room."""
+
+    def place(self, url: str) -> str:
+        """What the process is told of a folder that outlives it: a local one is made, and named by its path."""
+
+    def write_world(self, data: bytes) -> None:
+        """Write the file `world`."""
+
+    def read_progress(self) -> bytes:
+        """The end of the file `progress`, at most 64 KiB; empty while there is none."""
+
+    def start(self, argv: Sequence[str], env: Mapping[str, str]) -> Process:
+        """Run a command in `code`, its output appended to the log. `OSError` if it cannot be started."""
+
+    def log_size(self) -> int:
+        """Bytes of output so far."""
+
+    def read_log(self, start: int, size: int) -> bytes:
+        """At most `size` bytes of output from `start` on."""
+
+    def forget_log(self, start: int, end: int) -> None:
+        """Give back the disk that the output from `start` to `end` holds, if the system can. It is read no more."""
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """All doors of one worker. `notice` returns when the machine asks to look for a stop order; `say` notes a problem."""
+
+    bucket: Bucket
+    clock: Clock
+    ids: Ids
+    tasks: Tasks
+    machine: Machine
+    notice: Callable[[], None]
+    say: Callable[[str], None] = field(default=_silent)

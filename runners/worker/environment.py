@@ -1,0 +1,102 @@
+"""What a process finds in its environment. Pure.
+
+Later ones win: the account (PATH, HOME, USER, LANG), our defaults, the user's own, and who the process is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bastion.records import Order, World
+from runners.worker.doors import Post
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Paths and folders that the process is told of."""
+
+    tmp: str
+    progress: str
+    world: str
+    output: str
+    checkpoint: str
+
+
+def environment(order: Order, post: Post, world: World, base: Mapping[str, str], places: Places) -> dict[str, str]:
+    """All variables of one process."""
+    return {
+        **base,
+        **_defaults(places),
+        **order.env,
+        **_job(order, post),
+        **_places(places),
+        **_ranks(order, post.worker, world),
+        "CUDA_VISIBLE_DEVICES": ",".join(post.devices),
+    }
+
+
+def _defaults(places: Places) -> dict[str, str]:
+    return {
+        "TMPDIR": places.tmp,
+        "PYTHONUNBUFFERED": "1",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+        "NCCL_DEBUG": "WARN",
+        "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1",
+    }
+
+
+def _job(order: Order, post: Post) -> dict[str, str]:
+    known = {} if order.last_step is None else {"BASTION_LAST_STEP": str(order.last_step)}
+    return known | {
+        "BASTION_JOB": order.job,
+        "BASTION_JOB_NAME": order.name,
+        "BASTION_USER": order.user,
+        "BASTION_PROJECT": order.project,
+        "BASTION_TASK": str(order.task),
+        "BASTION_TASK_COUNT": str(order.count),
+        "BASTION_ATTEMPT": str(order.attempt),
+        "BASTION_RESTART_REASON": order.restart_reason,
+        "BASTION_TIER": str(order.tier),
+        "BASTION_BUNDLE": order.bundle.digest,
+        "BASTION_MACHINE": post.machine,
+        "BASTION_DEVICES": ",".join(post.devices),
+        "TORCHELASTIC_RUN_ID": order.job,
+        "TORCHELASTIC_RESTART_COUNT": str(order.attempt),
+        "TORCHELASTIC_MAX_RESTARTS": str(order.max_tries - 1),
+    }
+
+
+def _places(places: Places) -> dict[str, str]:
+    return {
+        "BASTION_PROGRESS_FILE": places.progress,
+        "BASTION_WORLD_FILE": places.world,
+        "BASTION_OUTPUT_DIR": places.output,
+        "BASTION_CHECKPOINT_DIR": places.checkpoint,
+    }
+
+
+def _ranks(order: Order, worker: int, world: World) -> dict[str, str]:
+    rank, size, head = str(worker), str(order.workers), world.members[0]
+    return {
+        "BASTION_WORKER_INDEX": rank,
+        "BASTION_WORKER_COUNT": size,
+        "BASTION_REPLICA_INDEX": str(worker * order.replicas // order.workers),
+        "BASTION_REPLICA_COUNT": str(order.replicas),
+        "RANK": rank,
+        "WORLD_SIZE": size,
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "GROUP_RANK": rank,
+        "GROUP_WORLD_SIZE": size,
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": size,
+        "ROLE_NAME": "default",
+        "NODE_RANK": rank,
+        "NNODES": size,
+        "MASTER_ADDR": head.address,
+        "MASTER_PORT": str(head.port),
+        "JAX_COORDINATOR_ADDRESS": f"{head.address}:{head.port}",
+        "JAX_NUM_PROCESSES": size,
+        "JAX_PROCESS_ID": rank,
+    }

@@ -1,0 +1,78 @@
+"""What the worker tells the bastion: its facts, with the job's progress."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bastion.codec import encode
+from bastion.errors import BucketError, Missing
+from bastion.ports import Bucket, Clock
+from bastion.records import Facts
+from runners.worker.doors import Machine
+from runners.worker.progress import Progress
+
+
+class Slot:
+    """One object that has this one writer. A write that arrives late cannot undo a newer one: versions are compared."""
+
+    def __init__(self, bucket: Bucket, key: str) -> None:
+        self._bucket = bucket
+        self._key = key
+        self._version: str | None = None
+        self._data = b""
+
+    def put(self, data: bytes) -> None:
+        """Make the object hold `data`. After a `BucketError` call again, with these bytes or newer ones."""
+        if data != self._data:
+            self._version = self._write(data)
+            self._data = data
+
+    def _write(self, data: bytes) -> str:
+        if self._version is None:
+            version = self._bucket.create(self._key, data)
+        else:
+            version = self._bucket.replace(self._key, data, self._version)
+        if version is not None:
+            return version
+        try:
+            stored = self._bucket.read(self._key)  # an earlier write of ours, whose answer was lost
+        except Missing as missing:
+            self._version = None
+            raise BucketError(f"{self._key} was removed; it is written anew") from missing
+        if stored.data == data:
+            return stored.version
+        version = self._bucket.replace(self._key, data, stored.version)
+        if version is None:
+            raise BucketError(f"{self._key} changed while it was written; it is written again")
+        return version
+
+
+class Reporter:
+    """Holds the facts; `report` is a task, all else belongs to the worker's loop."""
+
+    def __init__(self, bucket: Bucket, key: str, machine: Machine, clock: Clock, facts: Facts) -> None:
+        self.facts = facts
+        self._slot = Slot(bucket, key)
+        self._machine = machine
+        self._clock = clock
+        self._progress = Progress()
+        self._told: Facts | None = None
+
+    @property
+    def told(self) -> bool:
+        """The bucket holds the facts as they are."""
+        return self._told is self.facts
+
+    def change(self, **fields: Any) -> None:
+        """Change some facts; the next report tells."""
+        self.facts = msgspec.structs.replace(self.facts, **fields)
+
+    def report(self) -> None:
+        """Read the progress file, and write the facts if they differ from what was written."""
+        facts = self.facts
+        self._progress = self._progress.after(self._machine.read_progress(), self._clock.wall())
+        step, checkpoint_at = self._progress.step, self._progress.checkpoint_at
+        self._slot.put(encode(msgspec.structs.replace(facts, step=step, checkpoint_at=checkpoint_at)))
+        self._told = facts

@@ -1,0 +1,220 @@
+"""The program on the machine: claim, read the order, fetch the code, run, tell, end.
+
+One worker hosts one process of the user. From the claim on every request to the bucket is a task beside the loop: a
+bucket that hangs or fails cannot keep the worker from supervising its process. Before its claim a worker does nothing.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from bastion import layout
+from bastion.codec import decode, encode
+from bastion.errors import BundleError, Missing, RecordError
+from bastion.logs import SegmentWriter
+from bastion.once import create_once
+from bastion.records import Claim, Facts, Member, Order, World
+from bastion.state import Cause
+from runners.worker.doors import Doors, Pace, Post, Process
+from runners.worker.environment import Places, environment
+from runners.worker.pump import Chore, Pump, persist
+from runners.worker.report import Reporter
+from runners.worker.spool import Spool
+from runners.worker.supervise import Halt, Halted, StopWatch, Supervision
+from runners.worker.verdict import cause_of, fatal_line, short
+from runners.worker.watch import Watch
+
+NOTHING_DONE = 0
+SETUP_FAILED = 1
+NOT_EXECUTABLE = 126
+NOT_FOUND = 127
+TAKEN_AWAY = 128 + signal.SIGTERM
+_TAIL = 256 * 1024
+_PLAIN = Pace()
+
+
+def run(post: Post, doors: Doors, pace: Pace = _PLAIN) -> int:
+    """Be this worker, to the end. The exit code of the program: the process's own where there was one."""
+    claim = Claim(machine=post.machine, address=post.address, port=doors.machine.free_port(), nonce=doors.ids.new())
+    key = layout.claim(post.key, post.worker)
+    claimed = persist(doors.clock, lambda: create_once(doors.bucket, key, encode(claim)), pace.retry_s)
+    if not claimed.mine:
+        return NOTHING_DONE  # another start of this worker was first, or the bastion has given it up
+    return _Worker(post, doors, pace, claim).run()
+
+
+class _Worker:
+    def __init__(self, post: Post, doors: Doors, pace: Pace, claim: Claim) -> None:
+        bucket, clock, machine = doors.bucket, doors.clock, doors.machine
+        self._post, self._doors, self._pace, self._claim = post, doors, pace, claim
+        self._pump = Pump(clock, doors.tasks, doors.say)
+        self._stops = StopWatch(bucket, post.key, clock, pace)
+        self._spool = Spool(machine, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
+        self._watch = Watch(bucket, post.key, clock, pace, self._spool)
+        facts = Facts(phase="claimed", machine=post.machine)
+        self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
+        self._beats = 0
+        self._add_chores()
+
+    def run(self) -> int:
+        try:
+            order = self._pump.until("order", self._read_order, self._stops.heed)
+            self._enter("setup")
+            self._pump.until("code", lambda: self._fetch(order), self._stops.heed)
+            world = self._gather(order)
+            process = self._start(order, world)
+        except Halted as halted:
+            return self._end_unrun(halted.halt)
+        except Exception as error:  # whatever it is, it is told: a worker that fell would look like a lost machine
+            return self._end_failed(error)
+        return self._supervise(order, process)
+
+    def _add_chores(self) -> None:
+        pace, pump = self._pace, self._pump
+        pump.add(Chore("beat", self._beat, lambda: pace.beat_s))
+        pump.add(Chore("stop", self._stops.look, self._stops.period, self._stops.looked))
+        pump.add(Chore("report", self._reporter.report, lambda: pace.report_s))
+        pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
+        pump.add(Chore("watch", self._watch.look, lambda: pace.watch_s, self._looked))
+        pump.add(Chore("notice", self._doors.notice, lambda: 0.0, self._noticed))
+
+    def _looked(self, version: str | None) -> None:
+        if self._watch.looked(version):
+            self._pump.hurry("flush")
+
+    def _noticed(self, _: None) -> None:
+        self._stops.noticed()
+        self._pump.hurry("stop")
+
+    def _beat(self) -> None:
+        self._beats += 1
+        self._doors.bucket.write(layout.beat(self._post.key, self._post.worker), str(self._beats).encode())
+
+    def _enter(self, phase: str, **facts: Any) -> None:
+        self._reporter.change(phase=phase, **facts)
+        self._pump.hurry("report")
+
+    def _read_order(self) -> Order:
+        order: Order = self._when_there(layout.order(self._post.key), Order)
+        return order
+
+    def _when_there(self, key: str, kind: type[Any]) -> Any:
+        """A record of the bastion, as soon as it is there."""
+        clock, pace = self._doors.clock, self._pace
+        while True:
+            try:
+                data = persist(clock, lambda: self._doors.bucket.read(key).data, pace.retry_s)
+            except Missing:
+                clock.sleep(pace.order_s)
+                continue
+            return decode(data, kind, key)
+
+    def _fetch(self, order: Order) -> None:
+        bundle = order.bundle
+        if bundle.type == "none":
+            return
+        if bundle.type != "tar":
+            raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
+        data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
+        self._doors.machine.unpack(data, bundle.digest)
+
+    def _gather(self, order: Order) -> World:
+        """The addresses of all workers. A gang waits for the bastion to say them: none starts before all are there."""
+        if order.workers == 1:
+            return World(members=[Member(address=self._claim.address, port=self._claim.port)])
+        self._enter("waiting")
+        key = layout.world(self._post.key)
+        world: World = self._pump.until("world", lambda: self._when_there(key, World), self._stops.heed)
+        if len(world.members) != order.workers:
+            raise RecordError(f"{key} names {len(world.members)} workers; the order has {order.workers}")
+        return world
+
+    def _start(self, order: Order, world: World) -> Process:
+        machine = self._doors.machine
+        machine.write_world(encode(world))
+        output = order.output_dir or f"{self._doors.bucket.url}/{layout.outputs(order.job, order.task)}"
+        places = Places(
+            tmp=machine.tmp,
+            progress=machine.progress,
+            world=machine.world,
+            output=machine.place(output),
+            checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
+        )
+        env = environment(order, self._post, world, machine.base_environment(), places)
+        argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
+        try:
+            process = machine.start(argv, env)
+        except (OSError, ValueError) as error:
+            raise _Unstartable(argv[0], error) from error
+        self._watch.started()
+        self._enter("running", started=self._doors.clock.wall())
+        self._pump.hurry("flush")
+        return process
+
+    def _supervise(self, order: Order, process: Process) -> int:
+        supervision = Supervision(
+            process,
+            self._doors.clock,
+            self._stops,
+            self._pace,
+            limit_s=order.time_limit_s,
+            grace_s=order.grace_s,
+        )
+        turn = self._turn(supervision)
+        code: int = self._pump.until("process", process.wait, turn)
+        supervision.command_ended()
+        self._pump.until("rest", process.wait_rest, turn)
+        halt = supervision.halt
+        cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
+        return self._end(cause, code, "" if cause is Cause.OK else halt.reason if halt else self._last_words())
+
+    def _turn(self, supervision: Supervision) -> Callable[[], float]:
+        def turn() -> float:
+            self._spool.curb()
+            wanted = supervision.turn()
+            if supervision.halt is not None and self._reporter.facts.phase == "running":
+                self._enter("stopping")
+                self._pump.hurry("flush")
+            return wanted
+
+        return turn
+
+    def _last_words(self) -> str:
+        machine = self._doors.machine
+        return fatal_line(machine.read_log(max(0, machine.log_size() - _TAIL), _TAIL))
+
+    def _end_unrun(self, halt: Halt) -> int:
+        return self._end(halt.cause, None, halt.reason)
+
+    def _end_failed(self, error: Exception) -> int:
+        code = error.code if isinstance(error, _Unstartable) else None
+        cause = Cause.SETUP if code is None else Cause.CODE
+        return self._end(cause, code, short(str(error)), note=short(str(error)))
+
+    def _end(self, cause: Cause, code: int | None, message: str, note: str = "") -> int:
+        """Log first, facts last: who reads that it ended finds the whole log."""
+        self._spool.close(note)
+        self._pump.hurry("flush")
+        self._pump.until_true(lambda: self._spool.ended)
+        ended = self._doors.clock.wall()
+        self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=ended)
+        self._pump.until_true(lambda: self._reporter.told)
+        if cause is Cause.LOST:
+            return TAKEN_AWAY
+        return SETUP_FAILED if code is None else code
+
+
+class _Unstartable(Exception):
+    """The command itself could not be started, as a shell would say it: 127 not found, 126 not executable."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        if isinstance(error, FileNotFoundError):
+            self.code = NOT_FOUND
+            what = "was not found; name a program of the PATH, or a file of the bundle as './file'"
+        else:
+            self.code = NOT_EXECUTABLE
+            why = getattr(error, "strerror", None) or error
+            what = f"cannot be executed: {why}; check its permissions and its first line"
+        super().__init__(f"command {name!r} {what}")

@@ -1,0 +1,137 @@
+"""When a process has to end before it wants to, and how: notice to the whole tree, grace, kill."""
+
+from __future__ import annotations
+
+import math
+import signal
+from dataclasses import dataclass
+
+from bastion import layout
+from bastion.codec import decode
+from bastion.errors import Missing
+from bastion.ports import AttemptKey, Bucket, Clock
+from bastion.records import StopOrder
+from bastion.state import Cause
+from runners.worker.doors import Pace, Process
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """The attempt has to end. `grace_s` None: the job's own grace."""
+
+    cause: Cause
+    reason: str
+    grace_s: float | None = None
+
+
+class Halted(Exception):
+    """Raised out of a work that is given up."""
+
+    def __init__(self, halt: Halt) -> None:
+        super().__init__(halt.reason)
+        self.halt = halt
+
+
+class StopWatch:
+    """Knows whether the attempt has to end: by a stop order, or because the machine is going away.
+
+    A notice of the machine (SIGTERM) means: look for a stop order. If a look that began after it finds none,
+    or none succeeds within `notice_s`, then the machine itself is being taken away.
+    """
+
+    def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: Pace) -> None:
+        self._bucket = bucket
+        self._key = layout.stop(key)
+        self._clock = clock
+        self._pace = pace
+        self._order: StopOrder | None = None
+        self._looks = 0
+        self._noticed_after = math.inf  # this many looks had begun
+        self._leave_at = math.inf
+
+    def period(self) -> float:
+        """Seconds between looks; the first order found is the only one."""
+        return self._pace.stop_s if self._order is None else math.inf
+
+    def look(self) -> tuple[int, StopOrder | None]:
+        """The number of this look, and the order it found. A task."""
+        self._looks = number = self._looks + 1
+        try:
+            return number, decode(self._bucket.read(self._key).data, StopOrder, self._key)
+        except Missing:
+            return number, None
+
+    def looked(self, result: tuple[int, StopOrder | None]) -> None:
+        """Take in the result of a look."""
+        number, order = result
+        self._order = self._order or order
+        if number > self._noticed_after:
+            self._leave_at = self._clock.monotonic()
+
+    def noticed(self) -> None:
+        """The machine gave notice."""
+        self._noticed_after = self._looks
+        self._leave_at = min(self._leave_at, self._clock.monotonic() + self._pace.notice_s)
+
+    def halt(self) -> Halt | None:
+        """Why to end now, if so."""
+        if self._order is not None:
+            return Halt(self._order.cause, self._order.reason, self._order.grace_s)
+        if self._clock.monotonic() >= self._leave_at:
+            return Halt(Cause.LOST, "the machine is being taken away")
+        return None
+
+    def heed(self) -> float:
+        """A pump's turn. Raises `Halted` when it is time."""
+        halt = self.halt()
+        if halt is not None:
+            raise Halted(halt)
+        return self._pace.poll_s
+
+
+class Supervision:
+    """One process from its start to the end of its tree. The first reason to end counts, and gets the only grace."""
+
+    def __init__(
+        self, process: Process, clock: Clock, stops: StopWatch, pace: Pace, *, limit_s: float | None, grace_s: float
+    ) -> None:
+        self.halt: Halt | None = None
+        self._process = process
+        self._clock = clock
+        self._stops = stops
+        self._pace = pace
+        self._grace_s = grace_s
+        self._limit_s = limit_s
+        self._limit_at = math.inf if limit_s is None else clock.monotonic() + limit_s
+        self._kill_at = math.inf
+        self._ended = False
+
+    def turn(self) -> float:
+        """A pump's turn: begin the end if it is time, kill what outlasts its grace."""
+        if self.halt is None and not self._ended:
+            self._begin(self._stops.halt() or self._over_time())
+        now = self._clock.monotonic()
+        if now >= self._kill_at:
+            self._process.signal(signal.SIGKILL)
+            return self._pace.kill_s
+        return max(0.0, min(self._pace.poll_s, self._kill_at - now, self._limit_at - now))
+
+    def command_ended(self) -> None:
+        """The command ended: what it left behind gets notice too, unless it had some, and a short grace."""
+        self._ended, self._limit_at = True, math.inf
+        if self.halt is None and self._process.alive():
+            self._notify(min(self._grace_s, self._pace.rest_grace_s))
+
+    def _over_time(self) -> Halt | None:
+        if self._clock.monotonic() < self._limit_at:
+            return None
+        return Halt(Cause.TIME_LIMIT, f"the time limit of {self._limit_s:g} s is over")
+
+    def _begin(self, halt: Halt | None) -> None:
+        if halt is not None:
+            self.halt, self._limit_at = halt, math.inf
+            self._notify(self._grace_s if halt.grace_s is None else halt.grace_s)
+
+    def _notify(self, grace_s: float) -> None:
+        self._process.signal(signal.SIGTERM)
+        self._kill_at = self._clock.monotonic() + grace_s

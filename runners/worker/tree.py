@@ -1,0 +1,87 @@
+"""The user's processes on Linux: one session below the worker, and whatever escapes from it.
+
+The worker is the subreaper of all it starts: a daemon that forks twice becomes its child, not init's. So the tree is
+the worker's descendants, and it is gone when the worker has no child left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+_PR_SET_CHILD_SUBREAPER = 36
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+class Tree:
+    """A command and its descendants. There is one in a worker's life: it reaps every child."""
+
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, output: int) -> None:
+        _adopt_orphans()
+        self._kills = _memory_kills()
+        self._command = subprocess.Popen(
+            argv,
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    def wait(self) -> int:
+        """Reap children until it is the command itself."""
+        while True:
+            pid, status = os.waitpid(-1, 0)
+            if pid == self._command.pid:
+                code = os.waitstatus_to_exitcode(status)
+                self._command.returncode = code
+                return code if code >= 0 else 128 - code
+
+    def wait_rest(self) -> None:
+        """Reap children until none is left."""
+        with suppress(ChildProcessError):
+            while True:
+                os.waitpid(-1, 0)
+
+    def alive(self) -> bool:
+        """True while a descendant runs."""
+        return any(True for _ in _descendants())
+
+    def signal(self, number: int) -> None:
+        """Signal every descendant."""
+        for process in _descendants():
+            with suppress(psutil.Error):
+                process.send_signal(number)
+
+    def out_of_memory(self) -> bool:
+        """True if the count of our control group has risen."""
+        return _memory_kills() > self._kills
+
+
+def _descendants() -> Iterator[psutil.Process]:
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if process.status() != psutil.STATUS_ZOMBIE:
+                yield process
+
+
+def _adopt_orphans() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot become the subreaper of the job's processes")
+
+
+def _memory_kills() -> int:
+    """How often the kernel killed in our control group for want of memory; 0 where nobody counts."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        group = next(line for line in lines if line.startswith("0::"))[len("0::") :]
+        events = (_CGROUPS / group.lstrip("/") / "memory.events").read_text().split()
+        return int(events[events.index("oom_kill") + 1])
+    return 0

@@ -1,0 +1,1 @@
+"""Tests, by distance from the code."""

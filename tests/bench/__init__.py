@@ -1,0 +1,1 @@
+"""What the system costs, measured: `python -m tests.bench [NAME ...]` prints one row for each number that we promise."""

@@ -1,0 +1,127 @@
+"""How long the bastion thinks: one decision over all that waits, a tick in which nothing happens, and membership."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from random import Random
+from uuid import uuid4
+
+from bastion.buckets.memory import MemoryBucket
+from bastion.config import Config
+from bastion.events import CapacityChanged, Submitted
+from bastion.fold import apply
+from bastion.plan import Inputs, plan, starts
+from bastion.ports import Bucket, Stat, Stored
+from bastion.requests import job_id
+from bastion.state import State
+from quota.file import parse
+from tests.bench import jobs, stage
+from tests.bench.rows import Row, thought, typical
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+READ_S, WRITE_S = 0.03, 0.06
+
+
+class Distant:
+    """A `Bucket` in front of another, as far away as the store that the incumbent was measured on."""
+
+    def __init__(self, inner: Bucket) -> None:
+        self.url = inner.url
+        self._inner = inner
+
+    def read(self, key: str) -> Stored:
+        time.sleep(READ_S)
+        return self._inner.read(key)
+
+    def create(self, key: str, data: bytes) -> str | None:
+        time.sleep(WRITE_S)
+        return self._inner.create(key, data)
+
+    def replace(self, key: str, data: bytes, version: str) -> str | None:
+        time.sleep(WRITE_S)
+        return self._inner.replace(key, data, version)
+
+    def write(self, key: str, data: bytes) -> str:
+        time.sleep(WRITE_S)
+        return self._inner.write(key, data)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        time.sleep(WRITE_S)
+        self._inner.delete(keys)
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
+        time.sleep(READ_S)
+        return self._inner.list(prefix, after=after)
+
+
+def rows() -> list[Row]:
+    """100 projects, 1,000 users, 64 shapes."""
+    return [*_decision(10_000, "0.29"), *_decision(100_000, "3.6"), _tick(1_000), *_membership(1_000, 5_000)]
+
+
+def _decision(pending: int, incumbent: str) -> list[Row]:
+    """All wait and the fleet is empty; then it is full, and the next event asks again."""
+    state, inputs = _queue(pending), Inputs(quota=parse(jobs.quota()), config=Config())
+    cold = thought(lambda: plan(state, inputs, NOW), 3)
+    schedule = plan(state, inputs, NOW).schedule
+    state.seq += 1
+    for index, event in enumerate(starts(state, schedule, dict.fromkeys(state.pending, 1), "local", NOW)):
+        apply(state, event, state.seq, index)
+    again = thought(lambda: plan(state, inputs, NOW + timedelta(seconds=10)), 3)
+    goals = (1.0, 0.1) if pending == 100_000 else (0.0, 0.0)
+    return [
+        Row(f"one decision, {pending:,} pending, the fleet empty", cold, "s CPU", goals[0], incumbent=incumbent),
+        Row("  the next one, the fleet full", again, "s CPU", goals[1]),
+    ]
+
+
+def _queue(pending: int) -> State:
+    state, rng = State(now=NOW), Random(1)
+    apply(state, CapacityChanged(runner="local", resources=dict(jobs.CAPACITY)), 0, 0)
+    for number, spec in enumerate(jobs.specs(pending)):
+        request = f"{rng.getrandbits(128):032x}"
+        event = Submitted(request=request, job=job_id(spec.name, request), spec=spec)
+        apply(state, event, number // 1_000, number % 1_000)
+    return state
+
+
+def _tick(pending: int) -> Row:
+    """Nothing happens, far away from the store."""
+    near = MemoryBucket(f"memory://{uuid4()}")
+    bastion = stage.begin(Distant(near), jobs.CAPACITY, jobs.quota())
+    jobs.fill(near, jobs.specs(pending))
+    state = bastion.journal.state
+    stage.run_until(bastion, lambda: len(state.jobs) == pending and next(near.list("inbox/"), None) is None)
+    time.sleep(bastion.poll)
+    bastion.poll_s = 0.0  # from here on every tick looks into the inbox
+    steady = typical(bastion.tick, 21)
+    bastion.doors.tasks.close()
+    what = f"one steady tick, {pending:,} jobs, {1000 * READ_S:.0f} ms a read and {1000 * WRITE_S:.0f} ms a write"
+    return Row(what, steady, "s", 0.5, incumbent="77")
+
+
+def _membership(patterns: int, asked: int) -> list[Row]:
+    """Every job's user against its project, with patterns that were never used, and once more."""
+    lines = ["[toml-schema]", 'version = "1"', "[total_resources]", "v4 = 8", "[project_membership]"]
+    for project in range(100):
+        own = ", ".join(f'"team{number}-[a-z]+[0-9]?"' for number in range(project, patterns, 100))
+        lines.append(f"p{project} = [{own}]")
+    quota = parse("\n".join(lines))
+    users = [f"team{number % patterns}-{'abcde'[number % 5]}" for number in range(asked)]
+
+    def check() -> None:
+        assert all(quota.admits(user, f"p{int(user[4:-2]) % 100}") for user in users)
+
+    first, again = thought(check, 1), thought(check)
+    return [
+        Row(
+            f"membership, {patterns:,} patterns x {asked:,} jobs, again",
+            1_000 * again,
+            "ms CPU",
+            50,
+            incumbent="124,000",
+        ),
+        Row("  the first time, every user and pattern new", 1_000 * first, "ms CPU"),
+    ]

@@ -1,0 +1,39 @@
+"""Fixtures that every test may ask for, and two rules: a skipped test is a failed one, and no test depends on a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.servers import gcs_server
+
+# A slow machine breaks no law; and the same code always gives the same answer.
+settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def gcs_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the real fake-gcs-server of this session listens."""
+    with gcs_server(tmp_path_factory.mktemp("gcs")) as address:
+        yield address
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that was skipped proves nothing: it fails. What it needs is installed by `.ci/run`."""
+    report = yield
+    if report.skipped:
+        report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """The same for a module that is skipped as a whole."""
+    report = yield
+    if report.skipped:
+        report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"
+    return report

@@ -1,0 +1,1 @@
+"""One suite for each door, to be passed by everything behind it."""

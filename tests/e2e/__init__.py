@@ -1,0 +1,1 @@
+"""Tests with real processes, from the command line to the bucket and back."""

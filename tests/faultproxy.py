@@ -1,0 +1,138 @@
+"""A small HTTP proxy in front of a server that does to requests what networks and stores do."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import threading
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from urllib.parse import urlsplit
+
+
+class Harm(Enum):
+    """What happens to one request."""
+
+    LOSE_REQUEST = "the connection is cut, the server has seen nothing"
+    LOSE_ANSWER = "the server has done it, the connection is cut before the answer"
+    CUT_ANSWER = "half of the answer's body arrives"
+    HANG = "no answer, for longer than anybody waits"
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """The proxy answers with this status itself; the server has seen nothing."""
+
+    status: int
+    message: str = "injected"
+
+
+class FaultProxy:
+    """Forwards to `target`. Each request takes the next of `faults`, if any is left, or else `always`, if set."""
+
+    def __init__(self, target: str) -> None:
+        self.target = urlsplit(target).netloc
+        self.faults: deque[Harm | Refuse] = deque()
+        self.always: Harm | Refuse | None = None
+        self.requests: list[str] = []
+        self.over = threading.Event()
+        self.open: set[socket.socket] = set()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = False
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> FaultProxy:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.over.set()
+        self._server.shutdown()
+        self._thread.join()
+        for connection in tuple(self.open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self._server.server_close()
+
+    def fault(self, request: str) -> Harm | Refuse | None:
+        """Note a request; what is to happen to it."""
+        self.requests.append(request)
+        return self.faults.popleft() if self.faults else self.always
+
+
+def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1
+
+        def setup(self) -> None:
+            super().setup()
+            proxy.open.add(self.connection)
+
+        def finish(self) -> None:
+            proxy.open.discard(self.connection)
+            with suppress(ConnectionError):
+                super().finish()
+
+        def handle_one_request(self) -> None:
+            try:
+                super().handle_one_request()
+            except (ConnectionError, TimeoutError):
+                self.close_connection = True
+
+        def _forward(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            fault = proxy.fault(f"{self.command} {self.path}")
+            if isinstance(fault, Refuse):
+                text = json.dumps({"error": {"code": fault.status, "message": fault.message}}).encode()
+                self._answer(fault.status, [("Content-Type", "application/json")], text, len(text))
+            elif fault is Harm.LOSE_REQUEST:
+                self._cut()
+            elif fault is Harm.HANG:
+                proxy.over.wait(30)
+                self._cut()
+            else:
+                self._pass_on(body, fault)
+
+        def _pass_on(self, body: bytes, fault: Harm | None) -> None:
+            headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
+            server = http.client.HTTPConnection(proxy.target, timeout=30)
+            try:
+                server.request(self.command, self.path, body, {**headers, "Host": proxy.target})
+                answer = server.getresponse()
+                said = answer.read()
+            finally:
+                server.close()
+            if fault is Harm.LOSE_ANSWER:
+                self._cut()
+                return
+            kept = [(n, v) for n, v in answer.getheaders() if n.lower() not in ("content-length", "transfer-encoding")]
+            self._answer(answer.status, kept, said[: len(said) // 2] if fault is Harm.CUT_ANSWER else said, len(said))
+            if fault is Harm.CUT_ANSWER:
+                self._cut()
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes, size: int) -> None:
+            self.send_response_only(status)
+            for name, value in [*headers, ("Content-Length", str(size))]:
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def _cut(self) -> None:
+            self.close_connection = True
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_RDWR)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Say nothing."""
+
+        do_GET = do_POST = do_PUT = do_DELETE = _forward  # noqa: N815
+
+    return Handler

@@ -1,0 +1,110 @@
+"""The source as it lies in the repository: modules, and what each of them imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("bastion", "bundler", "cli", "launcher", "quota", "runners")
+ENTRY = "bastion_entry"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One imported module. `inner`: not at the top of its file."""
+
+    module: str
+    line: int
+    inner: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One file of ours."""
+
+    name: str
+    path: Path
+    text: str
+    tree: ast.Module
+    imports: tuple[Import, ...]
+
+    @property
+    def room(self) -> str:
+        """The package at the root that holds it."""
+        return self.name.split(".", 1)[0]
+
+    @property
+    def is_package(self) -> bool:
+        """It is the `__init__` file of a package."""
+        return self.path.name == "__init__.py"
+
+    @property
+    def is_pure(self) -> bool:
+        """Its docstring says so."""
+        return re.search(r"\bPure\b", ast.get_docstring(self.tree) or "") is not None
+
+    @property
+    def shown(self) -> str:
+        """Its path, as a complaint shows it."""
+        return str(self.path.relative_to(ROOT))
+
+
+@cache
+def modules() -> Mapping[str, Module]:
+    """All modules in the wheel, by name."""
+    paths = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / f"{ENTRY}.py"]
+    names = {_name(path): path for path in paths}
+    return {name: _module(name, path, names) for name, path in names.items()}
+
+
+def closure(start: Iterable[str]) -> set[str]:
+    """All modules of ours that are loaded when these are, and by what their functions import."""
+    found: set[str] = set()
+    waiting = list(start)
+    while waiting:
+        name = waiting.pop()
+        if name in modules() and name not in found:
+            found.add(name)
+            waiting += [imported.module for imported in modules()[name].imports]
+    return found
+
+
+@cache
+def tracked() -> tuple[Path, ...]:
+    """All files that git keeps, or would keep if they were added now."""
+    argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    return tuple(ROOT / name for name in names if name and (ROOT / name).is_file())
+
+
+def _name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _module(name: str, path: Path, known: Mapping[str, Path]) -> Module:
+    text = path.read_text()
+    tree = ast.parse(text)
+    top = {id(node) for node in tree.body}
+    imports = tuple(
+        Import(module, node.lineno, id(node) not in top)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for module in _imported(node, known)
+    )
+    return Module(name, path, text, tree, imports)
+
+
+def _imported(node: ast.Import | ast.ImportFrom, known: Mapping[str, Path]) -> Iterator[str]:
+    """`from bastion import layout` imports the module `bastion.layout`; `from bastion.spec import NAME` `bastion.spec`."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+        return
+    package = "." * node.level + (node.module or "")
+    yield from dict.fromkeys(f"{package}.{a.name}" if f"{package}.{a.name}" in known else package for a in node.names)

@@ -1,0 +1,147 @@
+"""The pages say what the code does: keys, states, exit codes, dependencies, commands and links."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from importlib.metadata import packages_distributions
+from inspect import getmembers, isfunction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bastion import layout
+from bastion.ports import AttemptKey
+from bastion.state import ATTEMPT_MOVES, FAILURES, MOVES, Cause
+from cli import bastion as bastion_tool
+from cli import launch as launch_tool
+from cli import main
+from cli.flags import parse
+from launcher import ends
+from quota.scheduler import POLICIES
+from tests.house.source import ROOT, modules, tracked
+
+PAGES = sorted(path for path in tracked() if path.suffix == ".md")
+DOCS = ROOT / "docs"
+TOOLS = {"bastion": bastion_tool.TOOL, "launch": launch_tool.TOOL}
+
+ATTEMPT: Any = "<attempt>"
+KEYS: Mapping[str, str] = {
+    "request": layout.request("<user>", "<request>"),
+    "journal": layout.journal(0).replace("0" * 12, "<seq>"),
+    "snapshot": layout.snapshot(0).replace("0" * 12, "<seq>"),
+    "bundle": layout.bundle("<digest>", "<extension>"),
+    "order": layout.order(ATTEMPT),
+    "stop": layout.stop(ATTEMPT),
+    "world": layout.world(ATTEMPT),
+    "claim": layout.claim(ATTEMPT, 0).replace("0", "<worker>"),
+    "beat": layout.beat(ATTEMPT, 0).replace("0", "<worker>"),
+    "facts": layout.facts(ATTEMPT, 0).replace("0", "<worker>"),
+    "log": layout.segment(layout.log(ATTEMPT, 1), 0).replace("0" * 8, "<n>").replace("1", "<worker>"),
+    "bastion_log": layout.segment(layout.bastion_log(1), 0).replace("0" * 8, "<n>").replace("000001", "<epoch>"),
+    "watch": layout.watch("<job>", 0).replace("0", "<task>"),
+    "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
+}
+PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of"}
+"""Functions of the layout that name no object by themselves."""
+
+
+def rows(page: str, heading: str = "") -> list[tuple[str, ...]]:
+    """The rows of the tables of a page, or of one section; without back-quotes, heads and rulers."""
+    text = (DOCS / page).read_text()
+    section = text.split(f"## {heading}\n")[1].split("\n## ")[0] if heading else text
+    lines = re.findall(r"^\|(?!---)(.+)\|$(?!\n\|---)", section, re.MULTILINE)
+    return [tuple(cell.strip().strip("`") for cell in line.split(" | ")) for line in lines]
+
+
+def test_the_layout_page_has_every_key_and_no_other() -> None:
+    functions = {name for name, _ in getmembers(layout, isfunction)}
+    assert functions - PARTS == set(KEYS)
+    constants = {layout.QUOTA, layout.CONFIG, layout.STATUS}
+    assert sorted(row[0] for row in rows("bucket-layout.md")) == sorted(constants | set(KEYS.values()))
+
+
+def test_the_layout_page_explains_every_prefix() -> None:
+    prefixes = {
+        value for name, value in vars(layout).items() if name.isupper() and name[0] != "_" and value.endswith("/")
+    }
+    assert {key.split("/")[0] + "/" for key in KEYS.values()} >= prefixes
+    assert str(AttemptKey("<job>", 0, 1)) == "<job>/0/1"
+
+
+@pytest.mark.parametrize(("heading", "moves"), [("Of jobs and tasks", MOVES), ("Of attempts", ATTEMPT_MOVES)])
+def test_the_states_page_has_every_state_and_move(heading: str, moves: Mapping[StrEnum, frozenset[StrEnum]]) -> None:
+    told = {row[0]: set(re.findall("[A-Z]+", row[2])) for row in rows("states.md", heading)}
+    assert told == {state.value: {then.value for then in after} for state, after in moves.items()}
+
+
+def test_the_states_page_has_every_cause_and_what_it_costs() -> None:
+    told = {row[0]: row[2] for row in rows("states.md", "Why an attempt ended")}
+    assert told == {cause.value: "yes" if cause in FAILURES else "no" for cause in Cause}
+
+
+def test_the_page_of_exit_codes_has_every_code() -> None:
+    codes = {value for name, value in vars(main).items() if name.isupper() and isinstance(value, int)}
+    codes |= {value for name, value in vars(ends).items() if name.isupper() and isinstance(value, int)}
+    assert {int(row[0]) for row in rows("exit-codes.md") if row[0].isdigit()} == codes
+
+
+def test_the_policies_page_has_every_policy() -> None:
+    headings = re.findall(r"^## (.+)$", (DOCS / "policies.md").read_text(), re.MULTILINE)
+    assert [heading for heading in headings if heading.islower()] == list(POLICIES)
+
+
+def test_every_dependency_is_explained_and_no_other() -> None:
+    page = (DOCS / "dependencies.md").read_text()
+    installed, development = page.split("## For development")
+    assert re.findall("^### (.+)$", installed, re.MULTILINE) == sorted(dependencies())
+    assert re.findall("^### (.+)$", development, re.MULTILINE) == sorted(dependencies("dev"))
+
+
+def test_every_dependency_is_imported_somewhere() -> None:
+    imported = {i.module.split(".")[0] for module in modules().values() for i in module.imports}
+    by_package = packages_distributions()
+    used = {name for package in imported for name in by_package.get(package, ())}
+    assert set(dependencies()) - used == set()
+
+
+def test_every_decision_is_listed_in_its_order() -> None:
+    pages = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
+    assert re.findall(r"\]\((0.+?\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == pages
+    for number, name in enumerate(pages, start=1):
+        assert name.startswith(f"{number:04d}-")
+        assert (DOCS / "decisions" / name).read_text().startswith(f"# {number}. ")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
+    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_understood(page: Path) -> None:
+    for line in commands(page.read_text()):
+        tool, *words = shlex.split(line)
+        parse(TOOLS[tool], words)
+
+
+def test_the_tour_shows_commands_of_both_tools() -> None:
+    assert {line.split()[0] for line in commands((ROOT / "README.md").read_text())} == set(TOOLS)
+
+
+def dependencies(extra: str = "") -> Iterator[str]:
+    """What `pyproject.toml` asks for, by name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted: Iterable[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    for requirement in wanted:
+        yield re.split(r"[<>=; ]", requirement)[0]
+
+
+def commands(text: str) -> list[str]:
+    """The lines that one would type into a terminal, of our two tools."""
+    return re.findall(r"^\$ ((?:bastion|launch) .+)$", text, re.MULTILINE)

@@ -1,0 +1,45 @@
+"""Starting is cheap, told by the modules that are loaded and not by a clock."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.test_walls import HEAVY
+
+SLOW = HEAVY | {
+    "msgspec",
+    "psutil",
+    "asyncio",
+    "concurrent",
+    "email",
+    "http",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "tomllib",
+}
+
+
+def loaded(*argv: str) -> set[str]:
+    """The modules that a Python program imports from its start to its end."""
+    command = [sys.executable, "-I", "-X", "importtime", *argv]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+    rows = (line.rsplit("|", 1) for line in said.splitlines() if line.startswith("import time:"))
+    return {row[-1].strip() for row in rows}
+
+
+@pytest.mark.parametrize("tool", ["bastion", "launch"])
+def test_help_loads_no_more_than_flags_take(tool: str) -> None:
+    bare, flags, ours = loaded("-c", ""), loaded("-c", "import absl.app"), loaded("-m", "bastion_entry", tool, "--help")
+    assert {name.split(".")[0] for name in ours} & SLOW == set()
+    assert len(ours - bare) <= 2 * len(flags - bare)
+    assert "absl.flags" in ours
+
+
+def test_launch_loads_no_cloud_for_a_folder(tmp_path: object) -> None:
+    argv = ["-m", "bastion_entry", "launch", "ls", "--bastion=b", f"--bucket=file://{tmp_path}", "--json"]
+    code = f"import sys; from bastion_entry import launch; sys.argv[1:] = {argv[3:]!r}; launch()"
+    assert {name.split(".")[0] for name in loaded("-c", code)} & {"google", "requests", "rich", "pynvml"} == set()

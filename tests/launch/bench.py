@@ -1,0 +1,73 @@
+"""`launch` in this process, on a bastion's part of a folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from bastion.buckets.local import LocalBucket
+from bastion.buckets.prefixed import Prefixed
+from cli.launch import TOOL
+from cli.main import run
+
+QUOTA = """
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 8
+cpu = 4
+[project_membership]
+nlp = ["alice", "bob"]
+vision = ["bob"]
+[project_resources.nlp]
+v4 = 0.5
+[project_resources.vision]
+v4 = 0.5
+"""
+
+
+@dataclass
+class Said:
+    """What a command line answered."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Standard output as JSON."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> str:
+        """The error, of a command with --json."""
+        return str(json.loads(self.err.splitlines()[-1])["error"])
+
+
+class Bench:
+    """A bucket with a bastion that was created once and does not run."""
+
+    def __init__(self, folder: Path, *, quota: str | None = QUOTA) -> None:
+        self.bucket = Prefixed(LocalBucket(f"file://{folder}", create=True), "b")
+        self.bucket.write("config.toml", b"poll = 0.5\n")
+        if quota is not None:
+            self.bucket.write("project-quotas/project-quotas.config", quota.encode())
+        self.environ = {"BASTION_NAME": "b", "BASTION_BUCKET": f"file://{folder}"}
+
+    def launch(self, *argv: str) -> Said:
+        """Run `launch` with these words."""
+        out, err = StringIO(), StringIO()
+        code = run(TOOL, argv, environ=self.environ, out=out, err=err)
+        return Said(code, out.getvalue(), err.getvalue())
+
+    def submit(self, *words: str) -> Said:
+        """Submit a job of alice's that needs no code."""
+        return self.launch("--user_id=alice", "--bundler_type=none", *words)
+
+    def objects(self) -> list[str]:
+        """All there is in the bastion's part."""
+        return [stat.key for stat in self.bucket.list("")]

@@ -1,0 +1,78 @@
+"""`launch` as a process: quick to help, deaf to the user's folders, quiet when cut off."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.launch.bench import Bench
+
+LAUNCH = [sys.executable, "-c", "import sys; from bastion_entry import launch; sys.exit(launch())"]
+
+
+def imported(code: str) -> set[str]:
+    """The modules that a fresh interpreter imports for this."""
+    done = subprocess.run([sys.executable, "-X", "importtime", "-c", code], capture_output=True, text=True, check=True)
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def test_help_imports_at_most_as_much_again_as_absl_does() -> None:
+    bare = imported("")
+    absl = imported("import absl.app") - bare
+    launch = imported("import sys; sys.argv = ['launch', '--help']; from bastion_entry import launch; launch()") - bare
+
+    assert len(launch) <= 2 * len(absl)
+    assert not launch & {"msgspec", "rich", "google", "google.cloud", "zstandard", "psutil", "tenacity", "asyncio"}
+
+
+@pytest.fixture
+def environ(bench: Bench) -> dict[str, str]:
+    return {**os.environ, **bench.environ}
+
+
+@pytest.mark.parametrize("by", ["working folder", "PYTHONPATH"])
+def test_a_users_own_cli_runners_and_quota_are_theirs(tmp_path: Path, environ: dict[str, str], by: str) -> None:
+    for name in ("cli", "runners", "quota", "bastion", "launcher", "bundler"):
+        (tmp_path / "code" / name).mkdir(parents=True)
+        (tmp_path / "code" / name / "__init__.py").write_text("raise SystemExit('the wrong package')\n")
+    elsewhere = environ | {"PYTHONPATH": str(tmp_path / "code")} if by == "PYTHONPATH" else environ
+    folder = tmp_path / "code" if by == "working folder" else tmp_path
+
+    script = Path(sys.executable).with_name("launch")
+    done = subprocess.run([script, "ls"], cwd=folder, env=elsewhere, capture_output=True, text=True)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("no jobs.")
+
+
+def test_a_closed_pipe_ends_it_without_a_traceback(environ: dict[str, str]) -> None:
+    with subprocess.Popen([*LAUNCH, "--help"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(bench: Bench, environ: dict[str, str]) -> None:
+    bench.submit("--name=j", "--", "x")
+    before = bench.objects()
+
+    with subprocess.Popen(
+        [*LAUNCH, "logs", "j"], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline().startswith(b"j is PENDING")
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read().decode()
+        assert process.wait() == 130
+
+    assert "launch logs j-" in rest
+    assert "launch stop j-" in rest
+    assert "Traceback" not in rest
+    assert bench.objects() == before

@@ -1,0 +1,1 @@
+"""A simulated world: time, bucket, machines and bad luck from one seed."""

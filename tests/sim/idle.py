@@ -1,0 +1,77 @@
+"""A bastion that has nothing to do while thousands wait: its requests to the bucket, counted in virtual time."""
+
+from __future__ import annotations
+
+from bastion import layout, loop
+from bastion.buckets.counting import CountingBucket
+from bastion.buckets.memory import MemoryBucket
+from bastion.chores import Doors
+from bastion.codec import encode
+from bastion.ports import Ids
+from bastion.requests import Submit
+from bastion.spec import JobSpec, new_jobspec
+from bastion.tick import Bastion
+from quota.resources import Resources
+from tests.sim.fleet import SimHost, SimProcess, SimRunner
+from tests.sim.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+
+SETTLED_S = 200.0
+"""Longer than any delay after which time alone changes a decision."""
+
+
+class OneMachine(SimRunner):
+    """A fleet of which one job takes all."""
+
+    name = "local"
+
+    def capacity(self) -> Resources | None:
+        return {"v4": 1}
+
+
+def requests_per_poll(pending: int, poll_s: float) -> float:
+    """Bucket requests for each look into the inbox, the mean over a minute: one job runs, `pending` wait for its machine.
+
+    The ticks between two looks, which only collect what runners said, are not divided by: that would flatter us.
+    """
+    kernel = Kernel(1)
+    store = MemoryBucket(f"memory://{SimIds(kernel).new()}-{pending}-{poll_s}")
+    bucket = CountingBucket(store)
+    hosts: dict[str, SimHost] = {}
+    doors = Doors(
+        bucket=bucket,
+        runners={"local": OneMachine(kernel, lambda _machine: store, {"forever": _forever}, hosts)},
+        clock=SimClock(kernel),
+        ids=SimIds(kernel),
+        tasks=SimTasks(kernel, Life()),
+        snapshot=lambda: None,
+    )
+    for number in range(pending + 1):
+        _submit(store, doors.ids, number)
+    seen: list[Bastion] = []
+    kernel.spawn(Life(), lambda: _live(doors, poll_s, seen))
+    kernel.sleep(SETTLED_S)
+    state = seen[0].journal.state
+    assert (len(state.pending), len(state.live)) == (pending, 1), "it is not as idle as it was to be"
+    requests, seq = bucket.counts.total(), state.seq
+    kernel.sleep(60.0)
+    assert state.seq == seq, "something happened"
+    return (bucket.counts.total() - requests) / (60.0 / poll_s)
+
+
+def _live(doors: Doors, poll_s: float, seen: list[Bastion]) -> None:
+    me = loop.Self(name="b", host="h", boot="b", pid=1, alive=lambda _pid: False)
+    bastion = loop.begin(doors, me, poll_s)
+    seen.append(bastion)
+    while True:
+        bastion.tick()
+        doors.tasks.wait(bastion.idle_s())
+
+
+def _submit(store: MemoryBucket, ids: Ids, number: int) -> None:
+    spec: JobSpec = new_jobspec(name=f"j{number}", user="ann", project="red", command="forever", resources={"v4": 1})
+    store.write(layout.request(spec.user, ids.new()), encode(Submit(spec=spec)))
+
+
+def _forever(process: SimProcess) -> int:
+    process.sleep(1e9)
+    return 0

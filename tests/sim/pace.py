@@ -1,0 +1,8 @@
+"""How large and how fast the simulated world is."""
+
+from __future__ import annotations
+
+from runners.worker.doors import Pace
+
+POOL = {"v4": 6}
+PACE = Pace(poll_s=5, stop_s=5, report_s=5, flush_s=10, steady_flush_s=30, watch_s=30, retry_s=3)

@@ -1,0 +1,107 @@
+"""A bastion that slept while another took over does no harm when it wakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from bastion import layout, loop
+from bastion.chores import Doors
+from bastion.codec import encode
+from bastion.errors import Deposed
+from bastion.requests import Submit
+from bastion.spec import new_jobspec
+from bastion.tick import Bastion
+from tests.sim.fleet import SimHost, SimProcess, SimRunner
+from tests.sim.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from tests.sim.store import SimBucket, Store, Weather
+from tests.sim.world import QUOTA
+
+
+class Stage:
+    """One store and one fleet, and bastions that are ticked by hand."""
+
+    def __init__(self) -> None:
+        self.kernel = Kernel(1)
+        self.store = Store(self.kernel)
+        self.hosts: dict[str, SimHost] = {}
+        self.bucket = SimBucket(self.store, Weather)
+        self.store.put("write", layout.QUOTA, QUOTA)
+
+    def bastion(self, pid: int) -> Bastion:
+        runner = SimRunner(self.kernel, lambda _: self.bucket, {"work": _work}, self.hosts)
+        runner.name = "local"
+        doors = Doors(
+            bucket=self.bucket,
+            runners={"local": runner},
+            clock=SimClock(self.kernel),
+            ids=SimIds(self.kernel),
+            tasks=SimTasks(self.kernel, Life()),
+            snapshot=lambda: None,
+        )
+        return loop.begin(doors, loop.Self(name="b", host="h", boot="b", pid=pid, alive=lambda _: True))
+
+    def submit(self, name: str) -> None:
+        spec = new_jobspec(name=name, user="ann", project="red", command="work", resources={"v4": 1})
+        self.bucket.create(layout.request("ann", f"{name}0000000"), encode(Submit(spec=spec)))
+
+    def go_on(self, bastion: Bastion, seconds: float) -> None:
+        """Tick for so long."""
+        end = self.kernel.now + seconds
+        while self.kernel.now < end:
+            bastion.tick()
+            bastion.doors.tasks.wait(bastion.idle_s())
+
+
+def _work(process: SimProcess) -> int:
+    process.sleep(3600)
+    return 0
+
+
+def play(story: Callable[[Stage], None]) -> None:
+    """Run a story as a strand of its own, to its end."""
+    stage, ends = Stage(), list[BaseException | None]()
+
+    def strand() -> None:
+        try:
+            story(stage)
+        except BaseException as error:
+            ends.append(error)
+        else:
+            ends.append(None)
+
+    stage.kernel.spawn(Life(), strand)
+    assert stage.kernel.run(lambda: bool(ends), 100_000), "the story never ends"
+    if ends[0] is not None:
+        raise ends[0]
+
+
+def test_a_zombie_removes_nothing_of_attempts_that_it_does_not_know() -> None:
+    def story(stage: Stage) -> None:
+        old = stage.bastion(1)
+        stage.submit("first")
+        stage.go_on(old, 20)
+        new = stage.bastion(2)
+        stage.submit("second")
+        stage.go_on(new, 60)
+        facts = [key for key in stage.store.objects if key.startswith(layout.FACTS)]
+        assert len(facts) == 2
+        old._hear(old.chores.ear.listen(), old.time.now())
+        old.doors.bucket.delete(old._done)
+        assert facts == [key for key in stage.store.objects if key.startswith(layout.FACTS)]
+
+    play(story)
+
+
+def test_a_zombie_ends_at_its_first_word() -> None:
+    def story(stage: Stage) -> None:
+        old = stage.bastion(1)
+        stage.go_on(old, 20)
+        new = stage.bastion(2)
+        stage.go_on(new, 20)
+        stage.submit("late")
+        with pytest.raises(Deposed, match=r"took over|another bastion"):
+            stage.go_on(old, 60)
+
+    play(story)

@@ -1,0 +1,390 @@
+"""The fold takes legal events, refuses all others without a trace, and its books always agree with a recount."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bastion.codec import decode, encode, readable
+from bastion.errors import BastionError, IllegalMove
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    CapacityChanged,
+    Claimed,
+    Ended,
+    Epoch,
+    Exited,
+    FileBroken,
+    FileChanged,
+    Forgotten,
+    Gone,
+    Illegal,
+    JobRejected,
+    JournalObject,
+    ReclaimDropped,
+    RequestRejected,
+    Started,
+    Stopping,
+    Submitted,
+    Voided,
+)
+from bastion.fold import apply, fold
+from bastion.state import ENDED, AttemptState, Cause, Job, JobState, State, Worker
+from tests.unit.bastion.doors import folded
+from tests.unit.launcher.world import NOON, spec
+
+J0: dict[str, Any] = {"job": "j", "task": 0, "attempt": 0}
+S, C = JobState, Cause
+
+
+readable(State)
+
+
+def submitted(job: str = "j", **fields: Any) -> Submitted:
+    return Submitted(request=f"r-{job}", job=job, spec=spec(**fields))
+
+
+def started(workers: int = 1, **at: Any) -> Started:
+    return Started(**{**J0, **at}, runner="local", tier=0, workers=workers)
+
+
+def claimed(worker: int = 0, **at: Any) -> Claimed:
+    return Claimed(**{**J0, **at}, worker=worker, machine=f"m{worker}")
+
+
+def stopping(cause: Cause = C.PREEMPTED, **more: Any) -> Stopping:
+    return Stopping(**J0, cause=cause, deadline=NOON, reason="why", **more)
+
+
+def ended(outcome: JobState = S.SUCCEEDED, cause: Cause = C.OK, **at: Any) -> Ended:
+    return Ended(**{**J0, **at}, cause=cause, outcome=outcome, reason="why")
+
+
+GONE, VOIDED = Gone(**J0, worker=0), Voided(**J0, worker=0)
+RUNNING: list[AnyEvent] = [submitted(), started(), claimed()]
+OVER: list[AnyEvent] = [*RUNNING, GONE]
+
+
+def test_a_job_goes_its_way() -> None:
+    state = folded(submitted())
+    job = state.jobs["j"]
+    assert job.state is S.PENDING
+    way: list[tuple[AnyEvent, JobState]] = [
+        (started(), S.PROVISIONING),
+        (claimed(), S.RUNNING),
+        (Exited(**J0, worker=0, cause=C.CODE, exit_code=3, step=7), S.RUNNING),
+        (GONE, S.RUNNING),
+        (ended(S.PENDING, C.CODE), S.PENDING),
+        (started(attempt=1), S.PROVISIONING),
+        (claimed(attempt=1), S.RUNNING),
+        (Gone(**{**J0, "attempt": 1}, worker=0), S.RUNNING),
+        (ended(attempt=1), S.SUCCEEDED),
+    ]
+    for event, then in way:
+        folded(event, state=state)
+        assert job.state is then, event
+    first, second = job.tasks[0].attempts
+    assert (first.cause, first.step) == (C.CODE, 7)
+    assert second.state is AttemptState.ENDED
+    assert job.tasks[0].failures == 1
+    assert job.ended == NOON
+
+
+def test_a_gang_runs_when_all_its_workers_have_claimed() -> None:
+    state = folded(submitted(replicas=2), started(workers=2), claimed(1))
+    assert state.jobs["j"].counts == {S.PROVISIONING: 1}
+    folded(claimed(0), state=state)
+    assert state.jobs["j"].counts == {S.RUNNING: 1}
+
+
+@pytest.mark.parametrize(
+    ("cause", "cancelled", "shown"),
+    [
+        (C.PREEMPTED, False, S.PREEMPTING),
+        (C.CANCELLED, True, S.CANCELLING),
+        (C.PREEMPTED, True, S.CANCELLING),
+        (C.LOST, False, S.RUNNING),
+        (C.CODE, False, S.RUNNING),
+    ],
+)
+def test_what_a_stopping_job_is_shown_as(cause: Cause, cancelled: bool, shown: JobState) -> None:
+    cancel = [CancelRequested(request="c", user="alice", job="j")] if cancelled else []
+    assert folded(*RUNNING, *cancel, stopping(cause)).jobs["j"].state is shown
+
+
+def test_a_cancel_while_it_is_preempted_shows() -> None:
+    cancel = CancelRequested(request="c", user="alice", job="j")
+    assert folded(*RUNNING, stopping(), cancel).jobs["j"].state is S.CANCELLING
+
+
+def test_a_cancel_ends_what_waits_and_marks_what_runs() -> None:
+    state = folded(submitted(count=5), started(task=0), CancelRequested(request="c", user="bob", job="j"))
+    job = state.jobs["j"]
+    assert job.counts == {S.PROVISIONING: 1, S.CANCELLED: 4}
+    assert job.cancelled_by == "bob"
+    assert job.ended is None
+    assert "j" not in state.pending
+
+
+@pytest.mark.parametrize("task", [0, 3])
+def test_one_task_of_an_array_is_cancelled(task: int) -> None:
+    state = folded(submitted(count=5), CancelRequested(request="c", user="alice", job="j", task=task))
+    job = state.jobs["j"]
+    assert job.counts == {S.PENDING: 4, S.CANCELLED: 1}
+    assert job.tasks[task].state is S.CANCELLED
+    assert job.cancelled_by == ""
+
+
+@pytest.mark.parametrize("before", [[], [*OVER, ended()]])
+def test_a_cancel_of_what_is_unknown_or_ended_only_consumes_its_request(before: list[AnyEvent]) -> None:
+    state = folded(*before)
+    jobs = encode(state.jobs)
+    folded(CancelRequested(request="c", user="alice", job="j"), state=state)
+    assert encode(state.jobs) == jobs
+    assert "c" in state.requests
+
+
+def test_a_requeued_job_waits_anew_and_counts_its_losses() -> None:
+    state = folded(*OVER)
+    state.now = NOON + timedelta(minutes=5)
+    folded(ended(S.PENDING, C.LOST), state=state)
+    job = state.jobs["j"]
+    assert (job.since, job.submitted) == (state.now, NOON)
+    assert (job.tasks[0].losses, job.tasks[0].failures) == (1, 0)
+    folded(started(attempt=1), Voided(**{**J0, "attempt": 1}, worker=0), state=state)
+    folded(ended(S.PENDING, C.PREEMPTED, attempt=1), state=state)
+    assert job.tasks[0].losses == 0
+
+
+def test_a_reclaim_lasts_until_its_job_starts_ends_or_may_not() -> None:
+    other = submitted("other")
+    base = [*RUNNING, other, stopping(for_job="other")]
+    assert "other" in folded(*base).reclaims
+    for event in (
+        started(job="other"),
+        ReclaimDropped(job="other"),
+        CancelRequested(request="c", user="alice", job="other"),
+    ):
+        assert not folded(*base, event).reclaims, event
+
+
+def test_nothing_is_kept_for_a_job_that_does_not_wait() -> None:
+    cancelled = CancelRequested(request="c", user="alice", job="other")
+    assert not folded(*RUNNING, submitted("other"), cancelled, stopping(for_job="other")).reclaims
+
+
+def test_a_rejected_job_is_known_and_has_ended() -> None:
+    state = folded(JobRejected(request="r", job="j", name="n", user="u", project="p", reason="why"))
+    job = state.jobs["j"]
+    assert (job.state, job.ended, job.reason) == (S.REJECTED, NOON, "why")
+    assert not state.pending
+
+
+def test_files_and_capacity() -> None:
+    state = folded(
+        FileChanged(file="quota", version="1", text="good"),
+        FileBroken(file="quota", version="2", problem="bad"),
+        FileBroken(file="config", version="1", problem="bad"),
+        CapacityChanged(runner="a", resources={"v4": 1}),
+        CapacityChanged(runner="b", resources={"v4": 1}),
+        CapacityChanged(runner="b"),
+        Epoch(epoch=4, host="h", pid=1, version="0"),
+    )
+    assert (state.files["quota"].text, state.files["quota"].problem) == ("good", "bad")
+    assert state.files["config"].text is None
+    assert state.capacity == {"a": {"v4": 1}, "b": None}
+    assert state.epoch == 4
+    folded(FileChanged(file="quota", version="3", text="new"), state=state)
+    assert state.files["quota"].problem == ""
+
+
+def test_what_is_forgotten_is_gone() -> None:
+    state = folded(*OVER, ended(), RequestRejected(request="x", user="u", reason="why"))
+    folded(Forgotten(jobs=["j"], requests=["r-j", "x", "never heard of"]), state=state)
+    assert (state.jobs, state.requests, state.live, state.pending) == ({}, {}, {}, {})
+
+
+ILLEGAL: list[tuple[list[AnyEvent], AnyEvent, str]] = [
+    ([], started(), "no job j"),
+    ([submitted()], submitted(), "there already"),
+    ([submitted()], JobRejected(request="x", job="j", name="j", user="u", project="p", reason=""), "there already"),
+    ([submitted()], started(task=1), "no task 1"),
+    ([submitted()], started(task=-1), "no task -1"),
+    ([submitted()], started(attempt=1), "does not follow"),
+    ([submitted()], started(workers=0), "has no worker"),
+    ([submitted(), started()], started(), "does not follow"),
+    ([submitted(), started()], started(attempt=1), "cannot go from PROVISIONING"),
+    ([*OVER, ended()], started(attempt=1), "cannot go from SUCCEEDED"),
+    ([submitted(count=2), CancelRequested(request="c", user="u", job="j")], started(), "no task 0"),
+    ([submitted()], claimed(), "is not live"),
+    ([submitted(), started()], claimed(1), "no worker 1"),
+    ([submitted(), started()], claimed(-1), "no worker -1"),
+    ([submitted(), started()], claimed(attempt=-1), "is not live"),
+    (RUNNING, claimed(), "seen or voided"),
+    ([submitted(), started(), VOIDED], claimed(), "seen or voided"),
+    ([submitted(), started(), VOIDED], VOIDED, "seen or voided"),
+    (RUNNING, VOIDED, "seen or voided"),
+    ([submitted(), started()], GONE, "never seen"),
+    ([submitted(), started(), VOIDED], GONE, "never seen"),
+    (OVER, GONE, "gone before"),
+    ([*RUNNING, Exited(**J0, worker=0, cause=C.OK)], Exited(**J0, worker=0, cause=C.CODE), "has ended before"),
+    ([*RUNNING, stopping()], stopping(), "cannot go from STOPPING"),
+    (RUNNING, ended(), "may still run"),
+    (OVER, ended(S.RUNNING), "cannot go from RUNNING"),
+    (OVER, ended(S.REJECTED), "cannot go from RUNNING"),
+    (
+        [*RUNNING, CancelRequested(request="c", user="u", job="j"), stopping(C.CANCELLED), GONE],
+        ended(S.PENDING),
+        "CANC",
+    ),
+    ([*OVER, ended()], ended(), "is not live"),
+    ([*OVER, ended()], stopping(), "is not live"),
+    (RUNNING, Forgotten(jobs=["j"]), "has not ended"),
+    ([*OVER, ended()], Forgotten(jobs=["j", "unknown"]), "no job unknown"),
+]
+
+
+@pytest.mark.parametrize(("before", "event", "told"), ILLEGAL, ids=[f"{n}-{row[2]}" for n, row in enumerate(ILLEGAL)])
+def test_an_illegal_move_is_refused_and_changes_nothing(before: list[AnyEvent], event: AnyEvent, told: str) -> None:
+    state = folded(*before)
+    as_it_was = encode(state)
+    with pytest.raises(IllegalMove, match=told):
+        apply(state, event, 9, 9)
+    assert encode(state) == as_it_was
+
+
+def test_an_object_that_does_not_follow_is_refused() -> None:
+    state = State()
+    with pytest.raises(BastionError, match="expected 0"):
+        fold(state, JournalObject(seq=1, epoch=1, nonce="n", now=NOON, events=[Illegal(what="x")]))
+    assert state.seq == 0
+
+
+_Op = tuple[str, int, int, int, Any]
+_ops = st.tuples(
+    st.sampled_from(
+        ("advance " * 12 + "submit cancel cancel_task start claim void exit gone stop end forget drop").split()
+    ),
+    st.integers(0, 1),
+    st.integers(0, 2),
+    st.integers(-1, 1),
+    st.sampled_from([S.PENDING, S.PENDING, S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TIMEOUT, S.RUNNING]),
+)
+
+
+def _event(state: State, op: _Op, number: int) -> AnyEvent:
+    """An event that is about something that is there, now and then a little beside it."""
+    what, job_number, task, off, outcome = op
+    job = f"j{job_number}"
+    known = state.jobs.get(job)
+    attempts = known.tasks[task].attempts if known and task in known.tasks else []
+    at: dict[str, Any] = {"job": job, "task": task, "attempt": len(attempts) - 1 + (off if number % 7 == 0 else 0)}
+    request = f"r{number}"
+    match what:
+        case "advance":
+            return _next(state, at, outcome if outcome is not S.RUNNING else S.PENDING)
+        case "submit":
+            return Submitted(request=request, job=job, spec=spec(count=1 + task, replicas=1 + job_number % 2))
+        case "cancel":
+            return CancelRequested(request=request, user="u", job=job)
+        case "cancel_task":
+            return CancelRequested(request=request, user="u", job=job, task=task)
+        case "start":
+            return Started(**{**at, "attempt": len(attempts)}, runner="local", tier=0, workers=1 + job_number % 2)
+        case "claim":
+            return Claimed(**at, worker=abs(off), machine="m")
+        case "void":
+            return Voided(**at, worker=abs(off))
+        case "exit":
+            return Exited(**at, worker=abs(off), cause=C.CODE, exit_code=1)
+        case "gone":
+            return Gone(**at, worker=abs(off))
+        case "stop":
+            return Stopping(**at, cause=C.PREEMPTED, deadline=NOON, reason="", for_job=f"j{task}")
+        case "end":
+            return Ended(**at, cause=C.LOST if off else C.OK, outcome=outcome, reason="")
+        case "forget":
+            return Forgotten(jobs=[job], requests=[f"r{task}"])
+    return ReclaimDropped(job=job)
+
+
+def _next(state: State, at: dict[str, Any], outcome: JobState) -> AnyEvent:
+    """What comes next in the life of a task."""
+    job = state.jobs.get(at["job"])
+    task = job.tasks.get(at["task"]) if job else None
+    live = task.live if task else None
+    if job is None or task is None or live is None:
+        attempt = len(task.attempts) if task else 0
+        return Started(**{**at, "attempt": attempt}, runner="local", tier=0, workers=job.replicas if job else 1)
+    at = {**at, "attempt": live.number}
+    for number, worker in enumerate(live.workers):
+        if not worker.seen:
+            return Claimed(**at, worker=number, machine="m")
+    for number, worker in enumerate(live.workers):
+        if not worker.gone:
+            return Gone(**at, worker=number)
+    return Ended(**at, cause=C.LOST, outcome=outcome, reason="")
+
+
+def _recount(state: State) -> None:
+    for job in state.jobs.values():
+        _recount_job(job)
+    assert state.pending.keys() == {job.id for job in state.jobs.values() if S.PENDING in job.counts}
+    assert {job: set(numbers) for job, numbers in state.live.items()} == {
+        job.id: numbers for job in state.jobs.values() if (numbers := {n for n, t in job.tasks.items() if t.live})
+    }
+    assert state.reclaims.keys() <= state.pending.keys()
+    assert [key.job for key, _, _ in state.live_attempts()] == [j for j, numbers in state.live.items() for _ in numbers]
+
+
+def _recount_job(job: Job) -> None:
+    states = [job.tasks[n].state if n in job.tasks else job.rest for n in range(job.count)]
+    assert job.counts == {state: states.count(state) for state in states}
+    assert job.waiting.keys() == {number for number, task in job.tasks.items() if task.state is S.PENDING}
+    assert job.fresh == next((n for n in range(job.count) if n not in job.tasks), job.count)
+    assert (job.ended is not None) == all(state in ENDED for state in states)
+    for task in job.tasks.values():
+        alive = task.state in (S.PROVISIONING, S.RUNNING, S.PREEMPTING, S.CANCELLING)
+        assert (task.live is not None) == alive
+        assert sum(attempt.state is not AttemptState.ENDED for attempt in task.attempts) == alive
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_ops, min_size=20, max_size=80))
+def test_the_books_agree_with_a_recount_after_any_events(ops: list[_Op]) -> None:
+    state = State(now=NOON)
+    for number, op in enumerate([("submit", 0, 3, 0, None), ("submit", 1, 0, 0, None), *ops]):
+        event, before = _event(state, op, number), encode(state)
+        try:
+            apply(state, event, state.seq, number)
+        except IllegalMove:
+            assert encode(state) == before
+        _recount(state)
+    assert encode(decode(encode(state), State, "state")) == encode(state)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(_ops, max_size=80))
+def test_a_state_that_went_through_a_snapshot_takes_events_as_before(ops: list[_Op]) -> None:
+    one = other = folded(submitted("j0", count=4), submitted("j1", replicas=2))
+    for number, op in enumerate(ops):
+        other = decode(encode(other), State, "state")
+        for state in (one, other):
+            try:
+                apply(state, _event(state, op, number), state.seq, number)
+            except IllegalMove:
+                continue
+    assert encode(one) == encode(other)
+
+
+def test_a_worker_is_unseen_seen_or_over() -> None:
+    assert not Worker().seen
+    assert not Worker().over
+    assert Worker(machine="m").seen
+    assert Worker(voided=True).over
+    assert Worker(machine="m", gone=True).over

@@ -1,0 +1,66 @@
+"""What the schedule says of the state, and which events leave it as it was."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bastion.config import Config
+from bastion.events import (
+    AnyEvent,
+    CapacityChanged,
+    Claimed,
+    Exited,
+    Gone,
+    Illegal,
+    JobRejected,
+    RequestRejected,
+    Started,
+    Submitted,
+    Voided,
+)
+from bastion.fold import apply
+from bastion.plan import INDIFFERENT, Inputs, plan
+from bastion.spec import new_jobspec
+from bastion.state import Cause, State
+from quota.model import Quota
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+INPUTS = Inputs(quota=Quota.open(), config=Config())
+
+
+def submitted(name: str, *, v4: int, **fields: int) -> Submitted:
+    spec = new_jobspec(name=name, user="ann", project="p", command="true", resources={"v4": v4}, **fields)
+    return Submitted(request=name, job=name, spec=spec)
+
+
+BEFORE: tuple[AnyEvent, ...] = (
+    CapacityChanged(runner="local", resources={"v4": 6}),
+    submitted("gang", v4=2, replicas=2),
+    submitted("next", v4=3),
+    submitted("small", v4=1, count=3),
+    Started(job="gang", task=0, attempt=0, runner="local", tier=0, workers=2),
+    Started(job="small", task=0, attempt=0, runner="local", tier=0, workers=1),
+)
+
+LATER: tuple[AnyEvent, ...] = (
+    Claimed(job="small", task=0, attempt=0, worker=0, machine="m-1"),
+    Claimed(job="gang", task=0, attempt=0, worker=0, machine="m-0"),
+    Exited(job="gang", task=0, attempt=0, worker=0, cause=Cause.CODE, exit_code=1),
+    Gone(job="gang", task=0, attempt=0, worker=0),
+    Voided(job="gang", task=0, attempt=0, worker=1),
+    JobRejected(request="r", job="bad", name="bad", user="ann", project="p", reason="no"),
+    RequestRejected(request="s", user="ann", reason="no"),
+    Illegal(what="nothing"),
+)
+
+
+def test_an_event_that_is_indifferent_changes_no_word_of_the_answer() -> None:
+    assert {type(event) for event in LATER} == set(INDIFFERENT)
+    state = State(now=NOW)
+    for event in BEFORE:
+        apply(state, event, 0, 0)
+    before = plan(state, INPUTS, NOW)
+    assert [start.job for start in before.schedule.starts] == ["small"]
+    for event in LATER:
+        apply(state, event, 1, 0)
+        assert plan(state, INPUTS, NOW) == before

@@ -1,0 +1,321 @@
+"""A tick reads, decides, appends and acts; it costs little when nothing happens, and one bad thing harms no other."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from bastion import layout
+from bastion.errors import BucketError
+from bastion.events import AnyEvent, CancelRequested, Ended, Illegal, RequestRejected, Started, Submitted
+from bastion.inbox import READS_MAX
+from bastion.ports import AttemptKey
+from bastion.state import Cause, JobState
+from tests.unit.bastion.doors import fails, only
+from tests.unit.bastion.town import Town
+
+S = JobState
+
+
+def kinds(town: Town) -> list[type]:
+    return [type(event) for event in town.journal()]
+
+
+def first_attempt(job: str) -> AttemptKey:
+    return AttemptKey(job, 0, 0)
+
+
+def test_a_job_goes_all_its_way() -> None:
+    town = Town()
+    job = town.submits()
+    key = first_attempt(job)
+    town.ticks(2)
+    assert ("create", key) in town.runner.calls
+    town.bucket.inner.read(layout.order(key))
+    machine = town.claims(key)
+    town.ticks(2)
+    assert town.job(job).state is S.RUNNING
+    town.says(key, Cause.OK, 0)
+    town.ticks(20)
+    assert ("delete", machine) in town.runner.calls
+    town.runner.loses(machine)
+    town.ticks(3)
+    assert town.job(job).state is S.SUCCEEDED
+    town.ticks(20)
+    left = [
+        stat.key for prefix in (layout.INBOX, layout.FACTS, layout.BEATS) for stat in town.bucket.inner.list(prefix)
+    ]
+    assert left == []
+    assert Illegal not in kinds(town)
+
+
+def test_orders_are_written_after_the_journal_and_before_the_runner_is_called() -> None:
+    town = Town()
+    job = town.submits()
+    town.bucket.calls.clear()
+    town.ticks(1)
+    written = [key for verb, key in town.bucket.calls if verb == "create"]
+    assert written == [layout.journal(town.bastion.journal.state.seq - 1), layout.order(first_attempt(job))]
+    assert town.runner.calls == [("create", first_attempt(job))]
+
+
+@pytest.mark.parametrize("jobs", [0, 50])
+def test_an_idle_tick_lists_the_inbox_and_nothing_else(jobs: int) -> None:
+    town = Town((layout.QUOTA, "broken"))  # so nothing starts
+    for _ in range(jobs):
+        town.submits()
+    town.ticks(20)
+    town.bucket.calls.clear()
+    town.ticks(60)
+    calls = [(verb, key) for verb, key in town.bucket.calls if key not in (layout.STATUS, layout.QUOTA, layout.CONFIG)]
+    assert calls == [("list", layout.INBOX)] * 60
+    assert len(town.bucket.calls) <= 120
+
+
+def test_a_request_is_removed_only_when_its_effect_is_in_the_journal() -> None:
+    town = Town()
+    job = town.submits()
+    town.bucket.calls.clear()
+    town.ticks(1)
+    verbs = [verb for verb, key in town.bucket.calls if key.startswith((layout.JOURNAL, layout.INBOX))]
+    assert verbs == ["list", "read", "create", "delete"]
+    assert town.inbox() == []
+    assert town.job(job)
+
+
+def test_a_failed_removal_is_made_again_and_has_no_second_effect() -> None:
+    town = Town()
+    town.submits()
+    town.bucket.faults = [only("delete", fails)] * 20
+    town.ticks(1)
+    assert len(town.inbox()) == 1
+    town.bucket.faults = []
+    town.ticks(3)
+    assert town.inbox() == []
+    assert kinds(town).count(Submitted) == 1
+
+
+def test_thousands_of_cancels_of_unknown_jobs_hold_up_nobody() -> None:
+    town = Town()
+    for number in range(READS_MAX + 500):
+        town.cancels(f"unknown-{number}")
+    town.ticks(1)
+    assert town.bastion.backlog
+    assert town.bastion.idle_s() == 0
+    job = town.submits()
+    town.ticks(1)
+    assert town.job(job)
+    town.ticks(2)
+    assert not town.bastion.backlog
+    assert town.inbox() == []
+    assert kinds(town).count(RequestRejected) == READS_MAX + 500
+
+
+def test_what_was_read_and_waits_is_not_read_again() -> None:
+    town = Town()
+    cancel, other = town.cancels("unknown-1"), town.submits()
+    blocked = next(key for key in town.inbox() if key != cancel)
+    reads: list[str] = []
+
+    def refuse(verb: str, key: str) -> None:
+        reads.extend([key] if verb == "read" and key.startswith(layout.INBOX) else [])
+        if key == blocked and verb == "read":
+            raise BucketError("denied")
+
+    town.bucket.faults = [refuse] * 200
+    town.ticks(3)
+    assert reads.count(cancel) == 1
+    assert reads.count(blocked) == 3
+    assert "denied" in town.bastion.troubles["inbox"]
+    assert town.inbox() == sorted([cancel, blocked]), "a cancel of an unknown job waits for the failed read"
+    town.bucket.faults = []
+    town.ticks(2)
+    assert town.job(other)
+    assert town.inbox() == []
+    assert "inbox" not in town.bastion.troubles
+
+
+def test_reads_that_all_fail_do_not_spin() -> None:
+    town = Town()
+    for number in range(READS_MAX + 1):
+        town.cancels(f"unknown-{number}")
+    town.bucket.faults = [only("read", fails)] * (READS_MAX + 10)
+    town.ticks(1)
+    assert town.bastion.idle_s() > 0
+
+
+@pytest.mark.parametrize("verb", ["list", "read"])
+def test_a_store_that_goes_away_with_a_backlog_is_not_hurried(verb: str) -> None:
+    town = Town()
+    for number in range(READS_MAX + 1):
+        town.cancels(f"unknown-{number}")
+    town.ticks(1)
+    assert town.bastion.idle_s() == 0
+    town.submits()
+    town.bucket.faults = [only(verb, fails)] * (READS_MAX + 10)
+    town.ticks(1)
+    assert town.bastion.idle_s() > 0
+
+
+def test_a_cancel_read_before_its_submit_still_cancels() -> None:
+    town = Town()
+    job = town.submits()
+    town.bucket.inner.delete(town.inbox())
+    town.cancels(job)
+    request = next(iter(town.inbox()))
+    town.submits(name="other")
+    town.ticks(1)
+    refused = [event for event in town.journal() if isinstance(event, RequestRejected)]
+    assert [event.job for event in refused] == [job]
+    assert request not in town.inbox()
+
+
+def test_a_cancel_that_lies_with_its_submit_finds_it() -> None:
+    town = Town()
+    job = town.submits()
+    town.cancels(job)
+    town.ticks(2)
+    assert town.job(job).state is S.CANCELLED
+    assert kinds(town).count(CancelRequested) == 1
+    assert Started not in kinds(town)
+
+
+def test_a_blind_runner_gets_no_starts_until_it_answers() -> None:
+    town = Town()
+    town.ticks(2)
+    town.runner.blind = True
+    town.ticks(15)
+    assert "runner local" in town.bastion.troubles
+    job = town.submits()
+    town.ticks(2)
+    assert town.job(job).state is S.PENDING
+    town.runner.blind = False
+    town.ticks(15)
+    assert town.job(job).state is S.PROVISIONING
+    assert "runner local" not in town.bastion.troubles
+
+
+def test_an_unreadable_claim_is_told_while_it_lies_there_and_forgotten_after() -> None:
+    town = Town()
+    job = town.submits()
+    key = first_attempt(job)
+    town.ticks(1)
+    town.runner.has("m", key)
+    town.bucket.inner.create(layout.claim(key, 0), b"rubbish")
+    town.ticks(3)
+    assert "claims" in town.bastion.troubles["seen by runner local"]
+    town.ticks(6)
+    assert any("claims" in problem for problem in town.status().problems)
+    town.bucket.inner.delete([layout.claim(key, 0)])
+    town.ticks(3)
+    assert "seen by runner local" not in town.bastion.troubles
+
+
+def test_what_cannot_start_does_not_wake_the_runner() -> None:
+    town = Town()
+    town.runner.pace_s = 30.0
+    running = town.submits()
+    town.ticks(1)
+    town.claims(first_attempt(running))
+    town.ticks(40)
+    lists = town.runner.lists
+    for _ in range(5):
+        town.submits(resources={"v4": 1000})
+        town.ticks(1)
+    assert town.runner.lists - lists <= 1
+
+
+def test_a_decision_that_falls_is_made_again() -> None:
+    town = Town()
+    good = town.runner.workers
+    town.runner.workers = lambda resources, replicas: 1 // 0  # type: ignore[method-assign]
+    job = town.submits()
+    with pytest.raises(ZeroDivisionError):
+        town.ticks(1)
+    assert town.inbox() != [], "nothing is removed before it is in the journal"
+    town.runner.workers = good  # type: ignore[method-assign]
+    town.ticks(2)
+    assert town.job(job).state is S.PROVISIONING
+    assert town.inbox() == []
+    assert kinds(town).count(Submitted) == 1
+
+
+def test_idle_never_spins_and_never_sleeps_longer_than_a_poll() -> None:
+    town = Town()
+    town.submits(max_tries=2, retry_interval_s=0.3)
+    for _ in range(30):
+        town.ticks(1, every=0.37)
+        assert 0 < town.bastion.idle_s() <= town.poll
+
+
+def test_a_restart_finds_all_as_it_was() -> None:
+    town = Town()
+    job = town.submits()
+    town.ticks(1)
+    machine = town.claims(first_attempt(job))
+    town.ticks(2)
+    before = town.job(job)
+    town.bastion = town.begin()
+    town.runner.calls.clear()
+    town.ticks(3)
+    assert town.job(job) == before
+    assert town.bastion.journal.epoch == 2
+    assert town.runner.calls == []
+    assert [found.id for found in town.runner.machines] == [machine]
+
+
+def test_a_second_task_of_the_same_name_is_not_begun() -> None:
+    town = Town()
+    town.tasks.held.add("status")
+    town.ticks(20)
+    assert town.tasks.begun.count("status") == 1
+
+
+def test_a_farewell_waits_for_a_swap_that_is_under_way_and_has_the_last_word() -> None:
+    town = Town()
+    town.tasks.held.update({"status", "log"})
+    town.ticks(6)
+    town.bastion.close()
+    town.tasks.wait(0)
+    assert town.status().state == "stopped"
+
+
+def test_a_farewell_does_not_need_the_log() -> None:
+    town = Town()
+    town.ticks(1)
+    town.bastion.own_log.handle(logging.makeLogRecord({"msg": "a line", "levelname": "INFO"}))
+    town.bucket.faults = [only("create", fails)] * 20
+    town.bastion.close()
+    assert town.status().state == "stopped"
+
+
+def test_the_own_log_is_in_the_bucket_without_gaps(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "bastion")
+    town = Town()
+    for _ in range(5):
+        town.submits()
+        town.ticks(4)
+    town.bastion.close()
+    keys = [stat.key for stat in town.bucket.inner.list(layout.bastion_log(1))]
+    assert keys == [layout.segment(layout.bastion_log(1), number) for number in range(len(keys))]
+    text = b"".join(town.bucket.inner.read(key).data for key in keys).decode()
+    assert text.count("Submitted ") == 5
+
+
+def ends(town: Town) -> list[AnyEvent]:
+    return [event for event in town.journal() if isinstance(event, Ended)]
+
+
+def test_a_preempted_machine_burns_no_try_and_the_job_runs_again() -> None:
+    town = Town()
+    job = town.submits()
+    town.ticks(1)
+    machine = town.claims(first_attempt(job))
+    town.ticks(2)
+    town.runner.loses(machine)
+    town.ticks(3)
+    [end] = ends(town)
+    assert isinstance(end, Ended)
+    assert (end.cause, end.outcome) == (Cause.LOST, S.PENDING)
+    assert ("create", AttemptKey(job, 0, 1)) in town.runner.calls

@@ -1,0 +1,92 @@
+"""A bastion at work, moved by hand: its bucket, its clock, its tasks and its fleet do what a test says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bastion import layout, loop, snapshot
+from bastion.chores import Doors
+from bastion.codec import encode
+from bastion.events import AnyEvent
+from bastion.ports import AttemptKey
+from bastion.records import Claim, Facts, Status
+from bastion.recover import objects
+from bastion.requests import Cancel, Submit, job_id
+from bastion.standing import parse
+from bastion.state import Cause, Job
+from bastion.system import RandomIds
+from bastion.tick import Bastion
+from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks
+from tests.unit.launcher.world import HandClock, spec
+
+ME = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True)
+
+
+class Town:
+    """One bastion. `ticks` moves the clock by the poll before each tick."""
+
+    def __init__(self, *files: tuple[str, str], poll: float = 1.0) -> None:
+        self.bucket, self.clock, self.tasks = FaultyBucket(), HandClock(), HandTasks()
+        self.runner, self.ids, self.poll = HandRunner(), RandomIds(), poll
+        for key, text in files:
+            self.bucket.inner.write(key, text.encode())
+        self.bastion = self.begin()
+
+    def doors(self) -> Doors:
+        return Doors(
+            bucket=self.bucket,
+            runners={"local": self.runner},
+            clock=self.clock,
+            ids=self.ids,
+            tasks=self.tasks,
+            snapshot=lambda: snapshot.make(self.bucket.inner),
+        )
+
+    def begin(self) -> Bastion:
+        """One more start of a bastion."""
+        return loop.begin(self.doors(), ME, self.poll)
+
+    def ticks(self, number: int = 1, every: float | None = None) -> None:
+        for _ in range(number):
+            self.clock.now += self.poll if every is None else every
+            self.bastion.tick()
+
+    def submits(self, **fields: Any) -> str:
+        """A client's request. The job's id."""
+        wanted, request = spec(**fields), self.ids.new()
+        self.bucket.inner.create(layout.request(wanted.user, request), encode(Submit(spec=wanted)))
+        return job_id(wanted.name, request)
+
+    def cancels(self, job: str, user: str = "alice", task: int | None = None) -> str:
+        """A client's request. Its key."""
+        key = layout.request(user, self.ids.new())
+        self.bucket.inner.create(key, encode(Cancel(job=job, task=task)))
+        return key
+
+    def claims(self, key: AttemptKey, worker: int = 0) -> str:
+        """A worker comes up. Its machine."""
+        machine = f"machine-{key}-{worker}"
+        self.runner.has(machine, key, worker, self.bastion.journal.epoch)
+        claim = Claim(machine=machine, address="10.0.0.1", port=1000 + worker, nonce=self.ids.new())
+        self.bucket.inner.create(layout.claim(key, worker), encode(claim))
+        return machine
+
+    def says(self, key: AttemptKey, cause: Cause, code: int | None = None, worker: int = 0) -> None:
+        """A worker's facts: its process has ended."""
+        facts = Facts(phase="ended", machine=f"machine-{key}-{worker}", cause=cause, exit_code=code)
+        self.bucket.inner.write(layout.facts(key, worker), encode(facts))
+
+    def job(self, job: str) -> Job:
+        return self.bastion.journal.state.jobs[job]
+
+    def journal(self) -> list[AnyEvent]:
+        """Every event that is written."""
+        return [event for record in objects(self.bucket.inner, 0) for event in record.events]
+
+    def status(self) -> Status:
+        found = parse(self.bucket.inner.read(layout.STATUS).data)
+        assert found is not None
+        return found
+
+    def inbox(self) -> list[str]:
+        return [stat.key for stat in self.bucket.inner.list(layout.INBOX)]

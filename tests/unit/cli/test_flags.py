@@ -1,0 +1,103 @@
+"""A command line is understood in any order, and a mistake is answered with the nearest right word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bastion.errors import UsageError
+from cli.flags import Command, Flag, Tool, parse
+
+LS = Command(name="ls", about="List.", module="none", flags=(Flag("all", "All.", kind=bool, default=False),))
+LOGS = Command(
+    name="logs", about="Show.", module="none", words="JOB", least=1, most=1,
+    flags=(Flag("follow", "Go on.", kind=bool, default=True), Flag("tail", "Lines.", "N", kind=int)),
+)  # fmt: skip
+RUN = Command(
+    name="", about="Run.", module="none", takes_command=True,
+    flags=(Flag("instance_type", "Type.", "T"), Flag("env", "Env.", "K=V", kind=list)),
+)  # fmt: skip
+TOOL = Tool(name="launch", about="Launch.", action=RUN, commands=(LS, LOGS))
+BARE = Tool(name="bastion", about="Bastion.", commands=(LS, LOGS))
+
+
+def flags(*argv: str) -> dict[str, Any]:
+    return dict(parse(TOOL, argv).flags)
+
+
+@pytest.mark.parametrize(
+    "argv", [("ls", "--json", "--all"), ("--json", "ls", "--all"), ("--all", "--bucket", "ls", "--json=true", "ls")]
+)
+def test_flags_stand_in_any_order_around_the_subcommand(argv: tuple[str, ...]) -> None:
+    line = parse(TOOL, argv)
+
+    assert line.command is LS
+    assert (line.flags["json"], line.flags["all"]) == (True, True)
+
+
+@pytest.mark.parametrize("word", ["--instance_type=a-b", "--instance-type=a-b", "-instance_type=a-b"])
+def test_dashes_and_underscores_are_the_same_in_a_flags_name(word: str) -> None:
+    assert flags(word, "--", "x")["instance_type"] == "a-b"
+
+
+@pytest.mark.parametrize("word", ["--no_follow", "--no-follow", "--nofollow", "--follow=false"])
+def test_a_switch_is_turned_off_in_each_of_the_usual_ways(word: str) -> None:
+    assert flags("logs", "j", word)["follow"] is False
+
+
+def test_what_follows_the_two_dashes_is_left_alone() -> None:
+    line = parse(TOOL, ["--env", "A=--x-y", "--env=B=2", "--", "ls", "--all", "--no-such", "--"])
+
+    assert line.command is RUN
+    assert line.flags["env"] == ["A=--x-y", "B=2"]
+    assert line.after == ("ls", "--all", "--no-such", "--")
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    assert flags("--", "x") == {
+        "help": False, "bastion": None, "bucket": None, "json": False, "instance_type": None, "env": []
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argv", "complaint"),
+    [
+        (["ls", "--alll"], "--alll is not a flag of launch ls; did you mean --all?"),
+        (["ls", "--zzzz"], "--zzzz is not a flag of launch ls; see launch ls --help"),
+        (["--instnce-type=x", "--", "y"], "--instnce-type is not a flag of launch; did you mean --instance_type?"),
+        (["lss"], "'lss' is not a command of launch; did you mean ls?"),
+        (["python", "x.py"], "put -- before the command to run: launch [flags] -- python x.py"),
+        (["x", "--", "y"], "'x' stands before --; put flags before -- and the command to run after it"),
+        (["ls", "--", "x"], "launch ls takes no command after --; leave it out"),
+        (["logs"], "launch logs needs JOB; see launch logs --help"),
+        (["logs", "a", "b"], "'b' is one word too many for launch logs; see launch logs --help"),
+        (["logs", "a", "--tail=many"], "--tail is 'many'; use a whole number"),
+        (["logs", "a", "--follow=maybe"], "--follow is 'maybe'; use true or false"),
+        (["logs", "a", "--tail"], "Missing value for flag --tail"),
+    ],
+)
+def test_a_mistake_is_answered_with_what_to_do(argv: list[str], complaint: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse(TOOL, argv)
+
+    assert complaint in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"), [(["--help"], RUN), (["-h"], RUN), (["ls", "--help"], LS), (["logs", "-h"], LOGS)]
+)
+def test_help_is_asked_for_without_the_words_that_a_command_needs(argv: list[str], command: Command) -> None:
+    line = parse(TOOL, argv)
+
+    assert line.help
+    assert line.command is command
+
+
+def test_a_tool_that_does_nothing_by_itself_needs_a_command() -> None:
+    assert parse(BARE, []).help
+    assert parse(BARE, ["--help"]).help
+    with pytest.raises(UsageError, match="bastion needs a command; use ls, logs"):
+        parse(BARE, ["--json"])
+    with pytest.raises(UsageError, match="'log' is not a command of bastion; did you mean logs"):
+        parse(BARE, ["log", "--help"])

@@ -1,0 +1,133 @@
+"""A wish becomes a spec in which nothing is left open."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bastion.errors import SpecError
+from bastion.spec import BundleRef, JobSpec, Provenance
+from launcher.build import Wish, amounts, build, command, environment
+from quota.file import parse
+from quota.model import Quota
+
+QUOTA = parse("""
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 8
+[project_membership]
+nlp = ["alice", "bob"]
+vision = ["bob"]
+""")
+WISH = Wish(
+    user="alice", command=["train"], name="", project="", env={}, resources={}, instance_type="", replicas=1, count=1,
+    priority=5, max_tries=1, retry_interval_s=60.0, grace_s=30.0, time_limit_s=None, output_dir="",
+)  # fmt: skip
+
+
+def built(*, quota: Quota = QUOTA, pool: dict[str, int] | None = None, **wish: Any) -> JobSpec:
+    return build(
+        replace(WISH, **wish),
+        quota=quota,
+        pool={"v4": 8, "cpu": 4} if pool is None else pool,
+        request_id="0123456789abcdef",
+        home="gs://b/shared",
+        bundle=BundleRef(),
+        provenance=Provenance(),
+    )
+
+
+def test_what_is_not_said_is_filled_in() -> None:
+    spec = built()
+
+    assert spec.name == "alice-abcdef"
+    assert spec.project == "nlp"
+    assert spec.resources == {"cpu": 1}
+    assert spec.output_dir == "gs://b/shared/outputs/alice-abcdef-01234567/0"
+    assert spec.checkpoint_dir == f"{spec.output_dir}/checkpoints"
+
+
+def test_an_own_output_folder_holds_the_checkpoints_too() -> None:
+    spec = built(output_dir="/data/run7/")
+
+    assert (spec.output_dir, spec.checkpoint_dir) == ("/data/run7", "/data/run7/checkpoints")
+
+
+def test_the_tasks_of_an_array_get_their_folders_from_their_workers() -> None:
+    spec = built(count=3)
+
+    assert (spec.output_dir, spec.checkpoint_dir) == ("", "")
+
+
+def test_a_user_of_several_projects_is_asked_which() -> None:
+    with pytest.raises(SpecError, match="bob is a member of nlp, vision; choose one with --project_id"):
+        built(user="bob")
+
+
+def test_a_user_of_no_project_is_told_whom_to_ask() -> None:
+    with pytest.raises(SpecError, match="eve is a member of no project; ask for a line in project_membership"):
+        built(user="eve")
+
+
+def test_without_a_quota_file_everybody_has_the_default_project() -> None:
+    assert built(quota=Quota.open(), user="eve").project == "default"
+
+
+def test_a_user_with_odd_characters_still_has_a_default_name() -> None:
+    assert built(quota=Quota.open(), user="a.b@c+d_e").name == "a.b-c-d-e-abcdef"
+
+
+def test_an_instance_type_gives_its_resources_and_more_can_be_asked_for() -> None:
+    assert built(instance_type="tpu-v4-8", resources={"cpu": 2}).resources == {"v4": 8, "cpu": 2}
+
+
+def test_a_kind_that_the_instance_type_gives_is_not_asked_for_again() -> None:
+    with pytest.raises(SpecError, match="--resources names v4, which --instance_type=tpu-v4-8 gives"):
+        built(instance_type="tpu-v4-8", resources={"v4": 2})
+
+
+def test_a_pool_without_cpu_has_no_default_resources() -> None:
+    with pytest.raises(SpecError, match="use --resources=KIND=N with a kind of a100, v4"):
+        built(pool={"v4": 8, "a100": 2})
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(SpecError) as error:
+        built(name="a/../b", priority=9, replicas=0, env={"RANK": "1"})
+
+    assert all(field in str(error.value) for field in ("name", "priority", "replicas", "env sets RANK"))
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["python", "a b.py"], ["python", "a b.py"]),
+        (["train"], ["train"]),
+        (["echo hi > x; ls"], "echo hi > x; ls"),
+        (["a\tb"], "a\tb"),
+        (["$(x)"], ["$(x)"]),
+        (["", "a b"], ["", "a b"]),
+    ],
+)
+def test_one_word_with_white_space_is_for_the_shell(words: list[str], expected: list[str] | str) -> None:
+    assert command(words) == expected
+
+
+def test_amounts_are_read_from_one_text_or_several() -> None:
+    assert amounts(["v4=4,cpu=2", "memory=1"], "--resources") == {"v4": 4, "cpu": 2, "memory": 1}
+    assert amounts(["v4=-1"], "--resources") == {"v4": -1}, "the spec's own check names the field"
+
+
+@pytest.mark.parametrize("text", ["", "v4", "v4=", "=4", "v4=1.5", "v4=x", "v4=1,,", "v4=1,v4=2", "v4=" + "9" * 40])
+def test_amounts_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(SpecError, match="--resources"):
+        amounts([text], "--resources")
+
+
+def test_the_environment_is_split_at_the_first_equals_sign() -> None:
+    assert environment(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
+    with pytest.raises(SpecError, match="--env is 'A'"):
+        environment(["A"])

@@ -1,0 +1,86 @@
+"""The account of a job tells every event of it, in the words of the design."""
+
+from __future__ import annotations
+
+from bastion import layout, recover
+from bastion.events import (
+    CancelRequested,
+    Claimed,
+    Ended,
+    Exited,
+    Gone,
+    JobRejected,
+    ReclaimDropped,
+    RequestRejected,
+    Started,
+    Stopping,
+    Voided,
+)
+from bastion.state import Cause, JobState
+from launcher.bastion_side import bastion_lines
+from launcher.history import history
+from tests.unit.launcher.world import NOON, World
+
+
+def test_every_kind_of_event_is_a_line() -> None:
+    world = World()
+    job = world.submitted(replicas=2)
+    at = {"job": job, "task": 0, "attempt": 0}
+    world.clock.now = 1.25
+    world.happens(
+        Started(**at, runner="local", tier=0, workers=2),  # type: ignore[arg-type]
+        Claimed(**at, worker=0, machine="m0"),  # type: ignore[arg-type]
+        Stopping(**at, cause=Cause.PREEMPTED, deadline=NOON, reason="reclaimed for bob", for_job=""),  # type: ignore[arg-type]
+        Voided(**at, worker=1),  # type: ignore[arg-type]
+        Exited(**at, worker=0, cause=Cause.CODE, exit_code=3, message="boom"),  # type: ignore[arg-type]
+        Gone(**at, worker=0),  # type: ignore[arg-type]
+        Ended(**at, cause=Cause.CODE, outcome=JobState.PENDING, reason=""),  # type: ignore[arg-type]
+        ReclaimDropped(job=job),
+        RequestRejected(request="q", user="eve", reason="it is alice's", job=job),
+        CancelRequested(request="c", user="alice", job=job, task=0),
+    )
+
+    told = [event.line() for event in history(recover.objects(world.bucket, 0), job)]
+
+    assert told == [
+        "2026-01-31T12:00:00.000Z  job  submitted by alice to default",
+        *(
+            f"2026-01-31T12:00:01.250Z  {line}"
+            for line in (
+                "task 0 attempt 0  begins on local, tier 0, workers: 2",
+                "task 0 attempt 0  worker 0 is up on m0",
+                "task 0 attempt 0  stops by 2026-01-31T12:00:00.000Z: reclaimed for bob",
+                "task 0 attempt 0  worker 1 never came and can never run",
+                "task 0 attempt 0  worker 0 ended: code, exit code 3: boom",
+                "task 0 attempt 0  the machine of worker 0 is gone",
+                "task 0 attempt 0  ended: code; the task is PENDING",
+                "job  what was freed for it is free for all again",
+                "job  request of eve refused: it is alice's",
+                "job  stop asked for by alice, of task 0",
+            )
+        ),
+    ]
+
+
+def test_only_what_is_about_the_job_or_its_task_is_told() -> None:
+    world = World()
+    sweep = world.submitted("a" * 32, name="sweep", count=3)
+    world.happens(JobRejected(request="q", job="bad-q", name="bad", user="a", project="p", reason="no"))
+    for task in (0, 1):
+        world.runs(sweep, task=task)
+    records = list(recover.objects(world.bucket, 0))
+
+    assert [event.text for event in history(records, "bad-q")] == ["rejected: no"]
+    assert {event.subject for event in history(records, sweep, 1)} == {"job", "task 1 attempt 0"}
+    assert not list(history(records, "other-x"))
+
+
+def test_the_bastions_own_log_is_searched_for_the_job() -> None:
+    world = World()
+    for epoch, text in ((1, "tick\nstarts j-1"), (2, "takes over\nstops j-1\nother j-2\n")):
+        world.bucket.create(layout.segment(layout.bastion_log(epoch), 0), text.encode())
+    stored = next(iter(world.bucket.list(layout.BASTION_LOG))).modified
+
+    found = [line for lines in bastion_lines(world.bucket, world.tasks, "j-1", since=stored) for line in lines]
+
+    assert found == ["starts j-1", "stops j-1"]

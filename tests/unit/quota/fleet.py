@@ -1,0 +1,108 @@
+"""Short words for wants, holds, quotas and one decision, for the tests of the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from msgspec.structs import replace
+
+from quota.claims import Hold, Knobs, Schedule, Want
+from quota.model import Quota
+from quota.resources import Resources
+from quota.scheduler import POLICIES
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def want(
+    job: str,
+    project: str,
+    demand: Resources,
+    *,
+    user: str = "ann",
+    priority: int = 5,
+    order: int = 0,
+    count: int = 1,
+    waited: float = 1000.0,
+) -> Want:
+    return Want(
+        job=job,
+        project=project,
+        user=user,
+        demand=demand,
+        priority=priority,
+        order=order,
+        count=count,
+        since=ago(waited),
+    )
+
+
+def hold(
+    job: str,
+    project: str,
+    demand: Resources,
+    *,
+    user: str = "ann",
+    priority: int = 5,
+    order: int = 0,
+    task: int = 0,
+    tier: int = 0,
+    age: float = 1000.0,
+    stopping: bool = False,
+) -> Hold:
+    return Hold(
+        job=job,
+        project=project,
+        user=user,
+        demand=demand,
+        priority=priority,
+        order=order,
+        task=task,
+        tier=tier,
+        since=ago(age),
+        stopping=stopping,
+    )
+
+
+def quota(*tiers: Resources, **shares: Mapping[str, str]) -> Quota:
+    rows = {project: {kind: Fraction(share) for kind, share in row.items()} for project, row in shares.items()}
+    return Quota(tiers=tiers, shares=rows)
+
+
+def decide(
+    limits: Quota,
+    *,
+    wants: Iterable[Want] = (),
+    holds: Iterable[Hold] = (),
+    reclaims: tuple[str, ...] = (),
+    pool: tuple[Resources, ...] | None = None,
+    delay: float = 90.0,
+    policy: str = "default",
+) -> Schedule:
+    return POLICIES[policy](
+        wants=wants,
+        holds=holds,
+        reclaims=reclaims,
+        quota=limits,
+        pool=limits.tiers if pool is None else pool,
+        now=NOW,
+        knobs=Knobs(reclaim_delay_s=delay),
+    )
+
+
+def started(schedule: Schedule) -> list[str]:
+    return [start.job for start in schedule.starts]
+
+
+def stopped(schedule: Schedule) -> list[tuple[str, int]]:
+    return [(stop.job, stop.task) for stop in schedule.stops]
+
+
+def stopping(row: Hold) -> Hold:
+    return replace(row, stopping=True)

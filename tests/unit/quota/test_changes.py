@@ -1,0 +1,55 @@
+"""People who edit a quota are told what changes, and what is legal and yet odd."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from quota.changes import diff, warnings
+from quota.model import Quota
+
+OLD = Quota(
+    tiers=({"v4": 32},),
+    shares={"nlp": {"v4": Fraction("0.5")}, "old": {"v4": Fraction("0.1")}},
+    members={"nlp": ("ann", "bob"), "old": ("cy",)},
+)
+NEW = Quota(
+    tiers=({"v4": 32, "cpu": 8},),
+    shares={"nlp": {"v4": Fraction("0.6")}, "vision": {"v4": Fraction("0.25")}},
+    members={"nlp": ("ann", "dan"), "visoin": ("eve",)},
+)
+
+
+def test_each_change_is_one_line_with_names_and_numbers() -> None:
+    assert diff(OLD, NEW) == (
+        "total cpu: 0 -> 8",
+        "nlp: v4 share 0.5 -> 0.6 (16 -> 19 of 32)",
+        "old: v4 share 0.1 -> 0 (3 -> 0 of 32)",
+        "vision: v4 share 0 -> 0.25 (0 -> 8 of 32)",
+        "nlp: members added: dan",
+        "nlp: members removed: bob",
+        "old: members removed: cy",
+        "visoin: members added: eve",
+    )
+
+
+def test_nothing_changed_is_no_line_and_the_first_quota_is_all_new() -> None:
+    assert diff(OLD, OLD) == ()
+    assert diff(None, OLD)[0] == "total v4: 0 -> 32"
+    assert "nlp: members added: ann, bob" in diff(None, OLD)
+
+
+def test_tiers_are_told_apart_when_there_are_several() -> None:
+    two = Quota(tiers=({"v4": 16}, {"v4": 16}))
+    assert diff(Quota(tiers=({"v4": 32},)), two) == (
+        "total v4 of tier 0: 32 -> 16",
+        "total v4 of tier 1: 0 -> 16",
+    )
+
+
+def test_odd_but_legal_things_are_warnings() -> None:
+    assert warnings(NEW) == (
+        "cpu: nobody has a share, so it goes to whoever is first",
+        "vision: has shares but no members (is visoin meant?)",
+        "visoin: has members but no shares, it can only borrow",
+    )
+    assert warnings(OLD) == ()

@@ -1,0 +1,97 @@
+"""What a bastion's last sign of life means, and how it is shown."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+
+import psutil
+import pytest
+from msgspec.structs import replace
+
+from bastion import host
+from bastion.records import Status
+from bastion.status import problems, summary, word
+from cli.bastion_status import page
+
+NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+STATUS = Status(
+    name="demo", state="running", epoch=3, nonce="n", pid=71, host="tower", boot="b", version="0.1.0", seq=9, ticks=12,
+    written=NOW - timedelta(seconds=2), last_tick=NOW - timedelta(seconds=1.5), poll_s=0.5,
+    counts={"RUNNING": 2, "PENDING": 1, "FAILED": 0}, capacity={"v4": 8}, problems=["the quota file is broken"],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("silent_s", "poll_s", "expected"),
+    [(29, 0.5, "running"), (31, 0.5, "unknown"), (31, 60, "running"), (599, 60, "running"), (601, 60, "unknown")],
+)
+def test_a_long_silence_makes_it_unknown(silent_s: float, poll_s: float, expected: str) -> None:
+    status = replace(STATUS, written=NOW - timedelta(seconds=silent_s), poll_s=poll_s)
+    assert word(status, now=NOW, died=False) == expected
+
+
+def test_a_stopped_one_stays_stopped_however_old_it_is() -> None:
+    old = replace(STATUS, state="stopped", written=NOW - timedelta(days=9))
+    assert word(old, now=NOW, died=False) == "stopped"
+
+
+def test_one_that_died_is_stopped_and_that_is_a_problem() -> None:
+    assert word(STATUS, now=NOW, died=True) == "stopped"
+    assert "pid 71 ended without saying so" in problems(STATUS, now=NOW, died=True)[0]
+
+
+def test_one_that_never_started_is_stopped() -> None:
+    shown = summary("demo", None, now=NOW, died=False)
+    assert (shown["state"], shown["pid"], shown["last_tick_age_s"]) == ("stopped", None, None)
+
+
+def test_a_silent_one_says_where_to_look() -> None:
+    status = replace(STATUS, written=NOW - timedelta(seconds=45))
+    first, *rest = problems(status, now=NOW, died=False)
+    assert "pid 71 on tower has been silent for 45 s" in first
+    assert rest == ["the quota file is broken"]
+
+
+def test_the_summary_keeps_the_words_that_scripts_build_on() -> None:
+    shown = summary("demo", STATUS, now=NOW, died=False)
+    assert {key: shown[key] for key in ("name", "state", "epoch", "pid", "host", "ticks", "version")} == {
+        "name": "demo", "state": "running", "epoch": 3, "pid": 71, "host": "tower", "ticks": 12, "version": "0.1.0",
+    }  # fmt: skip
+    assert shown["last_tick_age_s"] == 1.5
+    assert shown["counts"]["RUNNING"] == 2
+    assert shown["problems"] == ["the quota file is broken"]
+
+
+def test_a_tick_of_the_future_is_no_negative_age() -> None:
+    ahead = replace(STATUS, last_tick=NOW + timedelta(hours=1))
+    assert summary("demo", ahead, now=NOW, died=False)["last_tick_age_s"] == 0
+
+
+def test_the_page_names_what_is_there_and_every_problem() -> None:
+    lines = page(summary("demo", STATUS, now=NOW, died=False), "file:///b/demo")
+    assert lines[0].split() == ["bastion", "demo", "in", "file:///b/demo"]
+    assert "state      running, epoch 3" in lines
+    assert "jobs       2 RUNNING, 1 PENDING" in lines
+    assert "capacity   v4=8" in lines
+    assert lines[-1] == "problem    the quota file is broken"
+
+
+def here(pid: int, written: datetime) -> Status:
+    return replace(STATUS, pid=pid, host=host.name(), boot=host.boot(), written=written)
+
+
+def test_a_live_process_of_this_machine_runs_here() -> None:
+    assert host.runs_here(here(os.getpid(), datetime.now(UTC)))
+    assert not host.died(here(os.getpid(), datetime.now(UTC)))
+
+
+def test_a_later_process_with_the_same_id_is_not_the_bastion() -> None:
+    before_birth = datetime.fromtimestamp(psutil.Process().create_time(), UTC) - timedelta(seconds=60)
+    assert host.died(here(os.getpid(), before_birth))
+
+
+def test_nothing_is_known_of_a_process_on_another_machine_or_boot() -> None:
+    for other in (replace(here(os.getpid(), NOW), host="elsewhere"), replace(here(os.getpid(), NOW), boot="before")):
+        assert not host.runs_here(other)
+        assert not host.died(other)

@@ -1,0 +1,86 @@
+"""`config.toml`: what is written is what is read, and every mistake is said at once, in words that help."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bastion.config import CONFIG_BYTES_MAX, Config, check, parse, render
+from bastion.errors import Newer, RecordError
+
+CONFIGS = st.builds(
+    Config,
+    poll=st.floats(0.05, 3600),
+    reclaim_delay=st.floats(0, 86_400),
+    policy=st.sampled_from(["default", "axlearn"]),
+    admins=st.lists(st.from_regex(r"[a-z]([a-z0-9@+-]{0,20}[a-z0-9])?", fullmatch=True), max_size=5),
+    capacity=st.dictionaries(
+        st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True), st.integers(0, 10**6), max_size=5
+    ),
+)
+
+
+@given(CONFIGS)
+def test_what_is_rendered_is_parsed_to_the_same(config: Config) -> None:
+    assert check(config) == []
+    assert parse(render(config)) == config
+
+
+def test_an_empty_file_means_the_defaults() -> None:
+    assert parse("") == Config()
+    assert (Config().reclaim_delay, Config().policy, Config().runner) == (90.0, "default", "local")
+
+
+def test_whole_numbers_serve_as_seconds() -> None:
+    assert parse("poll = 2").poll == 2.0
+
+
+def test_all_complaints_come_in_one_message() -> None:
+    text = 'poll = "fast"\nreclaim_dealy = 3\npolicy = "axlern"\nadmins = ["a b"]\n[capacity]\nv4 = -1\n'
+    with pytest.raises(RecordError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert "\n" not in message
+    for part in (
+        "poll is 'fast'; use a number of seconds",
+        "'reclaim_dealy' is not a setting; did you mean reclaim_delay?",
+        "policy is 'axlern'; did you mean axlearn?",
+        "admins names the user 'a b'",
+        "v4 is -1; use a whole number from 0",
+    ):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("poll = 0", "poll is 0; use 0.05 to 3600 seconds"),
+        ("poll = nan", "poll is nan; use 0.05 to 3600 seconds"),
+        ("reclaim_delay = -1", "reclaim_delay is -1; use 0 to 86400 seconds"),
+        ("poll = true", "poll is True; use a number of seconds"),
+        ("schema = 0", "schema is 0; use 1"),
+        ("capacity = 8", "capacity is 8; use a table of whole numbers"),
+        ("[capacity]\nv4 = 1.5", "use a table of whole numbers"),
+        ('[capacity]\n"a/b" = 1', "names the kind 'a/b'"),
+        ('runner = "slurn"', "runner is 'slurn'; use local"),
+        ("poll = ", "config.toml is not TOML: "),
+        ("a = " + "[" * 5000, "config.toml is not TOML: "),
+        ("x = " + "9" * 5000, "config.toml is not TOML: "),
+        ("#" * (CONFIG_BYTES_MAX + 1), f"config.toml is longer than {CONFIG_BYTES_MAX}"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_reason(text: str, complaint: str) -> None:
+    with pytest.raises(RecordError) as caught:
+        parse(text)
+    assert complaint in str(caught.value)
+
+
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(RecordError, match="not TOML"):
+        parse(b"\xff\xfe")
+
+
+def test_a_newer_file_asks_for_an_upgrade() -> None:
+    with pytest.raises(Newer, match="upgrade"):
+        parse("schema = 2\nsomething_new = 1")

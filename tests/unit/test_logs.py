@@ -1,0 +1,174 @@
+"""Logs in segments: however they were cut, what is read is what was written, once and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bastion import layout, logs
+from bastion.buckets.memory import MemoryBucket
+from bastion.errors import BucketError, RecordError
+from bastion.logs import Extent, Follower, Lines, SegmentWriter, since, survey, tail
+from bastion.ports import Stat
+
+PREFIX = "logs/j-1/0/0/0/"
+PIECES = st.lists(st.binary(min_size=1, max_size=40), max_size=12)
+_names = count()
+
+
+def fresh() -> MemoryBucket:
+    return MemoryBucket(f"memory://logs-{next(_names)}")
+
+
+def written(pieces: list[bytes], *, end: bool = True) -> MemoryBucket:
+    bucket = fresh()
+    writer = SegmentWriter(bucket, PREFIX)
+    for piece in pieces:
+        writer.append(piece)
+    if end:
+        writer.end()
+    return bucket
+
+
+@given(PIECES)
+def test_what_is_read_is_what_was_written(pieces: list[bytes]) -> None:
+    bucket = written(pieces)
+    extent = survey(bucket, PREFIX)
+    assert extent.ended
+    assert extent.size == len(b"".join(pieces))
+    assert b"".join(logs.read(bucket, extent.segments, width=3)) == b"".join(pieces)
+
+
+@given(PIECES, st.data())
+def test_a_follower_from_any_point_gets_the_rest_once(pieces: list[bytes], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(pieces)))
+    bucket = fresh()
+    writer = SegmentWriter(bucket, PREFIX)
+    for piece in pieces[:start]:
+        writer.append(piece)
+    follower = Follower(bucket, PREFIX, survey(bucket, PREFIX).next)
+    got: list[bytes] = []
+    for piece in pieces[start:]:
+        writer.append(piece)
+        if data.draw(st.booleans()):
+            got += follower.read_new()
+    assert not follower.ended
+    writer.end()
+    got += follower.read_new()
+    assert follower.ended
+    assert b"".join(got) == b"".join(pieces[start:])
+
+
+@given(PIECES, st.integers(0, 8))
+def test_the_tail_is_the_last_lines(pieces: list[bytes], lines: int) -> None:
+    bucket = written(pieces, end=False)
+    whole = b"".join(pieces)
+    expected = b"".join(line for line in _split(whole)[-lines:]) if lines else b""
+    assert tail(bucket, survey(bucket, PREFIX).segments, lines) == expected
+
+
+def _split(data: bytes) -> list[bytes]:
+    parts = data.split(b"\n")
+    return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def test_a_tail_reads_no_further_back_than_it_must() -> None:
+    class Counting(MemoryBucket):
+        reads = 0
+
+        def read(self, key: str):  # type: ignore[no-untyped-def]
+            self.reads += 1
+            return super().read(key)
+
+    written_to = written([b"line %d\n" % n for n in range(100)], end=False)
+    bucket = Counting(written_to.url)
+    assert tail(bucket, survey(bucket, PREFIX).segments, 3) == b"line 97\nline 98\nline 99\n"
+    assert bucket.reads <= 4
+
+
+@given(PIECES, st.integers(1, 7))
+def test_lines_do_not_depend_on_where_the_pieces_end(pieces: list[bytes], width: int) -> None:
+    whole = b"".join(pieces)
+    again = [whole[start : start + width] for start in range(0, len(whole), width)]
+    assert list(_lines(pieces)) == list(_lines(again)) == list(_lines([whole]))
+
+
+def _lines(pieces: list[bytes]) -> Iterator[str]:
+    lines = Lines()
+    for piece in pieces:
+        yield from lines.feed(piece)
+    yield from lines.close()
+
+
+def test_a_character_split_over_two_segments_is_whole_again() -> None:
+    text = "größe 🚀\n".encode()
+    assert list(_lines([text[:3], text[3:11], text[11:]])) == ["größe 🚀"]
+
+
+def test_an_incomplete_last_line_and_wrong_utf8_are_shown() -> None:
+    assert list(_lines([b"a\r\nb\xff\nrest"])) == ["a", "b�", "rest"]
+
+
+def test_a_line_without_end_is_cut_and_does_not_fill_the_memory() -> None:
+    lines = Lines()
+    pieces = lines.feed(b"x" * (2 * logs.LINE_MAX + 5))
+    assert [len(piece) for piece in [*pieces, *lines.close()]] == [logs.LINE_MAX, logs.LINE_MAX, 5]
+
+
+def test_a_resumed_writer_goes_on_behind_the_stored_bytes() -> None:
+    bucket = written([b"one", b"two"], end=False)
+    writer = SegmentWriter(bucket, PREFIX)
+    assert writer.resume() == 6
+    writer.append(b"three")
+    writer.end()
+    assert b"".join(Follower(bucket, PREFIX).read_new()) == b"onetwothree"
+
+
+def test_a_lost_answer_is_settled_by_the_same_bytes() -> None:
+    class Forgetful(MemoryBucket):
+        lose = True
+
+        def create(self, key: str, data: bytes) -> str | None:
+            version = super().create(key, data)
+            if self.lose:
+                self.lose = False
+                raise BucketError("no answer")
+            return version
+
+    bucket = Forgetful(fresh().url)
+    writer = SegmentWriter(bucket, PREFIX)
+    with pytest.raises(BucketError):
+        writer.append(b"once")
+    writer.append(b"once")
+    writer.end()
+    assert b"".join(Follower(bucket, PREFIX).read_new()) == b"once"
+
+
+def test_a_second_writer_is_refused() -> None:
+    bucket = written([b"mine"], end=False)
+    with pytest.raises(RecordError, match="somebody else"):
+        SegmentWriter(bucket, PREFIX).append(b"yours")
+
+
+@pytest.mark.parametrize("size", [0, logs.SEGMENT_MAX + 1])
+def test_a_segment_is_neither_empty_nor_too_large(size: int) -> None:
+    with pytest.raises(ValueError, match="segment"):
+        SegmentWriter(fresh(), PREFIX).append(b"x" * size)
+
+
+def test_since_begins_with_the_first_segment_of_that_time() -> None:
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    stats = tuple(Stat(layout.segment(PREFIX, n), str(n), 1, start + timedelta(minutes=n)) for n in range(5))
+    assert since(stats, start + timedelta(minutes=2, seconds=1)) == stats[3:]
+    assert since(stats, start) == stats
+    assert since(stats, start + timedelta(hours=1)) == ()
+
+
+def test_nothing_is_an_empty_log_that_goes_on() -> None:
+    assert survey(fresh(), PREFIX) == Extent((), ended=False)
+    assert survey(fresh(), PREFIX).next == 0

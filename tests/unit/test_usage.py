@@ -1,0 +1,81 @@
+"""Who uses what of its share, and whom a new quota would touch."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bastion.affected import affected
+from bastion.state import Attempt, AttemptState, Job, JobState, State, Task
+from bastion.usage import Use, usage
+from quota.file import parse
+from quota.model import Quota
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+QUOTA = """
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 8
+[project_membership]
+nlp = ["alice"]
+vision = ["bob"]
+[project_resources.nlp]
+v4 = 0.5
+[project_resources.vision]
+v4 = 0.5
+"""
+
+
+def state(*jobs: Job) -> State:
+    live = {job.id: dict.fromkeys(job.tasks) for job in jobs if job.tasks}
+    return State(now=NOW, jobs={job.id: job for job in jobs}, live=live, capacity={"local": {"v4": 8}})
+
+
+def job(name: str, project: str, user: str, amount: int, *, running: bool) -> Job:
+    attempt = Attempt(number=0, state=AttemptState.RUNNING, runner="local", started=NOW)
+    now = JobState.RUNNING if running else JobState.PENDING
+    return Job(
+        id=f"{name}-00000000", name=name, user=user, project=project, priority=5, resources={"v4": amount}, replicas=1,
+        count=1, max_tries=1, retry_interval_s=60, grace_s=30, seq=1, index=0, request=name, submitted=NOW, since=NOW,
+        tasks={0: Task(state=now, attempts=[attempt])} if running else {}, counts={now: 1},
+    )  # fmt: skip
+
+
+def test_what_is_held_beyond_the_share_is_borrowed() -> None:
+    rows = usage(state(job("a", "nlp", "alice", 6, running=True)), parse(QUOTA))
+    assert rows == [
+        Use(project="nlp", kind="v4", share=4, used=6, borrowed=2),
+        Use(project="vision", kind="v4", share=4, used=0, borrowed=0),
+    ]
+
+
+def test_without_a_quota_nothing_is_borrowed() -> None:
+    rows = usage(state(job("a", "default", "alice", 6, running=True)), Quota.open())
+    assert rows == [Use(project="default", kind="v4", share=0, used=6, borrowed=0)]
+
+
+def test_waiting_jobs_use_nothing() -> None:
+    assert usage(state(job("a", "nlp", "alice", 6, running=False)), parse(QUOTA))[0].used == 0
+
+
+def test_who_leaves_a_project_is_named_with_the_job() -> None:
+    new = parse(QUOTA.replace('"alice"', '"carol"'))
+    (line,) = affected(state(job("a", "nlp", "alice", 4, running=True)), parse(QUOTA), new)
+    assert line.startswith("job a-00000000 of alice: no longer a member of nlp")
+
+
+def test_a_job_that_no_longer_fits_is_named() -> None:
+    new = parse(QUOTA.replace("v4 = 8", "v4 = 4"))
+    lines = affected(state(job("a", "nlp", "alice", 6, running=False)), parse(QUOTA), new)
+    assert lines == ["job a-00000000 of alice: needs v4=6, more than the new total of v4=4"]
+
+
+def test_a_smaller_share_says_how_much_can_be_reclaimed() -> None:
+    new = parse(QUOTA.replace("nlp]\nv4 = 0.5", "nlp]\nv4 = 0.25"))
+    lines = affected(state(job("a", "nlp", "alice", 4, running=True)), parse(QUOTA), new)
+    assert lines == ["project nlp: holds 4 v4 and would be promised 2; 2 can be reclaimed"]
+
+
+def test_an_equal_quota_touches_nobody() -> None:
+    there = state(job("a", "nlp", "alice", 6, running=True), job("b", "vision", "bob", 2, running=True))
+    assert affected(there, parse(QUOTA), parse(QUOTA)) == []

@@ -1,0 +1,131 @@
+"""The environment of a process: complete, from few sources, and honest about who it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from bastion.ports import AttemptKey
+from bastion.records import Member, Order, World
+from bastion.spec import IDENTITY, BundleRef
+from runners.worker.doors import Post
+from runners.worker.environment import Places, environment
+
+PLACES = Places(tmp="/w/tmp", progress="/w/progress", world="/w/world", output="/out", checkpoint="gs://b/c")
+WORLD = World(members=[Member(address=f"10.0.0.{n}", port=4000 + n) for n in range(4)])
+
+
+def order(**changes: object) -> Order:
+    fields: dict[str, object] = {
+        "job": "train-12345678",
+        "name": "train",
+        "user": "ada",
+        "project": "ml",
+        "task": 3,
+        "count": 8,
+        "attempt": 2,
+        "tier": 1,
+        "command": ["true"],
+        "env": {},
+        "resources": {"v4": 8},
+        "replicas": 2,
+        "workers": 4,
+        "bundle": BundleRef(type="tar", key="bundles/x", digest="d" * 64),
+        "output_dir": "",
+        "checkpoint_dir": "",
+        "grace_s": 30.0,
+        "time_limit_s": None,
+        "max_tries": 4,
+        "restart_reason": "preempted",
+    }
+    return Order(**(fields | changes))  # type: ignore[arg-type]
+
+
+def seen(worker: int = 2, devices: tuple[str, ...] = (), **changes: object) -> dict[str, str]:
+    post = Post(key=AttemptKey("train-12345678", 3, 2), worker=worker, machine="m-1", address="x", devices=devices)
+    return environment(order(**changes), post, WORLD, {"PATH": "/bin", "HOME": "/root"}, PLACES)
+
+
+def test_it_says_which_job_this_is() -> None:
+    expected = {
+        "BASTION_JOB": "train-12345678",
+        "BASTION_JOB_NAME": "train",
+        "BASTION_TASK": "3",
+        "BASTION_TASK_COUNT": "8",
+        "BASTION_ATTEMPT": "2",
+        "BASTION_RESTART_REASON": "preempted",
+        "BASTION_USER": "ada",
+        "BASTION_PROJECT": "ml",
+        "BASTION_TIER": "1",
+        "BASTION_BUNDLE": "d" * 64,
+        "BASTION_OUTPUT_DIR": "/out",
+        "BASTION_CHECKPOINT_DIR": "gs://b/c",
+        "BASTION_PROGRESS_FILE": "/w/progress",
+        "BASTION_WORLD_FILE": "/w/world",
+        "BASTION_MACHINE": "m-1",
+        "TORCHELASTIC_RUN_ID": "train-12345678",
+        "TORCHELASTIC_RESTART_COUNT": "2",
+        "TORCHELASTIC_MAX_RESTARTS": "3",
+    }
+    assert expected.items() <= seen().items()
+
+
+def test_it_says_which_of_the_gang_this_is() -> None:
+    expected = {
+        "RANK": "2",
+        "NODE_RANK": "2",
+        "WORLD_SIZE": "4",
+        "NNODES": "4",
+        "LOCAL_RANK": "0",
+        "MASTER_ADDR": "10.0.0.0",
+        "MASTER_PORT": "4000",
+        "JAX_COORDINATOR_ADDRESS": "10.0.0.0:4000",
+        "JAX_PROCESS_ID": "2",
+        "JAX_NUM_PROCESSES": "4",
+        "BASTION_WORKER_INDEX": "2",
+        "BASTION_REPLICA_INDEX": "1",
+        "BASTION_REPLICA_COUNT": "2",
+    }
+    assert expected.items() <= seen().items()
+
+
+@pytest.mark.parametrize(("worker", "replica"), [(0, "0"), (1, "0"), (2, "1"), (3, "1")])
+def test_workers_of_one_slice_have_one_replica_index(worker: int, replica: str) -> None:
+    assert seen(worker)["BASTION_REPLICA_INDEX"] == replica
+
+
+def test_a_process_sees_its_devices_and_no_others() -> None:
+    assert seen()["CUDA_VISIBLE_DEVICES"] == ""
+    assert seen(devices=("4", "5"))["CUDA_VISIBLE_DEVICES"] == "4,5"
+    assert seen()["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
+def test_the_user_wins_over_defaults() -> None:
+    got = seen(env={"NCCL_DEBUG": "INFO", "PATH": "/mine", "TMPDIR": "/big", "PYTHONUNBUFFERED": ""})
+    assert (got["NCCL_DEBUG"], got["PATH"], got["TMPDIR"], got["PYTHONUNBUFFERED"]) == ("INFO", "/mine", "/big", "")
+
+
+def test_the_user_does_not_win_over_identity() -> None:
+    lies = dict.fromkeys((*IDENTITY, "BASTION_JOB", "BASTION_MACHINE"), "a lie")
+    assert "a lie" not in seen(env=lies).values()
+
+
+def test_the_last_step_is_told_when_there_is_one() -> None:
+    assert "BASTION_LAST_STEP" not in seen()
+    assert seen(last_step=0)["BASTION_LAST_STEP"] == "0"
+
+
+def test_nothing_else_is_there() -> None:
+    ours = (
+        "BASTION_",
+        "TORCHELASTIC_",
+        "JAX_",
+        "GROUP_",
+        "ROLE_",
+        "LOCAL_",
+        "MASTER_",
+        "NCCL_",
+        "TORCH_NCCL_",
+        "CUDA_",
+    )
+    rest = {name for name in seen() if not name.startswith(ours)}
+    assert rest == {"PATH", "HOME", "TMPDIR", "PYTHONUNBUFFERED", "RANK", "WORLD_SIZE", "NODE_RANK", "NNODES"}

@@ -1,0 +1,54 @@
+"""The real machine's files: the log survives what is done to it, and progress is read whatever the job made of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runners.worker.machine import LocalMachine
+
+MIB = 2**20
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> LocalMachine:
+    return LocalMachine(tmp_path / "work", {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"})
+
+
+def grow(tmp_path: Path, data: bytes) -> None:
+    with (tmp_path / "work" / "output.log").open("ab") as file:
+        file.write(data)
+
+
+def test_forgotten_output_leaves_the_rest_where_it_was(machine: LocalMachine, tmp_path: Path) -> None:
+    grow(tmp_path, b"a" * (2 * MIB) + b"b" * MIB)
+    machine.forget_log(0, 2 * MIB)
+    assert machine.log_size() == 3 * MIB
+    assert machine.read_log(2 * MIB, 10 * MIB) == b"b" * MIB
+
+
+def test_only_the_end_of_a_long_progress_file_is_read(machine: LocalMachine) -> None:
+    assert machine.read_progress() == b""
+    Path(machine.progress).write_bytes(b"x" * MIB + b"end")
+    assert len(machine.read_progress()) == 64 * 1024
+    assert machine.read_progress().endswith(b"xend")
+
+
+def test_a_progress_file_that_is_none_says_nothing(machine: LocalMachine) -> None:
+    Path(machine.progress).mkdir()
+    assert machine.read_progress() == b""
+
+
+def test_local_folders_are_made_and_others_are_passed_on(machine: LocalMachine, tmp_path: Path) -> None:
+    assert machine.place(f"file://{tmp_path}/a b/c") == f"{tmp_path}/a b/c"
+    assert machine.place(f"{tmp_path}/d") == f"{tmp_path}/d"
+    assert (tmp_path / "a b" / "c").is_dir()
+    assert (tmp_path / "d").is_dir()
+    assert machine.place("gs://bucket/x") == "gs://bucket/x"
+
+
+def test_the_account_is_all_that_is_inherited(machine: LocalMachine) -> None:
+    base = machine.base_environment()
+    assert set(base) == {"PATH", "HOME", "USER", "LOGNAME", "LANG"}
+    assert (base["PATH"], base["HOME"]) == ("/somewhere", "/home/x")

@@ -1,0 +1,133 @@
+"""The output's way into the log: nothing lost or doubled by a failing bucket, and a limit that says what it cost."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bastion.buckets.memory import MemoryBucket
+from bastion.errors import BucketError, RecordError
+from bastion.logs import Follower, SegmentWriter
+from runners.worker.spool import Spool
+from tests.sim.fleet import SimHost
+from tests.sim.hosts import host
+
+PREFIX = "logs/j-1/0/0/0/"
+_names = count()
+
+
+class Moody(MemoryBucket):
+    """Fails a create as told: before it is done, or after."""
+
+    def __init__(self, moods: list[str]) -> None:
+        super().__init__(f"memory://spool-{next(_names)}")
+        self.moods = moods
+
+    def create(self, key: str, data: bytes) -> str | None:
+        mood = self.moods.pop() if self.moods else ""
+        if mood == "refuse":
+            raise BucketError("no")
+        version = super().create(key, data)
+        if mood == "forget":
+            raise BucketError("no answer")
+        return version
+
+
+def spool_on(machine: SimHost, bucket: MemoryBucket, limit: int = 10**6, segment: int = 7) -> Spool:
+    return Spool(machine, SegmentWriter(bucket, PREFIX), limit, segment_max=segment)
+
+
+def flush(spool: Spool) -> None:
+    while True:
+        try:
+            spool.flush()
+        except BucketError:
+            continue
+        return
+
+
+def stored(bucket: MemoryBucket) -> bytes:
+    follower = Follower(bucket, PREFIX)
+    data = b"".join(follower.read_new())
+    assert follower.ended
+    return data
+
+
+@given(st.lists(st.binary(max_size=30)), st.lists(st.sampled_from(["", "refuse", "forget"])))
+def test_all_output_arrives_once_whatever_the_bucket_does(pieces: list[bytes], moods: list[str]) -> None:
+    machine, bucket = host(), Moody(moods)
+    spool = spool_on(machine, bucket)
+    for piece in pieces:
+        machine.log += piece
+        try:
+            spool.flush()
+        except BucketError:
+            continue
+    spool.close("the end")
+    flush(spool)
+    assert spool.ended
+    assert stored(bucket) == b"".join(pieces) + b"[bastion] the end\n"
+
+
+def test_a_full_spool_drops_the_newest_and_says_how_much() -> None:
+    machine, bucket = host(), Moody([])
+    spool = spool_on(machine, bucket, limit=10)
+    machine.log += b"0123456789abc"
+    spool.curb()
+    machine.log += b"defgh"
+    spool.curb()
+    assert machine.log == b"0123456789" + bytes(8)
+    spool.flush()
+    machine.log += b"later"
+    spool.curb()
+    spool.close()
+    flush(spool)
+    text = stored(bucket).decode()
+    assert text.startswith("0123456789\n[bastion] dropped 8 bytes")
+    assert text.endswith("\nlater")
+
+
+@given(st.lists(st.tuples(st.binary(max_size=20), st.booleans(), st.booleans())))
+def test_what_was_dropped_and_what_was_stored_is_all_there_was(turns: list[tuple[bytes, bool, bool]]) -> None:
+    machine, bucket = host(), Moody([])
+    spool = spool_on(machine, bucket, limit=16)
+    written = 0
+    for piece, curbs, flushes in turns:
+        machine.log += piece.replace(b"[", b"(")
+        written += len(piece)
+        if curbs:
+            spool.curb()
+        if flushes:
+            spool.flush()
+    spool.close()
+    flush(spool)
+    dropped, kept = 0, 0
+    for part in stored(bucket).split(b"\n[bastion] dropped "):
+        if part is not None and b" bytes of output here: " in part:
+            number, _, rest = part.partition(b" bytes of output here: ")
+            dropped += int(number)
+            part = rest.partition(b"\n")[2]
+        kept += len(part)
+    assert kept + dropped == written
+
+
+def test_a_foreign_segment_ends_the_log_instead_of_the_worker() -> None:
+    machine, bucket = host(), Moody([])
+    SegmentWriter(bucket, PREFIX).append(b"somebody else's")
+    spool = spool_on(machine, bucket)
+    machine.log += b"mine"
+    with pytest.raises(RecordError):
+        spool.flush()
+    assert spool.ended
+
+
+def test_the_end_is_written_once() -> None:
+    machine, bucket = host(), Moody(["forget", "refuse"])
+    spool = spool_on(machine, bucket)
+    spool.close()
+    flush(spool)
+    flush(spool)
+    assert [stat.size for stat in bucket.list(PREFIX)] == [0]
