@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from runners.local.render import DEVICES, JOB, MARK
 _MARK = MARK.encode() + b"="
 _DEVICES = DEVICES.encode() + b"="
 _JOB = JOB.encode() + b"="
+_ASKED, _EXEC_S = 100, 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +40,40 @@ def scan(proc: str = "/proc") -> list[Marked]:
 
 
 def _marked(proc: str, pid: str) -> Marked | None:
-    try:
-        with open(f"{proc}/{pid}/environ", "rb", buffering=0) as file:
-            data = file.readall() or b""
-    except OSError:  # it ended, or is another account's
-        return None
+    data = _settled(proc, pid)
     machine = _value(data, _MARK) if _MARK in data else None
     if machine is None:
         return None
     devices = tuple(filter(None, (_value(data, _DEVICES) or "").split(",")))
     return Marked(int(pid), machine, devices, _value(data, _JOB) is not None)
+
+
+def _settled(proc: str, pid: str) -> bytes:
+    """The environment of a process. In the middle of an exec it reads as empty, for well under a millisecond:
+    then it is read again, or a scan would overlook a live process. Empty after the exec: it was cleared."""
+    after = False
+    for _ in range(_ASKED):
+        try:
+            data = _read(f"{proc}/{pid}/environ")
+            if data or after:
+                return data
+            after = not _in_exec(proc, pid)
+        except OSError:  # it ended, is another account's, or has no program: a kernel thread, a zombie
+            break
+        if not after:
+            time.sleep(_EXEC_S)
+    return b""
+
+
+def _in_exec(proc: str, pid: str) -> bool:
+    """It has a program but no arguments yet; the kernel sets those before the environment."""
+    os.readlink(f"{proc}/{pid}/exe")
+    return not _read(f"{proc}/{pid}/cmdline")
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:
+        return file.readall() or b""
 
 
 def _value(environ: bytes, prefix: bytes) -> str | None:
