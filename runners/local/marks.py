@@ -50,7 +50,8 @@ def _marked(proc: str, pid: str) -> Marked | None:
 
 def _settled(proc: str, pid: str) -> bytes:
     """The environment of a process. In the middle of an exec it reads as empty, for well under a millisecond:
-    then it is read again, or a scan would overlook a live process. Empty after the exec: it was cleared."""
+    then it is read again, or a scan would overlook a live process. Empty after the exec: it was cleared.
+    """
     after = False
     for _ in range(_ASKED):
         try:

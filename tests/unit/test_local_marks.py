@@ -57,4 +57,4 @@ def test_an_exec_that_never_ends_does_not_hold_the_scan_up(tmp_path: Path, monke
     waits: list[float] = []
     monkeypatch.setattr(marks.time, "sleep", waits.append)
     assert marks.scan(str(tmp_path)) == []
-    assert sum(waits) <= 0.1
+    assert sum(waits) < 1
