@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -20,7 +19,6 @@ from bastion.state import ATTEMPT_MOVES, FAILURES, MOVES, Cause
 from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main
-from cli.flags import parse
 from launcher import ends
 from quota.scheduler import POLICIES
 from tests.house.source import ROOT, modules, tracked
@@ -121,13 +119,6 @@ def test_every_decision_is_listed_in_its_order() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
     assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_are_understood(page: Path) -> None:
-    for line in commands(page.read_text()):
-        tool, *words = shlex.split(line)
-        parse(TOOLS[tool], words)
 
 
 def test_the_tour_shows_commands_of_both_tools() -> None:
