@@ -28,7 +28,7 @@ format: $(READY)  ## Put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## Measure what docs/design.md promises
+bench: $(READY)  ## Measure what docs/explanation/design.md promises
 	@$(BIN)/python -m tests.bench
 
 simulate: $(READY)  ## A world from a seed: make simulate SEED=28
