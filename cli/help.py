@@ -22,6 +22,11 @@ def text(line: Line) -> str:
     return "\n".join(parts).rstrip()
 
 
+def default(flag: Flag) -> str:
+    """What the help of a flag ends with if it has a default worth telling."""
+    return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
+
+
 def _usage(tool: Tool, command: Command | None) -> str:
     if command is None:
         return f"usage: {tool.name} COMMAND [flags]\n"
@@ -35,8 +40,7 @@ def _commands(tool: Tool) -> list[str]:
 
 
 def _flag(flag: Flag) -> list[str]:
-    default = "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
-    return _row(f"--{flag.name}" + (f"={flag.sample}" if flag.sample else ""), flag.help + default)
+    return _row(f"--{flag.name}" + (f"={flag.sample}" if flag.sample else ""), flag.help + default(flag))
 
 
 def _row(left: str, about: str) -> list[str]:
