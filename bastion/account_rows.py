@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from bastion.ledger import Account, Ledger
@@ -71,13 +70,17 @@ def _line(who: str, account: Account, share_hours: dict[str, float]) -> Line:
         who=who,
         jobs=account.jobs,
         starts=len(waits),
-        wait_median_s=median(waits) / SECOND if waits else None,
+        wait_median_s=_median(waits) / SECOND if waits else None,
         wait_p95_s=_p95(waits) / SECOND if waits else None,
         suffered=account.suffered,
         caused=account.caused,
         unit_hours=_hours(account.held),
         share_hours=share_hours,
     )
+
+
+def _median(waits: list[int]) -> float:
+    return (waits[(len(waits) - 1) // 2] + waits[len(waits) // 2]) / 2
 
 
 def _p95(waits: list[int]) -> int:
