@@ -32,7 +32,7 @@ from quota.resources import Resources, times
 
 K = TypeVar("K")
 Of = Callable[[Job | JobSpec, str], str]
-"""Whose account a job goes to: its spec or what the state knows of it, and its id."""
+"""Whose entry a job goes to: its spec or what the state knows of it, and its id."""
 
 BY: Mapping[str, Of] = {
     "project": lambda job, _: job.project,
@@ -42,7 +42,7 @@ BY: Mapping[str, Of] = {
 
 
 @dataclass(slots=True)
-class Account:
+class Entry:
     """What one user, project or job had in the window.
 
     `held` is by kind, see `Meter`. `waits` are microseconds from when a task could have run to its start, one for each start;
@@ -74,15 +74,15 @@ class _Job:
 
 
 class Ledger:
-    """The accounts of a window. Give it the journal from a state on, object by object, and close it.
+    """The entries of a window. Give it the journal from a state on, object by object, and close it.
 
-    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `Account.held` is.
+    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `Entry.held` is.
     """
 
     def __init__(self, window: Window, by: str, state: State | None = None) -> None:
         """`by`: one of `BY`. `state`: the fold of what is not given; it must be from before the window."""
         self.window = window
-        self.accounts: dict[str, Account] = {}
+        self.entries: dict[str, Entry] = {}
         self.promised: dict[tuple[str, str], Meter] = {}
         self.pool: dict[str, Meter] = {}
         self._of = BY[by]
@@ -109,7 +109,7 @@ class Ledger:
         """Count what still holds something up to the window's end."""
         if not self._opened:
             self._open()
-        held = [meter for account in self.accounts.values() for meter in account.held.values()]
+        held = [meter for entry in self.entries.values() for meter in entry.held.values()]
         for meter in (*held, *self.promised.values(), *self.pool.values()):
             meter.advance(self.window.length)
 
@@ -117,12 +117,12 @@ class Ledger:
         for job in state.jobs.values():
             if job.ended:
                 continue
-            entry = self._entry(job.id, job, job.submitted)
-            entry.left = sum(number for where, number in job.counts.items() if where not in ENDED)
+            known = self._known(job.id, job, job.submitted)
+            known.left = sum(number for where, number in job.counts.items() if where not in ENDED)
             for number, task in job.tasks.items():
                 if task.state is JobState.PENDING and task.attempts:
-                    entry.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
-                entry.live += task.live is not None
+                    known.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
+                known.live += task.live is not None
         self._facts = State(files=dict(state.files), capacity=dict(state.capacity))
         self._promise(0)
 
@@ -133,30 +133,30 @@ class Ledger:
             if job.live:
                 self._hold(job, 0, job.live)
 
-    def _entry(self, job_id: str, job: Job | JobSpec, submitted: datetime) -> _Job:
-        entry = _Job(self._of(job, job_id), times(job.resources, job.replicas), submitted, job.count)
-        self._jobs[job_id] = entry
-        return entry
+    def _known(self, job_id: str, job: Job | JobSpec, submitted: datetime) -> _Job:
+        known = _Job(self._of(job, job_id), times(job.resources, job.replicas), submitted, job.count)
+        self._jobs[job_id] = known
+        return known
 
-    def _account(self, job: _Job) -> Account:
-        """The account that the job goes to; the job is one of its jobs."""
-        account = self.accounts.setdefault(job.who, Account())
-        account.jobs += not job.counted
+    def _entry(self, job: _Job) -> Entry:
+        """The entry that the job goes to; the job is one of its jobs."""
+        entry = self.entries.setdefault(job.who, Entry())
+        entry.jobs += not job.counted
         job.counted = True
-        return account
+        return entry
 
     def _hold(self, job: _Job, place: int, number: int) -> None:
         """From this place on so many more attempts of the job hold what it needs."""
-        held = self._account(job).held
+        held = self._entry(job).held
         for kind, amount in job.demand.items():
             if kind not in held:
                 held[kind] = Meter(self.window)
             held[kind].add(place, number * amount)
 
     def _submitted(self, event: Submitted, now: datetime, _place: int) -> None:
-        entry = self._entry(event.job, event.spec, now)
+        known = self._known(event.job, event.spec, now)
         if self._opened:
-            self._account(entry)
+            self._entry(known)
 
     def _started(self, event: Started, now: datetime, place: int) -> None:
         job = self._jobs.get(event.job)
@@ -166,7 +166,7 @@ class Ledger:
         waiting = job.again.pop(event.task, job.submitted)
         if self._opened:
             self._hold(job, place, 1)
-            self._account(job).waits.append(max(0, (now - waiting) // MICROSECOND))
+            self._entry(job).waits.append(max(0, (now - waiting) // MICROSECOND))
 
     def _ended(self, event: Ended, now: datetime, place: int) -> None:
         job = self._jobs.get(event.job)
@@ -186,9 +186,9 @@ class Ledger:
         if not self._opened or event.cause is not Cause.PREEMPTED:
             return
         if event.job in self._jobs:
-            self._account(self._jobs[event.job]).suffered += 1
+            self._entry(self._jobs[event.job]).suffered += 1
         if event.for_job in self._jobs:
-            self._account(self._jobs[event.for_job]).caused += 1
+            self._entry(self._jobs[event.for_job]).caused += 1
 
     def _forgotten(self, event: Forgotten, *_at: Any) -> None:
         for job_id in event.jobs:

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bastion.account_rows import Line, account_lines, total_line
-from bastion.accounting import account
+from bastion.ledger_rows import Line, entry_lines, total_line
+from bastion.read_ledger import read_ledger
 from bastion.errors import UsageError
 from bastion.ledger import BY
 from bastion.meter import Window
@@ -31,8 +31,8 @@ def run(call: Call) -> int:
     form, by, now = format_of(call.flags, TABLE, CSV, JSON), _by(call.flags["by"]), SystemClock().wall()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
-        ledger = account(place.bucket, window, by, ThreadTasks().map)
-    lines = account_lines(ledger, by)
+        ledger = read_ledger(place.bucket, window, by, ThreadTasks().map)
+    lines = entry_lines(ledger, by)
     total = total_line(ledger, lines)
     if call.flags["plot"]:
         title = f"{place.name}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
@@ -62,7 +62,7 @@ def rows(lines: Sequence[Line], total: Line, by: str, width: int | None = None) 
 
 
 def csv_rows(lines: Sequence[Line], by: str) -> Iterator[tuple[object, ...]]:
-    """The names, then one row for each account; the columns of the kinds come last."""
+    """The names, then one row for each entry; the columns of the kinds come last."""
     kinds = sorted({kind for line in lines for kind in (*line.unit_hours, *line.share_hours)})
     heads = (by, "jobs", "starts", "wait_median_s", "wait_p95_s", "preemptions_suffered", "preemptions_caused")
     yield (*heads, *(f"{kind}_{what}_hours" for kind in kinds for what in ("unit", "share")))

@@ -10,7 +10,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from bastion.account_rows import Line
+from bastion.ledger_rows import Line
 from bastion.errors import BastionError
 from bastion.ledger import Ledger
 from bastion.meter import Meter
@@ -19,12 +19,12 @@ PARTS = 60
 """Points in time of a chart."""
 
 SHOWN = 10
-"""More accounts than these are drawn as one."""
+"""More entries than these are drawn as one."""
 
 PALETTE = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B0A800", "#8C6D9F", "#7F9C4D", "#C4928A", "#AAAAAA"
 )  # fmt: skip
-"""Colours that can be told apart by all eyes: of the accounts, and of the others together."""
+"""Colours that can be told apart by all eyes: of the entries, and of the others together."""
 INK = "#222222"
 
 _HEAD = """<!doctype html>
@@ -46,7 +46,7 @@ pre {{ overflow-x: auto; background: #f6f6f6; padding: 1em; }}
 
 
 def page(ledger: Ledger, lines: Sequence[Line], *, by: str, title: str, numbers: str) -> str:
-    """The page. `lines` are the accounts, the largest first; `numbers` is the table in text."""
+    """The page. `lines` are the entries, the largest first; `numbers` is the table in text."""
     parts = [_HEAD.format(title=escape(title))]
     for kind in sorted({kind for line in lines for kind in line.unit_hours}):
         parts.append(f"<h2>{escape(kind)}</h2>\n{_stacked(ledger, lines, kind, by)}")
@@ -93,9 +93,9 @@ def _umask() -> int:
 def _stacked(ledger: Ledger, lines: Sequence[Line], kind: str, by: str) -> str:
     """Who used how much of a kind, one on top of the other, and what there was."""
     using = [line.who for line in lines if kind in line.unit_hours]
-    series = [(who, _means(ledger, ledger.accounts[who].held.get(kind))) for who in using[:SHOWN]]
+    series = [(who, _means(ledger, ledger.entries[who].held.get(kind))) for who in using[:SHOWN]]
     if len(using) > SHOWN:
-        rest = [_means(ledger, ledger.accounts[who].held.get(kind)) for who in using[SHOWN:]]
+        rest = [_means(ledger, ledger.entries[who].held.get(kind)) for who in using[SHOWN:]]
         series.append((f"{len(rest)} others", _sums(rest)))
     colors = [*PALETTE[: len(series)][::-1], INK]
     chart = _chart(ledger, colors, labels=8, title=f"{kind} in use, by {by}", height=380, width=1100)
@@ -111,9 +111,9 @@ def _stacked(ledger: Ledger, lines: Sequence[Line], kind: str, by: str) -> str:
 
 def _against_share(ledger: Ledger, project: str, kind: str) -> str:
     """What one project used of a kind, and what it was promised."""
-    account = ledger.accounts.get(project)
+    entry = ledger.entries.get(project)
     chart = _chart(ledger, [PALETTE[0], INK], labels=3, title=f"{project}: {kind}", height=300, width=540)
-    chart.add("used", _means(ledger, account.held.get(kind) if account else None), fill=True)
+    chart.add("used", _means(ledger, entry.held.get(kind) if entry else None), fill=True)
     share = _means(ledger, ledger.promised.get((project, kind)))
     chart.add("share", share, show_dots=False)
     return _svg(chart)

@@ -9,8 +9,8 @@ from itertools import islice
 import psutil
 
 from bastion import layout
-from bastion.account_rows import account_lines
-from bastion.accounting import account
+from bastion.ledger_rows import entry_lines
+from bastion.read_ledger import read_ledger
 from bastion.codec import encode
 from bastion.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted, pack
 from bastion.meter import Window
@@ -36,8 +36,8 @@ def rows() -> list[Row]:
             seq += 1
         before = _memory()
         with lap() as taken:
-            ledger = account(bucket, Window(BEGAN, BEGAN + seq * EACH), "project", ThreadTasks().map)
-            lines = account_lines(ledger, "project")
+            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), "project", ThreadTasks().map)
+            lines = entry_lines(ledger, "project")
         assert sum(line.starts for line in lines) > EVENTS // 7
     return [
         Row("bastion usage over 1,000,000 events", taken.seconds, "s", 10),

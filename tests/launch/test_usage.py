@@ -102,7 +102,7 @@ def test_a_narrow_terminal_keeps_names_and_hours(old: Bench, columns: int) -> No
     assert "16.00" in lines[1] + lines[2]
 
 
-def test_csv_has_a_row_for_each_account(old: Bench) -> None:
+def test_csv_has_a_row_for_each_entry(old: Bench) -> None:
     first, second = csv.DictReader(old.bastion("usage", "--by=job", "-o", "csv").out.splitlines())
 
     assert (first["job"], first["v4_unit_hours"], first["preemptions_suffered"]) == ("a-0", "16.0", "1")

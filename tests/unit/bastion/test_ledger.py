@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.account_rows import account_lines, total_line
-from bastion.accounting import account
+from bastion.ledger_rows import entry_lines, total_line
+from bastion.read_ledger import read_ledger
 from bastion.errors import RecordError
 from bastion.events import (
     AnyEvent,
@@ -191,13 +191,13 @@ def told(ledger: Ledger) -> dict[str, tuple[Any, ...]]:
     """What a ledger says, in the same form."""
     return {
         name: (
-            account.jobs,
-            {kind: sum(meter.sums) for kind, meter in account.held.items() if sum(meter.sums)},
-            sorted(account.waits),
-            account.suffered,
-            account.caused,
+            entry.jobs,
+            {kind: sum(meter.sums) for kind, meter in entry.held.items() if sum(meter.sums)},
+            sorted(entry.waits),
+            entry.suffered,
+            entry.caused,
         )
-        for name, account in ledger.accounts.items()
+        for name, entry in ledger.entries.items()
     }
 
 
@@ -263,9 +263,9 @@ def test_what_runs_is_counted_up_to_the_windows_end() -> None:
     world.runs(world.submitted(resources={"v4": 2}, replicas=2))
     world.clock.now = 7_200
 
-    ledger = account(world.bucket, Window(at(3_600), at(7_200)), "project")
+    ledger = read_ledger(world.bucket, Window(at(3_600), at(7_200)), "project")
 
-    assert account_lines(ledger, "project")[0].unit_hours == {"v4": 4.0}
+    assert entry_lines(ledger, "project")[0].unit_hours == {"v4": 4.0}
 
 
 def test_shares_are_counted_as_they_were_promised_at_the_time() -> None:
@@ -276,8 +276,8 @@ def test_shares_are_counted_as_they_were_promised_at_the_time() -> None:
     world.happens(CapacityChanged(runner="local", resources={"v4": 4}))
     world.clock.now = 10_800
 
-    ledger = account(world.bucket, Window(at(0), at(10_800)), "project")
-    shares = {line.who: line.share_hours for line in account_lines(ledger, "project")}
+    ledger = read_ledger(world.bucket, Window(at(0), at(10_800)), "project")
+    shares = {line.who: line.share_hours for line in entry_lines(ledger, "project")}
 
     assert shares == {"nlp": {"v4": 6.0 + 3.0}, "vision": {"v4": 2.0 + 1.0}}
     assert total_line(ledger, []).share_hours == {"v4": 8.0 + 8.0 + 4.0, "cpu": 4.0 + 4.0}
@@ -290,7 +290,7 @@ def test_medians_and_percentiles_of_waits() -> None:
         world.clock.now += number + 1
         world.runs(job)
 
-    (line,) = account_lines(account(world.bucket, Window(at(0), at(10_000)), "user"), "user")
+    (line,) = entry_lines(read_ledger(world.bucket, Window(at(0), at(10_000)), "user"), "user")
 
     assert (line.wait_median_s, line.wait_p95_s, line.starts) == (median(range(1, 21)), 19.0, 20)
 
@@ -311,8 +311,8 @@ def test_reading_begins_at_the_snapshot_and_ends_with_the_window() -> None:
     world.bucket.write("journal/000000000000.json", b"is not read")
     world.bucket.write("journal/000000000006.json", b"is not needed")
 
-    (line,) = account_lines(account(world.bucket, Window(at(1_800), at(9_000)), "user", world.tasks.map), "user")
+    (line,) = entry_lines(read_ledger(world.bucket, Window(at(1_800), at(9_000)), "user", world.tasks.map), "user")
 
     assert (line.jobs, line.unit_hours) == (2, {"v4": 16.0})
     with pytest.raises(RecordError, match="journal object 6"):
-        account(world.bucket, Window(at(1_800), at(9_001)), "user", world.tasks.map)
+        read_ledger(world.bucket, Window(at(1_800), at(9_001)), "user", world.tasks.map)

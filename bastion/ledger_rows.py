@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.ledger import Account, Ledger
+from bastion.ledger import Entry, Ledger
 from bastion.meter import Meter
 
 HOUR = 3_600_000_000
@@ -15,7 +15,7 @@ SECOND = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One account. Amounts are unit-hours by kind; waits are seconds, None if nothing started."""
+    """One entry. Amounts are unit-hours by kind; waits are seconds, None if nothing started."""
 
     who: str
     jobs: int
@@ -39,24 +39,24 @@ class Line:
         }
 
 
-def account_lines(ledger: Ledger, by: str) -> list[Line]:
-    """Every account, the largest part of the fleet first. Projects have shares, also those that used nothing."""
+def entry_lines(ledger: Ledger, by: str) -> list[Line]:
+    """Every entry, the largest part of the fleet first. Projects have shares, also those that used nothing."""
     promised = _promised(ledger) if by == "project" else {}
-    names = {*ledger.accounts, *promised}
-    empty = Account()
-    found = [_line(name, ledger.accounts.get(name, empty), promised.get(name, {})) for name in names]
+    names = {*ledger.entries, *promised}
+    empty = Entry()
+    found = [_line(name, ledger.entries.get(name, empty), promised.get(name, {})) for name in names]
     pool = _hours(ledger.pool)
     return sorted(found, key=lambda line: (-_part(line.unit_hours, pool), line.who))
 
 
 def total_line(ledger: Ledger, lines: Iterable[Line]) -> Line:
-    """All accounts together; the share of all is what there was."""
-    everybody = Account()
-    for account in ledger.accounts.values():
-        everybody.jobs += account.jobs
-        everybody.waits.extend(account.waits)
-        everybody.suffered += account.suffered
-        everybody.caused += account.caused
+    """All entries together; the share of all is what there was."""
+    everybody = Entry()
+    for entry in ledger.entries.values():
+        everybody.jobs += entry.jobs
+        everybody.waits.extend(entry.waits)
+        everybody.suffered += entry.suffered
+        everybody.caused += entry.caused
     line = _line("TOTAL", everybody, _hours(ledger.pool))
     for each in lines:
         for kind, hours in each.unit_hours.items():
@@ -64,17 +64,17 @@ def total_line(ledger: Ledger, lines: Iterable[Line]) -> Line:
     return line
 
 
-def _line(who: str, account: Account, share_hours: dict[str, float]) -> Line:
-    waits = sorted(account.waits)
+def _line(who: str, entry: Entry, share_hours: dict[str, float]) -> Line:
+    waits = sorted(entry.waits)
     return Line(
         who=who,
-        jobs=account.jobs,
+        jobs=entry.jobs,
         starts=len(waits),
         wait_median_s=_median(waits) / SECOND if waits else None,
         wait_p95_s=_p95(waits) / SECOND if waits else None,
-        suffered=account.suffered,
-        caused=account.caused,
-        unit_hours=_hours(account.held),
+        suffered=entry.suffered,
+        caused=entry.caused,
+        unit_hours=_hours(entry.held),
         share_hours=share_hours,
     )
 

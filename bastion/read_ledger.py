@@ -1,4 +1,4 @@
-"""The accounts of a window, from the bucket alone: from the newest snapshot that is older, and the journal after it."""
+"""The entries of a window, from the bucket alone: from the newest snapshot that is older, and the journal after it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bastion.ports import Bucket
 from bastion.state import State
 
 
-def account(bucket: Bucket, window: Window, by: str, at_once: Map = one_by_one) -> Ledger:
+def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map = one_by_one) -> Ledger:
     """The closed ledger of a window; `by` is one of `ledger.BY`. Raises `RecordError`, `BucketError`.
 
     One pass over the journal up to the window's end, a few objects in memory at a time.
