@@ -102,6 +102,22 @@ class CancelRequested(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     task: int | None = None
 
 
+class Held(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Somebody asked that nothing more of a job starts. What runs goes on."""
+
+    request: str
+    user: str
+    job: str
+
+
+class Released(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A held job may start again, in its old place."""
+
+    request: str
+    user: str
+    job: str
+
+
 class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Resources are promised to a new attempt."""
 
@@ -189,6 +205,8 @@ AnyEvent = (
     | JobRejected
     | RequestRejected
     | CancelRequested
+    | Held
+    | Released
     | Started
     | Claimed
     | Voided

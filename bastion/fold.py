@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bastion import attempts
+from bastion import attempts, control
 from bastion.books import close_rest, job_of, move, settle
 from bastion.errors import BastionError, IllegalMove
 from bastion.events import (
@@ -19,10 +19,12 @@ from bastion.events import (
     FileChanged,
     Forgotten,
     Gone,
+    Held,
     Illegal,
     JobRejected,
     JournalObject,
     ReclaimDropped,
+    Released,
     RequestRejected,
     Started,
     Stopping,
@@ -182,6 +184,8 @@ _APPLY: dict[type, Callable[..., None]] = {
     JobRejected: _job_rejected,
     RequestRejected: _request_rejected,
     CancelRequested: _cancel_requested,
+    Held: control.held,
+    Released: control.released,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,

@@ -11,10 +11,29 @@ from datetime import datetime
 from bastion import layout
 from bastion.admit import complaints
 from bastion.errors import BastionError, BucketError, Missing
-from bastion.events import AnyEvent, CancelRequested, JobRejected, RequestRejected, Submitted
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    Held,
+    JobRejected,
+    Released,
+    RequestRejected,
+    Submitted,
+)
+from bastion.permit import refusal
 from bastion.plan import Inputs, pool_of
 from bastion.ports import Bucket, Stat
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit, job_id, parse
+from bastion.requests import (
+    REQUEST_BYTES_MAX,
+    AboutJob,
+    Cancel,
+    Hold,
+    Release,
+    Request,
+    Submit,
+    job_id,
+    parse,
+)
 from bastion.spec import USER, JobSpec
 from bastion.state import State
 
@@ -114,9 +133,9 @@ def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> An
         return None
     if isinstance(request, Submit):
         return _submit(state, letter, request.spec, inputs)
-    if isinstance(request, Cancel):
-        return _cancel(state, letter, request, inputs, all_read)
-    return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    if request is None:
+        return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    return _about_job(state, letter, request, inputs, all_read)
 
 
 def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs) -> AnyEvent:
@@ -135,23 +154,25 @@ def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs) -> AnyE
     return Submitted(request=letter.name, job=job, spec=spec)
 
 
-def _cancel(state: State, letter: Letter, cancel: Cancel, inputs: Inputs, all_read: bool) -> AnyEvent | None:
-    job = state.jobs.get(cancel.job)
-    if job is None and not all_read:
+def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, all_read: bool) -> AnyEvent | None:
+    known = request.job in state.jobs
+    if not known and not all_read:
         return None
-    if job is None:
-        reason = f"there is no job {cancel.job}"
-    elif job.user != letter.user and letter.user not in inputs.config.admins:
-        reason = f"job {job.id} is {job.user}'s; only they and admins may stop it"
-    elif cancel.task is not None and not 0 <= cancel.task < job.count:
-        reason = f"job {job.id} has {job.count} tasks, and no task {cancel.task}"
-    else:
-        return CancelRequested(request=letter.name, user=letter.user, job=cancel.job, task=cancel.task)
-    return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=cancel.job)
+    wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
+    if wrong:
+        return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
+    asked = {"request": letter.name, "user": letter.user, "job": request.job}
+    match request:
+        case Cancel():
+            return CancelRequested(**asked, task=request.task)
+        case Hold():
+            return Held(**asked)
+        case Release():
+            return Released(**asked)
 
 
 def in_order(letters: Iterable[Letter]) -> Iterator[Letter]:
-    """Submissions before anything else, so that a cancel finds the job that came with it."""
+    """Submissions before anything else, so that what is asked of a job finds it if it came along."""
     letters = list(letters)
     yield from (letter for letter in letters if isinstance(letter.request, Submit))
     yield from (letter for letter in letters if not isinstance(letter.request, Submit))

@@ -146,6 +146,9 @@ def _wants(state: State, quota: Quota, now: datetime) -> tuple[list[Want], dict[
     wants, reasons, ready_at = [], {}, None
     for job_id in state.pending:
         job = state.jobs[job_id]
+        if job.held is not None:
+            reasons[job_id] = held(job)
+            continue
         if not quota.admits(job.user, job.project):
             reasons[job_id] = f"{job.user} is not a member of {job.project}; ask for a line in [project_membership]"
             continue
@@ -158,6 +161,11 @@ def _wants(state: State, quota: Quota, now: datetime) -> tuple[list[Want], dict[
         else:
             reasons[job_id] = _resting(job, min(later), now)
     return wants, reasons, ready_at
+
+
+def held(job: Job) -> str:
+    """Why a held job does not start."""
+    return f"held by {job.held}; launch release {job.id} lets it start"
 
 
 def _resting(job: Job, until: datetime, now: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
@@ -28,7 +29,20 @@ class Cancel(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag=
     task: int | None = None
 
 
-Request = Submit | Cancel
+class Hold(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
+    """Start nothing more of this job, until it is released. What runs goes on."""
+
+    job: str
+
+
+class Release(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
+    """Let a held job start again, in its old place."""
+
+    job: str
+
+
+AboutJob = Cancel | Hold | Release
+Request = Submit | AboutJob
 
 
 class _Envelope(msgspec.Struct):
@@ -43,7 +57,10 @@ class _Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
     spec: msgspec.Raw
 
 
-readable(_Envelope, _Submit, Cancel)
+ABOUT_JOBS: Mapping[str, type[AboutJob]] = {"cancel": Cancel, "hold": Hold, "release": Release}
+"""What a request is read as, by its kind; a submit is read in two steps."""
+
+readable(_Envelope, _Submit, *ABOUT_JOBS.values())
 
 
 def parse(data: bytes) -> Request:
@@ -54,12 +71,12 @@ def parse(data: bytes) -> Request:
     kind = decode(data, _Envelope, "the request").kind
     if kind == "submit":
         return Submit(spec=deserialize_jobspec(bytes(decode(data, _Submit, "the request").spec)))
-    if kind == "cancel":
-        return _cancel(decode(data, Cancel, "the request"))
-    raise RecordError(f"the request's kind is {shown(kind)}; use submit or cancel")
+    if kind in ABOUT_JOBS:
+        return _about_job(decode(data, ABOUT_JOBS[kind], "the request"))
+    raise RecordError(f"the request's kind is {shown(kind)}; use submit, {', '.join(ABOUT_JOBS)}")
 
 
-def _cancel(request: Cancel) -> Cancel:
+def _about_job(request: AboutJob) -> AboutJob:
     if not _JOB_ID.fullmatch(request.job):
         raise RecordError(f"the request's job is {shown(request.job)}; use a job's id")
     return request

@@ -6,7 +6,7 @@ What is here is what decisions need, and is small: the specs themselves stay in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 
 import msgspec
@@ -144,6 +144,17 @@ class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         return self.attempts[-1] if self.attempts and self.attempts[-1].state is not AttemptState.ENDED else None
 
 
+class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+    """Who did something that lasts, and when."""
+
+    user: str
+    at: datetime
+
+    def __str__(self) -> str:
+        """`alice since 2026-01-31T09:30:00Z`."""
+        return f"{self.user} since {self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """A job: what decisions need of its spec, and its tasks.
 
@@ -152,6 +163,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     with every change, for what a hundred thousand jobs have in common is one object (see `sharing`).
     `since` is when it began to wait, `submitted` when it was journalled.
     `seq` and `index` say where in the journal the spec lies; they are the job's place in the queue, too.
+    While it is `held` nothing more of it starts.
     """
 
     id: str
@@ -176,6 +188,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     waiting: dict[int, None] = {}
     counts: Mapping[JobState, int] = {}
     cancelled_by: str = ""
+    held: Stamp | None = None
     reason: str = ""
     ended: datetime | None = None
 

@@ -8,6 +8,9 @@ _USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
 
+JOBS_MAX = 10_000
+"""The most jobs that one command line may name."""
+
 _LAUNCH = Command(
     name="",
     about="Submit a job: bundle this folder's code, and have COMMAND run on the fleet. One word after -- that holds "
@@ -99,6 +102,25 @@ TOOL = Tool(
             least=1,
             most=1,
             flags=(Flag("wait", "Wait until it has ended.", kind=bool, default=False), _TASK, _USER),
+        ),
+        Command(
+            name="hold",
+            about="Start nothing more of these jobs until they are released. What runs goes on, and is not started again "
+            "after a preemption or a failure.",
+            module="cli.launch_hold",
+            words="JOB...",
+            least=1,
+            most=JOBS_MAX,
+            flags=(_USER,),
+        ),
+        Command(
+            name="release",
+            about="Let held jobs start again, each in its old place. What an admin holds, an admin releases.",
+            module="cli.launch_release",
+            words="JOB...",
+            least=1,
+            most=JOBS_MAX,
+            flags=(_USER,),
         ),
         Command(
             name="show",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bastion.errors import NotFound, UsageError
 from bastion.nearest import did_you_mean
+from bastion.spec import JobSpec
 from bastion.state import Job
 from launcher.view import Unread, View
 
@@ -24,6 +25,12 @@ class Found:
     task: int | None = None
     job: Job | None = None
     unread: Unread | None = None
+
+    @property
+    def spec(self) -> JobSpec:
+        """The spec of a job that is not read yet."""
+        assert self.unread is not None
+        return self.unread.spec
 
     @property
     def known(self) -> Job | Unread:

@@ -23,10 +23,12 @@ from bastion.events import (
     FileChanged,
     Forgotten,
     Gone,
+    Held,
     Illegal,
     JobRejected,
     JournalObject,
     ReclaimDropped,
+    Released,
     RequestRejected,
     Started,
     Stopping,
@@ -209,6 +211,8 @@ def test_what_is_forgotten_is_gone() -> None:
     assert (state.jobs, state.requests, state.live, state.pending) == ({}, {}, {}, {})
 
 
+HELD = Held(request="h", user="ann", job="j")
+
 ILLEGAL: list[tuple[list[AnyEvent], AnyEvent, str]] = [
     ([], started(), "no job j"),
     ([submitted()], submitted(), "there already"),
@@ -221,6 +225,9 @@ ILLEGAL: list[tuple[list[AnyEvent], AnyEvent, str]] = [
     ([submitted(), started()], started(attempt=1), "cannot go from PROVISIONING"),
     ([*OVER, ended()], started(attempt=1), "cannot go from SUCCEEDED"),
     ([submitted(count=2), CancelRequested(request="c", user="u", job="j")], started(), "no task 0"),
+    ([submitted(), HELD], started(), "is held by ann since 2026"),
+    ([*OVER, ended()], HELD, "has ended"),
+    ([], HELD, "no job j"),
     ([submitted()], claimed(), "is not live"),
     ([submitted(), started()], claimed(1), "no worker 1"),
     ([submitted(), started()], claimed(-1), "no worker -1"),
@@ -268,7 +275,9 @@ def test_an_object_that_does_not_follow_is_refused() -> None:
 _Op = tuple[str, int, int, int, Any]
 _ops = st.tuples(
     st.sampled_from(
-        ("advance " * 12 + "submit cancel cancel_task start claim void exit gone stop end forget drop").split()
+        (
+            "advance " * 12 + "submit cancel cancel_task hold release start claim void exit gone stop end forget drop"
+        ).split()
     ),
     st.integers(0, 1),
     st.integers(0, 2),
@@ -294,6 +303,10 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
             return CancelRequested(request=request, user="u", job=job)
         case "cancel_task":
             return CancelRequested(request=request, user="u", job=job, task=task)
+        case "hold":
+            return Held(request=request, user="u", job=job)
+        case "release":
+            return Released(request=request, user="u", job=job)
         case "start":
             return Started(**{**at, "attempt": len(attempts)}, runner="local", tier=0, workers=1 + job_number % 2)
         case "claim":

@@ -35,7 +35,7 @@ def test_what_a_client_writes_is_read(request_: Submit | Cancel) -> None:
         (b"[]", RecordError, "cannot be read"),
         (b"[" * 200_000, RecordError, "cannot be read"),
         (b"{}", RecordError, "kind is ''"),
-        (b'{"kind": "explode"}', RecordError, "use submit or cancel"),
+        (b'{"kind": "explode"}', RecordError, "use submit, cancel, hold"),
         (b'{"kind": 7}', RecordError, "cannot be read"),
         (b'{"kind": "submit"}', RecordError, "spec"),
         (b'{"kind": "submit", "spec": []}', SpecError, "not a JSON object"),

@@ -1,0 +1,49 @@
+"""Whether somebody's request about a job may have its effect: asked by the client, and by the bastion again. Pure."""
+
+from __future__ import annotations
+
+from bastion.plan import Inputs
+from bastion.requests import AboutJob, Cancel, Hold, Release
+from bastion.spec import JobSpec
+from bastion.state import Job, State
+
+VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release"}
+
+
+def stranger(request: type[AboutJob], user: str, whose: Job | JobSpec, inputs: Inputs, job_id: str) -> str:
+    """Why this user may not ask for it, whatever the job does; empty if they may."""
+    if user == whose.user or is_admin(user, inputs):
+        return ""
+    return f"job {job_id} is {whose.user}'s; only they and admins may {VERBS[request]} it"
+
+
+def is_admin(user: str, inputs: Inputs) -> bool:
+    """True for who may do everything to all jobs."""
+    return user in inputs.config.admins
+
+
+def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
+    """Why the bastion will not do it; empty if it will. The job has to be known."""
+    job = state.jobs[request.job]
+    if strange := stranger(type(request), user, job, inputs, job.id):
+        return strange
+    if isinstance(request, Cancel):
+        return _no_task(request, job)
+    if job.ended is not None:
+        return f"job {job.id} has ended; there is nothing to {VERBS[type(request)]}"
+    if isinstance(request, Release):
+        return _not_theirs(user, job, inputs)
+    return ""
+
+
+def _no_task(request: Cancel, job: Job) -> str:
+    if request.task is None or 0 <= request.task < job.count:
+        return ""
+    return f"job {job.id} has {job.count} tasks, and no task {request.task}"
+
+
+def _not_theirs(user: str, job: Job, inputs: Inputs) -> str:
+    """What an admin holds, only an admin releases."""
+    if job.held is None or job.held.user == job.user or is_admin(user, inputs):
+        return ""
+    return f"job {job.id} is held by {job.held}; only an admin may release it"
