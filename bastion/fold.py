@@ -29,6 +29,8 @@ from bastion.events import (
     Started,
     Stopping,
     Submitted,
+    Topped,
+    Updated,
     Voided,
 )
 from bastion.state import File, Job, JobState, State, Task
@@ -186,6 +188,8 @@ _APPLY: dict[type, Callable[..., None]] = {
     CancelRequested: _cancel_requested,
     Held: control.held,
     Released: control.released,
+    Topped: control.topped,
+    Updated: control.updated,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,6 +19,8 @@ from bastion.events import (
     Released,
     RequestRejected,
     Submitted,
+    Topped,
+    Updated,
 )
 from bastion.permit import refusal
 from bastion.plan import Inputs, pool_of
@@ -31,6 +33,8 @@ from bastion.requests import (
     Release,
     Request,
     Submit,
+    Top,
+    Update,
     job_id,
     parse,
 )
@@ -38,6 +42,7 @@ from bastion.spec import USER, JobSpec
 from bastion.state import State
 
 READS_MAX = 2_000
+TOPS_MAX = 32
 REQUEST_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
@@ -169,10 +174,17 @@ def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, 
             return Held(**asked)
         case Release():
             return Released(**asked)
+        case Top():
+            return Topped(**asked)
+        case Update():
+            return Updated(**asked, changes=request.changes)
 
 
-def in_order(letters: Iterable[Letter]) -> Iterator[Letter]:
-    """Submissions before anything else, so that what is asked of a job finds it if it came along."""
-    letters = list(letters)
-    yield from (letter for letter in letters if isinstance(letter.request, Submit))
-    yield from (letter for letter in letters if not isinstance(letter.request, Submit))
+def in_order(letters: Iterable[Letter]) -> tuple[list[Letter], list[Letter]]:
+    """Submissions before anything else, so that what is asked of a job finds it if it came along; and what is left
+    to the next tick, lest a flood of requests that each take a pass over all who wait holds up this one.
+    """
+    letters = sorted(letters, key=lambda letter: not isinstance(letter.request, Submit))
+    tops = [letter for letter in letters if isinstance(letter.request, Top)]
+    later = {letter.key for letter in tops[TOPS_MAX:]}
+    return [one for one in letters if one.key not in later], [one for one in letters if one.key in later]

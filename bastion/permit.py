@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
+from bastion.changes import Changes
 from bastion.plan import Inputs
-from bastion.requests import AboutJob, Cancel, Hold, Release
+from bastion.requests import AboutJob, Cancel, Hold, Release, Top, Update
 from bastion.spec import JobSpec
 from bastion.state import Job, State
 
-VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release"}
+VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release", Top: "move", Update: "change"}
 
 
 def stranger(request: type[AboutJob], user: str, whose: Job | JobSpec, inputs: Inputs, job_id: str) -> str:
@@ -33,13 +36,30 @@ def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
         return f"job {job.id} has ended; there is nothing to {VERBS[type(request)]}"
     if isinstance(request, Release):
         return _not_theirs(user, job, inputs)
-    return ""
+    if isinstance(request, Top) and job.id not in state.pending:
+        return f"job {job.id} does not wait: it has no place that could be better"
+    return _too_late(request.changes, job, job.id in state.live) if isinstance(request, Update) else ""
 
 
 def _no_task(request: Cancel, job: Job) -> str:
     if request.task is None or 0 <= request.task < job.count:
         return ""
     return f"job {job.id} has {job.count} tasks, and no task {request.task}"
+
+
+def _too_late(changes: Changes, job: Job, runs: bool) -> str:
+    """What cannot be changed of a job any more."""
+    if job.cancelled_by:
+        return f"job {job.id} is being cancelled by {job.cancelled_by}"
+    if runs and changes.renew and job.held is not None:
+        return (
+            f"job {job.id} runs, and is held by {job.held}: it would be stopped and not started again; release it first"
+        )
+    if runs and not changes.renew and changes.time_limit_s is not UNSET:
+        return (
+            f"job {job.id} runs, and its worker goes by the time limit it began with; change it with a new command only"
+        )
+    return ""
 
 
 def _not_theirs(user: str, job: Job, inputs: Inputs) -> str:

@@ -179,7 +179,7 @@ def _want(job: Job, count: int) -> Want:
         user=job.user,
         demand=job.demand,
         priority=job.priority,
-        order=job.seq * 1_000_000 + job.index,
+        order=job.order,
         since=job.since,
         count=count,
     )
@@ -193,7 +193,7 @@ def _holds(state: State) -> Iterator[Hold]:
             user=job.user,
             demand=job.demand,
             priority=job.priority,
-            order=job.seq * 1_000_000 + job.index,
+            order=job.order,
             since=attempt.started,
             task=key.task,
             tier=attempt.tier,

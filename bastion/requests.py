@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from bastion.changes import Changes, complaints
 from bastion.codec import Record, decode, readable, refuse_newer
 from bastion.errors import RecordError
 from bastion.spec import JobSpec, deserialize_jobspec, shown
@@ -41,7 +42,20 @@ class Release(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
     job: str
 
 
-AboutJob = Cancel | Hold | Release
+class Top(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
+    """Give this job the best place that its user's pending jobs of its project and priority have."""
+
+    job: str
+
+
+class Update(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
+    """Change what a job asks for; a new command replaces what runs."""
+
+    job: str
+    changes: Changes
+
+
+AboutJob = Cancel | Hold | Release | Top | Update
 Request = Submit | AboutJob
 
 
@@ -57,7 +71,13 @@ class _Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
     spec: msgspec.Raw
 
 
-ABOUT_JOBS: Mapping[str, type[AboutJob]] = {"cancel": Cancel, "hold": Hold, "release": Release}
+ABOUT_JOBS: Mapping[str, type[AboutJob]] = {
+    "cancel": Cancel,
+    "hold": Hold,
+    "release": Release,
+    "top": Top,
+    "update": Update,
+}
 """What a request is read as, by its kind; a submit is read in two steps."""
 
 readable(_Envelope, _Submit, *ABOUT_JOBS.values())
@@ -79,6 +99,8 @@ def parse(data: bytes) -> Request:
 def _about_job(request: AboutJob) -> AboutJob:
     if not _JOB_ID.fullmatch(request.job):
         raise RecordError(f"the request's job is {shown(request.job)}; use a job's id")
+    if isinstance(request, Update) and (wrong := complaints(request.changes)):
+        raise RecordError(f"the request's changes: {'; '.join(wrong)}")
     return request
 
 

@@ -25,7 +25,7 @@ def ask(call: Call, request: Callable[[Found], AboutJob], told: Callable[[Found]
     """
     desk, user = desk_of(call), user_of(call)
     view = desk.reader().look()
-    jobs = [_whole(find(word, view)) for word in dict.fromkeys(call.words)]
+    jobs = [whole(find(word, view)) for word in dict.fromkeys(call.words)]
     asked = [(found, request(found)) for found in jobs]
     check(user, view, asked)
     send_all(desk, user, asked)
@@ -71,7 +71,8 @@ def answer(call: Call, jobs: Sequence[Found]) -> None:
     call.output.data(rows[0] if len(call.words) == 1 else {"schema": 1, "jobs": rows})
 
 
-def _whole(found: Found) -> Found:
+def whole(found: Found) -> Found:
+    """The job. Raises `UsageError` if one task of it is meant."""
     if found.task is not None:
         raise UsageError(f"this is asked of a whole job; leave out [{found.task}]")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cli.flags import Command, Flag, Tool
 
 _USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
@@ -39,6 +41,12 @@ _LAUNCH = Command(
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
     ),
 )
+
+
+def _unset(command: Command, name: str) -> Flag:
+    """The flag of another command, without its default: what is not said stays as it is."""
+    return replace(next(flag for flag in command.flags if flag.name == name), default=None)
+
 
 TOOL = Tool(
     name="launch",
@@ -121,6 +129,32 @@ TOOL = Tool(
             least=1,
             most=JOBS_MAX,
             flags=(_USER,),
+        ),
+        Command(
+            name="top",
+            about="Give a job the best place that its user's pending jobs of its project and priority have. "
+            "Nobody else's place changes.",
+            module="cli.launch_top",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(_USER,),
+        ),
+        Command(
+            name="update",
+            about="Change what a job asks for. A COMMAND is its next attempt: what runs gets SIGTERM and its grace, and "
+            "the next attempt begins at once on what it held, with this folder's code.",
+            module="cli.launch_update",
+            words="JOB",
+            least=1,
+            most=1,
+            takes_command=True,
+            flags=(
+                *(_unset(_LAUNCH, name) for name in ("priority", "max_tries", "retry_interval", "grace")),
+                Flag("time_limit", "The longest that an attempt may run, or none. Not while one runs.", "TIME"),
+                *(_unset(_LAUNCH, name) for name in ("bundler_type", "bundler_spec")),
+                _USER,
+            ),
         ),
         Command(
             name="show",

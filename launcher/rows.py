@@ -96,6 +96,7 @@ _CAUSES: Mapping[Cause, str] = {
     Cause.LOST: "machine lost",
     Cause.SETUP: "setup failed",
     Cause.VOID: "given up before it began",
+    Cause.UPDATED: "replaced by a new command",
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bastion.changes import Changes
 from bastion.codec import decode, encode, readable
 from bastion.errors import IllegalMove
 from bastion.events import (
@@ -23,9 +24,12 @@ from bastion.events import (
     Started,
     Stopping,
     Submitted,
+    Topped,
+    Updated,
     Voided,
 )
 from bastion.fold import apply
+from bastion.spec import BundleRef
 from bastion.state import ENDED, AttemptState, Cause, Job, JobState, State
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
@@ -43,7 +47,8 @@ _Op = tuple[str, int, int, int, Any]
 _ops = st.tuples(
     st.sampled_from(
         (
-            "advance " * 12 + "submit cancel cancel_task hold release start claim void exit gone stop end forget drop"
+            "advance " * 12
+            + "submit cancel cancel_task hold release top update renew start claim void exit gone stop end forget drop"
         ).split()
     ),
     st.integers(0, 1),
@@ -74,6 +79,13 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
             return Held(request=request, user="u", job=job)
         case "release":
             return Released(request=request, user="u", job=job)
+        case "top":
+            return Topped(request=request, user="u", job=job)
+        case "update":
+            return Updated(request=request, user="u", job=job, changes=Changes(priority=1 + task))
+        case "renew":
+            new = Changes(command=f"run {number}", bundle=BundleRef(), max_tries=1 + task)
+            return Updated(request=request, user="u", job=job, changes=new)
         case "start":
             return Started(**{**at, "attempt": len(attempts)}, runner="local", tier=0, workers=1 + job_number % 2)
         case "claim":
