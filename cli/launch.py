@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cli.flags import Command, Flag, Tool
+from cli.formats import CSV, JSON, TABLE, WIDE
+from cli.formats import flag as format_flag
 
 _USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
+_FILTER = (
+    Flag("user", "Jobs of these users; several as A,B or by repeating it.", "USER,...", kind=list, short="u"),
+    Flag("project_id", "Jobs of these projects.", "PROJECT,...", kind=list, short="p"),
+    Flag("state", "Jobs in these states, ended ones too: PENDING, RUNNING, FAILED.", "STATE,...", kind=list, short="s"),
+    Flag("since", "Jobs submitted since then: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
+)
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
 
 JOBS_MAX = 10_000
@@ -59,6 +67,9 @@ TOOL = Tool(
             module="cli.launch_ls",
             flags=(
                 Flag("all", "Everybody's jobs, and ended ones too.", kind=bool, default=False),
+                *_FILTER,
+                Flag("limit", "The newest N of them.", "N", kind=int, short="n"),
+                format_flag(TABLE, WIDE, CSV, JSON),
                 _USER,
             ),
         ),

@@ -29,6 +29,14 @@ v4 = 0.5
 """
 
 
+class Terminal(StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
+
+
 @dataclass
 class Said:
     """What a command line answered."""
@@ -58,9 +66,9 @@ class Bench:
             self.bucket.write("project-quotas/project-quotas.config", quota.encode())
         self.environ = {"BASTION_NAME": "b", "BASTION_BUCKET": f"file://{folder}"}
 
-    def launch(self, *argv: str) -> Said:
-        """Run `launch` with these words."""
-        out, err = StringIO(), StringIO()
+    def launch(self, *argv: str, terminal: bool = False) -> Said:
+        """Run `launch` with these words; `terminal`: its output goes to one."""
+        out, err = Terminal() if terminal else StringIO(), StringIO()
         code = run(TOOL, argv, environ=self.environ, out=out, err=err)
         return Said(code, out.getvalue(), err.getvalue())
 
