@@ -13,11 +13,11 @@ from bastion.state import Job, State
 VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release", Top: "move", Update: "change"}
 
 
-def stranger(request: type[AboutJob], user: str, whose: Job | JobSpec, inputs: Inputs, job_id: str) -> str:
+def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: Inputs) -> str:
     """Why this user may not ask for it, whatever the job does; empty if they may."""
     if user == whose.user or is_admin(user, inputs):
         return ""
-    return f"job {job_id} is {whose.user}'s; only they and admins may {VERBS[request]} it"
+    return f"job {request.job} is {whose.user}'s; only they and admins may {VERBS[type(request)]} it"
 
 
 def is_admin(user: str, inputs: Inputs) -> bool:
@@ -28,7 +28,7 @@ def is_admin(user: str, inputs: Inputs) -> bool:
 def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
     """Why the bastion will not do it; empty if it will. The job has to be known."""
     job = state.jobs[request.job]
-    if strange := stranger(type(request), user, job, inputs, job.id):
+    if strange := stranger(request, user, job, inputs):
         return strange
     if isinstance(request, Cancel):
         return _no_task(request, job)

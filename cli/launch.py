@@ -16,6 +16,10 @@ _FILTER = (
     Flag("state", "Jobs in these states, ended ones too: PENDING, RUNNING, FAILED.", "STATE,...", kind=list, short="s"),
     Flag("since", "Jobs submitted since then: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
 )
+_SEVERAL = (
+    Flag("all", "Patterns and filters mean everybody's jobs, not yours only.", kind=bool, default=False),
+    *_FILTER,
+)
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
 
 JOBS_MAX = 10_000
@@ -115,31 +119,35 @@ TOOL = Tool(
         ),
         Command(
             name="stop",
-            about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL.",
+            about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL. Several are named by words, patterns like "
+            "'sweep-*' and filters, and you are asked first.",
             module="cli.launch_stop",
-            words="JOB",
-            least=1,
-            most=1,
-            flags=(Flag("wait", "Wait until it has ended.", kind=bool, default=False), _TASK, _USER),
+            words="[JOB...]",
+            most=JOBS_MAX,
+            flags=(
+                *_SEVERAL,
+                Flag("yes", "Stop several without being asked.", kind=bool, default=False),
+                Flag("wait", "Wait until they have ended.", kind=bool, default=False),
+                _TASK,
+                _USER,
+            ),
         ),
         Command(
             name="hold",
             about="Start nothing more of these jobs until they are released. What runs goes on, and is not started again "
             "after a preemption or a failure.",
             module="cli.launch_hold",
-            words="JOB...",
-            least=1,
+            words="[JOB...]",
             most=JOBS_MAX,
-            flags=(_USER,),
+            flags=(*_SEVERAL, _USER),
         ),
         Command(
             name="release",
             about="Let held jobs start again, each in its old place. What an admin holds, an admin releases.",
             module="cli.launch_release",
-            words="JOB...",
-            least=1,
+            words="[JOB...]",
             most=JOBS_MAX,
-            flags=(_USER,),
+            flags=(*_SEVERAL, _USER),
         ),
         Command(
             name="top",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bastion.requests import Hold
 from bastion.state import JobState
-from cli.asking import ask
+from cli.asking import Asking
 from cli.main import Call
 from launcher.find import Found
 
 
 def run(call: Call) -> int:
     """Ask for it, and say what that means for what runs."""
-    return ask(call, lambda found: Hold(job=found.id), _told)
+    asking = Asking.begin(call)
+    return asking.ask(asking.several(), lambda found: Hold(job=found.id), _told)
 
 
 def _told(found: Found) -> str:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bastion.requests import Release
-from cli.asking import ask
+from cli.asking import Asking
 from cli.main import Call
 from launcher.find import Found
 
 
 def run(call: Call) -> int:
     """Ask for it; a job that nobody holds stays as it is."""
-    return ask(call, lambda found: Release(job=found.id), _told)
+    asking = Asking.begin(call)
+    return asking.ask(asking.several(), lambda found: Release(job=found.id), _told)
 
 
 def _told(found: Found) -> str:

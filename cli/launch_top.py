@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bastion.requests import Top
-from cli.asking import ask
+from cli.asking import Asking
 from cli.main import Call
 from launcher.find import Found
 
 
 def run(call: Call) -> int:
     """Ask for it, and say among which jobs."""
-    return ask(call, lambda found: Top(job=found.id), _told)
+    asking = Asking.begin(call)
+    return asking.ask(asking.one(), lambda found: Top(job=found.id), _told)
 
 
 def _told(found: Found) -> str:

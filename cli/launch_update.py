@@ -12,10 +12,10 @@ from bastion.shell import SystemShell
 from bastion.spec import BundleRef
 from bastion.state import AttemptState
 from bastion.version import VERSION
-from cli.asking import answer, check, send_all, whole
+from cli.asking import Asking
 from cli.bundling import bundle, check_kind, settings_of
-from cli.desk import Desk, desk_of, job_of, user_of
-from cli.main import DONE, Call
+from cli.desk import Desk
+from cli.main import Call
 from launcher.build import command
 from launcher.durations import seconds
 from launcher.find import Found
@@ -29,21 +29,18 @@ def run(call: Call) -> int:
     """Check, bundle the code of a new command, ask, and say what that means for what runs."""
     said = _said(call)
     check_kind(call.flags["bundler_type"] or TAR)
-    desk, user = desk_of(call), user_of(call)
-    view = desk.reader().look()
-    found = whole(job_of(call, view))
+    asking = Asking.begin(call)
+    found = asking.one()
+    (job,) = found.jobs
     if call.after:
         said |= {"command": command(call.after), "bundle": BundleRef()}
     changes = Changes(**said)
     if wrong := complaints(changes):
         raise SpecError("; ".join(wrong))
-    check(user, view, [(found, Update(job=found.id, changes=changes))])
     if call.after:
-        changes = Changes(**said | _code(call, desk))
-    send_all(desk, user, [(found, Update(job=found.id, changes=changes))])
-    call.output.note(_told(found, changes))
-    answer(call, [found])
-    return DONE
+        asking.check([(job, Update(job=job.id, changes=changes))])  # before the code travels
+        changes = Changes(**said | _code(call, asking.desk))
+    return asking.ask(found, lambda job: Update(job=job.id, changes=changes), lambda job: _told(job, changes))
 
 
 def _said(call: Call) -> dict[str, Any]:

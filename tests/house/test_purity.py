@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.house.source import ROOMS, Module, modules
 
 VALUES = frozenset(
-    "__future__ bisect collections collections.abc dataclasses datetime decimal difflib enum fractions functools heapq "
+    "__future__ bisect collections collections.abc dataclasses datetime decimal difflib enum fnmatch fractions functools heapq "
     "itertools json math operator pathlib re shlex string textwrap tomllib types typing warnings "
     "absl msgspec pathspec".split()
 )

@@ -62,7 +62,8 @@ def test_a_job_that_is_not_read_yet_is_held_before_it_can_start(town: Asked) -> 
         (("hold", "mine", "done"), 1, "has ended; there is nothing to hold"),
         (("hold", "mine", "nine"), 102, "did you mean mine?"),
         (("hold", "mine", "sweep[3]"), 2, "leave out [3]"),
-        (("hold",), 2, "launch hold needs JOB..."),
+        (("hold",), 2, "no job is named"),
+        (("hold", "-s", "FAILED"), 2, "a job that is FAILED has ended"),
         (("hodl", "mine"), 2, "did you mean hold?"),
     ],
 )
