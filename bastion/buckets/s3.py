@@ -26,6 +26,7 @@ _NO_XML = re.compile("[\ufffe\uffff]")
 _LONGEST_PREFIX = 120
 _CONNECTIONS = 32
 _CLOSE_S = 5.0
+_SLOWEST = 256 * 1024  # bytes a second that an upload may crawl: the store's "go on" before it has no limit of its own
 _NO_BUCKET = "NoSuchBucket"
 
 T = TypeVar("T")
@@ -44,14 +45,14 @@ class S3Bucket:
             raise UsageError(f"bucket is {url!r}; use s3://bucket or s3://bucket/prefix (at most 120 bytes)")
         self._name, self._root = match[1], match[2][1:] + "/" if match[2] else ""
         self.url = f"s3://{self._name}/{self._root}".rstrip("/")
-        self._limit_s = limit_s
+        self._limit_s, self._request_s = limit_s, request_s
         self._files = _open_files(self.url, request_s)
         self._client = self._files.s3
 
     def close(self) -> None:
         """Close the connections."""
         with suppress(TimeoutError):
-            self._wait(self._files._s3creator.__aexit__, None, None, None)
+            self._wait(lambda: self._files._s3creator.__aexit__(None, None, None), _CLOSE_S)
 
     def read(self, key: str) -> Stored:
         """The whole object. Raises `Missing`."""
@@ -145,26 +146,28 @@ class S3Bucket:
             where = {"Bucket": self._name, "Key": self._root + key}
             return _version(await self._client.put_object(**where, Body=body, **condition))
 
-        return self._ask("write", key, request)
+        return self._ask("write", key, request, self._request_s + len(body) / _SLOWEST)
 
-    def _ask(self, verb: str, key: str, request: Callable[[], Awaitable[T]]) -> T:
-        """The answer to a request, asked again while that may help.
+    def _ask(self, verb: str, key: str, request: Callable[[], Awaitable[T]], wait_s: float | None = None) -> T:
+        """The answer to a request, asked again while that may help. `wait_s` is for what the silence limit does not see.
 
         Raises `Missing`, `_Refused`, `NoBucket`, `Denied`, or `BucketError` when the time is over.
         """
         try:
-            return ask(lambda: self._wait(request), _is_transient, self._limit_s)
+            return ask(lambda: self._wait(request, wait_s), _is_transient, self._limit_s)
         except Exception as error:
             if _code(error) == _NO_BUCKET:
                 advice = f"create it: aws s3 mb s3://{self._name}"
                 raise NoBucket(f"{self.url}: there is no such bucket; {advice}") from error
             raise _failure(error, f"{self.url}: cannot {verb} {key!r}") from error
 
-    def _wait(self, request: Callable[..., Awaitable[T]], *words: object) -> T:
-        """Have it done in the loop that s3fs runs beside us."""
+    def _wait(self, request: Callable[[], Awaitable[T]], wait_s: float | None) -> T:
+        """Have it done in the loop that s3fs runs beside us. Raises `TimeoutError` after so many seconds."""
+        import asyncio
+
         from fsspec.asyn import sync
 
-        done: T = sync(self._files.loop, request, *words, timeout=_CLOSE_S if words else None)
+        done: T = sync(self._files.loop, lambda: asyncio.wait_for(request(), wait_s))
         return done
 
 

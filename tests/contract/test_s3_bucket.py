@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from uuid import uuid4
 
+import boto3
 import pytest
 
 from bastion.buckets.s3 import S3Bucket
@@ -17,8 +17,7 @@ class TestS3Bucket(BucketContract):
     @pytest.fixture
     def opened(self, s3_environ: Mapping[str, str]) -> Iterator[Callable[[], Bucket]]:
         name, buckets = f"b-{uuid4()}", []
-        make = urllib.request.Request(f"{s3_environ['AWS_ENDPOINT_URL']}/{name}", method="PUT")
-        urllib.request.urlopen(make, timeout=60).close()
+        boto3.client("s3", endpoint_url=s3_environ["AWS_ENDPOINT_URL"]).create_bucket(Bucket=name)
 
         def open_again() -> Bucket:
             buckets.append(S3Bucket(f"s3://{name}/some/pre fix/"))
