@@ -202,7 +202,8 @@ def _of_one_object(wrong: Any) -> Exception:
     from botocore.exceptions import ClientError
 
     status = 403 if wrong.get("Code") == "AccessDenied" else 500
-    return ClientError({"Error": wrong, "ResponseMetadata": {"HTTPStatusCode": status}}, "DeleteObjects")
+    said: Exception = ClientError({"Error": wrong, "ResponseMetadata": {"HTTPStatusCode": status}}, "DeleteObjects")
+    return said
 
 
 def _code(error: BaseException) -> str:
