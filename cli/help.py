@@ -22,6 +22,12 @@ def text(line: Line) -> str:
     return "\n".join(parts).rstrip()
 
 
+def shown(flag: Flag) -> str:
+    """A flag as the help names it, with a sample of its value."""
+    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
+    return (f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}"
+
+
 def default(flag: Flag) -> str:
     """What the help of a flag ends with if it has a default worth telling."""
     return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
@@ -40,7 +46,7 @@ def _commands(tool: Tool) -> list[str]:
 
 
 def _flag(flag: Flag) -> list[str]:
-    return _row(f"--{flag.name}" + (f"={flag.sample}" if flag.sample else ""), flag.help + default(flag))
+    return _row(shown(flag), flag.help + default(flag))
 
 
 def _row(left: str, about: str) -> list[str]:

@@ -20,7 +20,7 @@ from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main as command_line
 from cli.flags import HELP, SHARED, Command, Flag, Tool, title
-from cli.help import default
+from cli.help import default, shown
 from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
@@ -86,8 +86,7 @@ def _command(tool: Tool, command: Command) -> Iterator[str]:
 
 
 def _flags(flags: Iterable[Flag]) -> Iterator[str]:
-    named = (("--" + f.name if f.switch else f"--{f.name}={f.sample}", f) for f in flags)
-    return table(["flag", "meaning"], ([f"`{name}`", f.help + default(f)] for name, f in named))
+    return table(["flag", "meaning"], ([f"`{shown(flag)}`", flag.help + default(flag)] for flag in flags))
 
 
 def _job_spec() -> Iterator[str]:
