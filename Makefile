@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test test-gpu lint format bench simulate docs play lock clean
+.PHONY: help demo test test-gpu lint format bench simulate docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
@@ -40,6 +40,9 @@ docs: $(READY)  ## Make the reference from the code, and the site of all pages: 
 
 play: $(READY)  ## Play a page and write into it what is printed: make play PAGE=docs/tutorial.md
 	@$(BIN)/python -m docs.tools.play --write $(PAGE)
+
+record: $(READY)  ## Record the terminal session of the README anew
+	@$(BIN)/python -m docs.tools.record
 
 # The lock is what gets installed, byte for byte; pyproject.toml says what would do.
 .venv/locked: requirements-dev.lock
