@@ -15,14 +15,14 @@ VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "rele
 
 def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: Inputs) -> str:
     """Why this user may not ask for it, whatever the job does; empty if they may."""
-    if user == whose.user or is_admin(user, inputs):
+    if user == whose.user or is_admin(user, whose.project, inputs):
         return ""
     return f"job {request.job} is {whose.user}'s; only they and admins may {VERBS[type(request)]} it"
 
 
-def is_admin(user: str, inputs: Inputs) -> bool:
-    """True for who may do everything to all jobs."""
-    return user in inputs.config.admins
+def is_admin(user: str, project: str, inputs: Inputs) -> bool:
+    """True for the admins of the bastion, and for those of the project."""
+    return user in inputs.config.admins or (inputs.quota is not None and inputs.quota.administers(user, project))
 
 
 def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
@@ -64,6 +64,6 @@ def _too_late(changes: Changes, job: Job, runs: bool) -> str:
 
 def _not_theirs(user: str, job: Job, inputs: Inputs) -> str:
     """What an admin holds, only an admin releases."""
-    if job.held is None or job.held.user == job.user or is_admin(user, inputs):
+    if job.held is None or job.held.user == job.user or is_admin(user, job.project, inputs):
         return ""
     return f"job {job.id} is held by {job.held}; only an admin may release it"
