@@ -8,6 +8,9 @@ from cli.flags import Command, Flag, Tool
 from cli.formats import CSV, JSON, TABLE, WIDE
 from cli.formats import flag as format_flag
 
+EVERY_S = 2.0
+"""Between two looks of those who watch."""
+
 _USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
 _FILTER = (
@@ -73,6 +76,14 @@ TOOL = Tool(
                 Flag("all", "Everybody's jobs, and ended ones too.", kind=bool, default=False),
                 *_FILTER,
                 Flag("limit", "The newest N of them.", "N", kind=int, short="n"),
+                Flag(
+                    "watch",
+                    "Look again every so many seconds, and show what is new.",
+                    "SECONDS",
+                    kind=float,
+                    short="w",
+                    bare=EVERY_S,
+                ),
                 format_flag(TABLE, WIDE, CSV, JSON),
                 _USER,
             ),

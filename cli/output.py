@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv as csv_module
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import select
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -33,6 +34,37 @@ class Output:
     def height(self) -> int | None:
         """How many lines can be drawn over again; None if none can."""
         return self._size()[1] if self.out.isatty() and not self._dumb else None
+
+    def check_reader(self) -> None:
+        """Raise `BrokenPipeError` if whoever read standard output went away, without waiting for the next line."""
+        try:
+            fd = self.out.fileno()
+        except (OSError, ValueError):
+            return
+        poll = select.poll()
+        poll.register(fd, 0)
+        if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+            raise BrokenPipeError
+
+    @contextmanager
+    def screen(self) -> Iterator[Callable[[Sequence[str]], None]]:
+        """The whole terminal, to draw lines on over and over; what was there before comes back afterwards."""
+        from rich.console import Console  # heavy: only for a terminal
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(file=self.out, force_terminal=True, highlight=False)
+        with Live(
+            console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        ) as live:
+
+            def draw(lines: Sequence[str]) -> None:
+                columns, rows = self._size()
+                console.width, console.height = columns, rows
+                first = Text(lines[0] if lines else "", style="" if self._plain or len(lines) < 2 else "bold")
+                live.update(Text("\n").join([first, *map(Text, lines[1:])]), refresh=True)
+
+            yield draw
 
     def _size(self) -> tuple[int, int]:
         """Columns and lines of the terminal: the size that is set wins, as for other programs."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from cli.bastion import TOOL as BASTION
+from cli.flags import Tool
 from cli.launch import TOOL
 from cli.main import run
 
@@ -68,9 +70,11 @@ class Bench:
 
     def launch(self, *argv: str, terminal: bool = False) -> Said:
         """Run `launch` with these words; `terminal`: its output goes to one."""
-        out, err = Terminal() if terminal else StringIO(), StringIO()
-        code = run(TOOL, argv, environ=self.environ, out=out, err=err)
-        return Said(code, out.getvalue(), err.getvalue())
+        return self._run(TOOL, argv, Terminal() if terminal else StringIO())
+
+    def bastion(self, *argv: str, terminal: bool = False) -> Said:
+        """Run `bastion` with these words; `terminal` as above."""
+        return self._run(BASTION, argv, Terminal() if terminal else StringIO())
 
     def submit(self, *words: str) -> Said:
         """Submit a job of alice's that needs no code."""
@@ -79,3 +83,8 @@ class Bench:
     def objects(self) -> list[str]:
         """All there is in the bastion's part."""
         return [stat.key for stat in self.bucket.list("")]
+
+    def _run(self, tool: Tool, argv: tuple[str, ...], out: StringIO) -> Said:
+        err = StringIO()
+        code = run(tool, argv, environ=self.environ, out=out, err=err)
+        return Said(code, out.getvalue(), err.getvalue())
