@@ -49,8 +49,8 @@ _Op = tuple[str, int, int, int, Any]
 _ops = st.tuples(
     st.sampled_from(
         (
-            "advance " * 12
-            + "submit cancel cancel_task hold release top update renew pause resume start claim void exit gone stop end forget drop"
+            "advance " * 12 + "submit cancel cancel_task hold release top update renew pause resume "
+            "start claim void exit gone stop end forget drop"
         ).split()
     ),
     st.integers(0, 1),
