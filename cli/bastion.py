@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.flags import Command, Flag, Tool
+from cli.flags import Action, Command, Flag, Tool
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
@@ -75,10 +75,29 @@ TOOL = Tool(
             name="quota",
             about="Show the quota file and who uses what, check a file, or put one in force.",
             module="cli.bastion_quota",
-            words="show | check FILE | set FILE",
-            least=1,
-            most=2,
+            actions=(
+                Action("show", "The file, and what every project holds of its share."),
+                Action("check", "What is wrong or odd with a file. Nothing is written.", "FILE", 1, 1),
+                Action("set", "Show what a file changes and for whom, ask, and put it in force.", "FILE", 1, 1),
+            ),
             flags=(_YES,),
+        ),
+        Command(
+            name="config",
+            about="Profiles, which stand for flags on this machine; and the settings of the bastion, which lie in its bucket.",
+            module="cli.bastion_config",
+            most=64,
+            actions=(
+                Action("list", "Your profiles; * marks the active one."),
+                Action("activate", "Go by this profile from now on.", "PROFILE", 1, 1),
+                Action("add", "Make a profile of the flags given, or change one.", "PROFILE", 1, 1),
+                Action("remove", "Forget a profile.", "PROFILE", 1, 1),
+                Action("show", "What this call goes by and who says so, and the bastion's settings."),
+            ),
+            flags=(
+                Flag("project_id", "Project of the profile.", "PROJECT"),
+                Flag("user_id", "User of the profile.", "USER"),
+            ),
         ),
     ),
 )  # fmt: skip

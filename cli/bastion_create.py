@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import getpass
 from typing import Any
 
 import msgspec
@@ -14,11 +13,13 @@ from bastion.errors import BastionError, Missing, UsageError
 from bastion.layout import CONFIG
 from bastion.ports import Bucket
 from bastion.system import SystemClock
+from cli.desk import user_of
 from cli.detached import come_up
 from cli.exchange import exchange
 from cli.here import log_file
 from cli.main import DONE, Call
 from cli.place import Place, place_of
+from cli.profile import path_of
 from launcher.build import amounts
 
 SETTINGS = ("poll", "reclaim_delay", "policy")
@@ -28,7 +29,7 @@ def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     place = place_of(named(call), create=True)
     clock = SystemClock()
-    changed = store(place.bucket, given(call))
+    changed = store(place.bucket, given(call), user_of(call))
     was_up = place.is_up(clock)
     if not was_up:
         with call.output.progress(f"starting bastion {place.name}"):
@@ -61,7 +62,7 @@ def given(call: Call) -> dict[str, Any]:
     return said
 
 
-def store(bucket: Bucket, said: dict[str, Any]) -> list[str]:
+def store(bucket: Bucket, said: dict[str, Any], user: str) -> list[str]:
     """Put the settings into the bucket's `config.toml`; what differs from before, in words. Other keys are kept.
 
     The user who stores the first one is the first admin. A file that is rewritten loses its comments.
@@ -69,7 +70,7 @@ def store(bucket: Bucket, said: dict[str, Any]) -> list[str]:
     try:
         stored = bucket.read(CONFIG)
     except Missing:
-        first = msgspec.structs.replace(_for_admin(getpass.getuser()), **said)
+        first = msgspec.structs.replace(_for_admin(user), **said)
         exchange(bucket, CONFIG, config.render(first).encode(), None)
         return []
     before = config.parse(stored.data)
@@ -96,3 +97,5 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
     if not already:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
+    if call.flags["bucket"] and not path_of(call.environ).exists():
+        call.output.note(f"to spare yourself these flags: bastion config add {place.name} {' '.join(place.flags())}")

@@ -8,9 +8,8 @@ from typing import Any
 
 from bastion import recover
 from bastion.affected import affected
-from bastion.errors import BastionError, Missing, UsageError
+from bastion.errors import BastionError, Missing
 from bastion.layout import QUOTA
-from bastion.nearest import did_you_mean
 from bastion.ports import Bucket, Stored
 from bastion.usage import usage
 from cli.ask import agree
@@ -26,12 +25,6 @@ from quota.model import Quota, QuotaError
 def run(call: Call) -> int:
     """Do what the first word says."""
     action, *rest = call.words
-    wanted = {"show": 0, "check": 1, "set": 1}
-    if action not in wanted:
-        hint = did_you_mean(action, wanted, "use show, check FILE or set FILE")
-        raise UsageError(f"{action!r} is not an action of bastion quota; {hint}")
-    if len(rest) != wanted[action]:
-        raise UsageError(f"bastion quota {action} takes {'a FILE' if wanted[action] else 'no word after it'}")
     if action == "show":
         return show(call)
     return (check if action == "check" else put)(call, Path(rest[0]))

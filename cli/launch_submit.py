@@ -17,6 +17,7 @@ from cli.desk import Desk, desk_of, user_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
+from cli.profile import setting_of
 from launcher import build
 from launcher.durations import seconds
 from launcher.find import find
@@ -58,7 +59,7 @@ def _wish(call: Call) -> build.Wish:
         user=user_of(call),
         command=call.after,
         name=flags["name"] or "",
-        project=flags["project_id"] or "",
+        project=project.value if (project := setting_of(call, "project_id")) else "",
         env=build.environment(flags["env"]),
         resources=build.amounts(flags["resources"], "--resources"),
         instance_type=flags["instance_type"] or "",

@@ -33,6 +33,8 @@ class Fleet:
             "BASTION_NAME": "demo",
             "BASTION_BUCKET": f"file://{self.bucket}",
             "XDG_STATE_HOME": str(folder / "state"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
         }
 
     def popen(self, tool: str, *words: str, **how: Any) -> subprocess.Popen[str]:

@@ -60,7 +60,11 @@ def bucket(tmp_path: Path) -> Prefixed:
 def bastion(bucket: Prefixed, tmp_path: Path) -> Command:
     def command(*words: str, name: str = "demo") -> Said:
         out, err = io.StringIO(), io.StringIO()
-        environ = {"BASTION_NAME": name, "BASTION_BUCKET": f"file://{tmp_path}/bucket"}
+        environ = {
+            "BASTION_NAME": name,
+            "BASTION_BUCKET": f"file://{tmp_path}/bucket",
+            "XDG_CONFIG_HOME": str(tmp_path),
+        }
         return Said(run(TOOL, words, environ=environ, out=out, err=err), out.getvalue(), err.getvalue())
 
     return command
