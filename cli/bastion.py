@@ -6,6 +6,7 @@ from cli.flags import Action, Command, Flag, Tool
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
+_WHO = Flag("user_id", "Who makes the change; the default is your login name.", "USER")
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
 
 TOOL = Tool(
@@ -79,24 +80,29 @@ TOOL = Tool(
                 Action("show", "The file, and what every project holds of its share."),
                 Action("check", "What is wrong or odd with a file. Nothing is written.", "FILE", 1, 1),
                 Action("set", "Show what a file changes and for whom, ask, and put it in force.", "FILE", 1, 1),
+                Action("edit", "The same with the file in the bucket and your editor: VISUAL, EDITOR, or vi."),
             ),
-            flags=(_YES,),
+            flags=(_WHO, _YES),
         ),
         Command(
             name="config",
-            about="Profiles, which stand for flags on this machine; and the settings of the bastion, which lie in its bucket.",
+            about="Two things. list, activate, add and remove are about your profiles, which stand for flags on this machine. "
+            "edit and set change the settings of the bastion, which lie in its bucket and are its admins'.",
             module="cli.bastion_config",
-            most=64,
             actions=(
                 Action("list", "Your profiles; * marks the active one."),
                 Action("activate", "Go by this profile from now on.", "PROFILE", 1, 1),
                 Action("add", "Make a profile of the flags given, or change one.", "PROFILE", 1, 1),
                 Action("remove", "Forget a profile.", "PROFILE", 1, 1),
                 Action("show", "What this call goes by and who says so, and the bastion's settings."),
+                Action("edit", "The bastion's settings in your editor: VISUAL, EDITOR, or vi."),
+                Action("set", "Change some of the bastion's settings: poll=0.5, capacity=v4=8,cpu=4, capacity.v4=8.",
+                       "KEY=VALUE...", 1, 64),
             ),
             flags=(
                 Flag("project_id", "Project of the profile.", "PROJECT"),
-                Flag("user_id", "User of the profile.", "USER"),
+                Flag("user_id", "User of the profile; of a change, who makes it.", "USER"),
+                _YES,
             ),
         ),
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli import config_profiles, config_show
+from cli import admin_file, config_file, config_profiles, config_show
 from cli.main import Call
 
 
@@ -13,6 +13,10 @@ def run(call: Call) -> int:
         return config_profiles.list_all(call)
     if action == "show":
         return config_show.show(call)
+    if action == "edit":
+        return admin_file.edit(call, config_file.CONFIG_FILE)
+    if action == "set":
+        return config_file.put(call, rest)
     of_profiles = {
         "activate": config_profiles.activate,
         "add": config_profiles.add,

@@ -79,7 +79,7 @@ class Fleet:
         file.write_text(text)
         said = self.run("bastion", "quota", "set", str(file), "--yes")
         assert said.returncode == 0, said
-        until(lambda: any(event["text"] == text for event in self.events("FileChanged")))
+        until(lambda: any(event["text"].startswith(text) for event in self.events("FileChanged")))
         return said
 
     def submit(self, name: str, *flags: str, run: str) -> str:
