@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.flags import Action, Command, Flag, Tool
+from cli.flags import Action, Command, Flag, Tool, completion
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
@@ -25,7 +25,7 @@ TOOL = Tool(
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
                      kind=float),
-                Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY"),
+                Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
             ),
         ),
         Command(
@@ -105,5 +105,6 @@ TOOL = Tool(
                 _YES,
             ),
         ),
+        completion("bastion"),
     ),
 )  # fmt: skip

@@ -103,6 +103,20 @@ SHARED = (
 HELP = Flag("help", "Print this help.", kind=bool, default=False)
 
 
+def completion(tool: str) -> Command:
+    """The command by which a tool teaches a shell its words."""
+    return Command(
+        name="completion",
+        about="Print the script by which a shell completes commands, flags, values, and names of jobs and profiles.",
+        module=f"cli.{tool}_completion",
+        actions=(
+            Action("bash", f'For ~/.bashrc: eval "$({tool} completion bash)"'),
+            Action("zsh", f"Store it as _{tool} in a folder of your fpath."),
+            Action("fish", f"Store it as ~/.config/fish/completions/{tool}.fish."),
+        ),
+    )
+
+
 def parse(tool: Tool, argv: Sequence[str]) -> Line:
     """The command line of a tool. Flags stand in any order before `--`. Raises `UsageError`."""
     before, after = _split(argv)

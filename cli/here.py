@@ -18,6 +18,11 @@ def config_folder(environ: Mapping[str, str]) -> Path:
     return _folder(environ, "XDG_CONFIG_HOME", ".config")
 
 
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where this account keeps what can be had again."""
+    return _folder(environ, "XDG_CACHE_HOME", ".cache")
+
+
 def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
     base = environ.get(variable, "")
     return (Path(base) if os.path.isabs(base) else Path.home() / usual) / "bastion"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cli import job_names
 from cli.desk import desk_of, user_of
 from cli.main import DONE, Call
 from cli.output import table
@@ -14,6 +15,7 @@ def run(call: Call) -> int:
     """Print the table, or its JSON."""
     desk, user, everything = desk_of(call), user_of(call), call.flags["all"]
     view = desk.reader(user=None if everything else user).look()
+    job_names.seen(call, desk, view)
     shown = queue(view, derived(view), user=user, everything=everything)
     if call.output.json:
         call.output.data(_json(shown, desk.bastion))
