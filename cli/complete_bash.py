@@ -103,7 +103,7 @@ def script(tool: Tool) -> str:
 
 
 def _flag(flag: Flag) -> str:
-    return f"--{offers.name(flag)}{'' if flag.switch else '='}"
+    return f"--{offers.name(flag)}{'=' if offers.takes(flag) else ''}"
 
 
 def _words(known: Iterable[offers.Offer]) -> str:

@@ -89,8 +89,9 @@ def _rows(tool: Tool) -> Iterator[str]:
 
 
 def _flag(flag: Flag, values: tuple[str, ...] | None) -> str:
-    row = f"-l {offers.name(flag)} -d {_quoted(flag.help)}"
-    if flag.switch:
+    short = f"-s {flag.short} " if flag.short else ""
+    row = f"{short}-l {offers.name(flag)} -d {_quoted(flag.help)}"
+    if not offers.takes(flag):
         return row
     return f"{row} -r" if values is None else f"{row} -r {_values(values)}"
 

@@ -96,8 +96,8 @@ def _offer(what: tuple[str, ...]) -> str:
 
 
 def _flags(flags: tuple[Flag, ...]) -> str:
-    switches = [Offer(f"--{offers.name(flag)}", flag.help) for flag in flags if flag.switch]
-    valued = [Offer(f"--{flag.name}=", flag.help) for flag in flags if not flag.switch]
+    switches = [Offer(f"--{offers.name(flag)}", flag.help) for flag in flags if not offers.takes(flag)]
+    valued = [Offer(f"--{flag.name}=", flag.help) for flag in flags if offers.takes(flag)]
     return f"{_array('switches', switches)}; {_array('valued', valued)}"
 
 

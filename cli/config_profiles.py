@@ -7,7 +7,7 @@ from typing import Any
 from bastion.errors import BastionError
 from cli import profile
 from cli.main import DONE, Call
-from cli.output import table
+from cli.table import table
 from launcher.profiles import KEYS, Profiles, checked_name
 
 HEADS = ("ACTIVE", "PROFILE", *(key.upper() for key in KEYS))

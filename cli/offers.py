@@ -52,8 +52,13 @@ def flags(tool: Tool) -> dict[str, tuple[Flag, ...]]:
 
 
 def valued(tool: Tool) -> list[str]:
-    """Flags behind which a value stands, sorted."""
-    return sorted({flag.name for each in flags(tool).values() for flag in each if not flag.switch})
+    """Flags and letters behind which a value stands as a word of its own, sorted."""
+    return sorted({word for each in flags(tool).values() for flag in each if takes(flag) for word in _words(flag)})
+
+
+def takes(flag: Flag) -> bool:
+    """It needs a value."""
+    return not flag.switch and flag.bare is None
 
 
 def name(flag: Flag) -> str:
@@ -62,14 +67,18 @@ def name(flag: Flag) -> str:
 
 
 def values(tool: Tool) -> dict[str, tuple[str, ...]]:
-    """What a flag's value may be: words, or one of a kind."""
+    """What the value behind a flag or its letter may be: words, or one of a kind."""
     found: dict[str, tuple[str, ...]] = {}
     for flag in (flag for each in flags(tool).values() for flag in each):
         if flag.choices:
-            found[flag.name] = flag.choices
+            found |= dict.fromkeys(_words(flag), flag.choices)
         elif flag.sample in _KINDS:
-            found[flag.name] = (_KINDS[flag.sample],)
+            found |= dict.fromkeys(_words(flag), (_KINDS[flag.sample],))
     return found
+
+
+def _words(flag: Flag) -> list[str]:
+    return [word for word in (flag.name, flag.short) if word]
 
 
 def places(tool: Tool) -> Iterator[Place]:

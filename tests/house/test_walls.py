@@ -34,7 +34,7 @@ WALLS: Mapping[str, set[str]] = {
     "cli": set(ROOMS),
     ENTRY: {"cli"},
 }
-HEAVY = {"google", "pathspec", "pynvml", "requests", "rich", "tenacity", "tomlkit", "urllib3", "zstandard"}
+HEAVY = {"google", "pathspec", "pygal", "pynvml", "requests", "rich", "tenacity", "tomlkit", "urllib3", "zstandard"}
 """What takes long to import: only inside the functions that use it."""
 
 LIGHT = {"absl", "msgspec", "psutil"}
