@@ -9,6 +9,7 @@ import msgspec
 from bastion.codec import Record, readable
 from bastion.gpus import Gpu
 from bastion.spec import BundleRef
+from bastion.stamp import Stamp
 from bastion.state import Cause
 
 BEAT_S = 15.0
@@ -110,7 +111,8 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`status.json`: the bastion's sign of life, swapped at most every 5 s. `epoch` and `nonce` fence.
 
-    `state` is running or stopped. `written` is wall time; `capacity` what the runners report together.
+    `state` is running or stopped. `written` is wall time; `capacity` what the runners report together. While it is
+    `paused` nothing starts.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     counts: dict[str, int]
     capacity: dict[str, int]
     problems: list[str]
+    paused: Stamp | None = None
 
 
 readable(Order, StopOrder, World, Claim, Facts, Status)

@@ -232,7 +232,7 @@ class State(msgspec.Struct, kw_only=True):
     `requests` are the ids that were consumed, with the time of it: a request that comes twice is known.
     `reclaims` are the jobs that others were stopped for and that have not started yet.
     `capacity` is what each runner said that its machines hold; None: it knows no bound.
-    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
+    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources. While it is `paused` nothing starts.
     """
 
     seq: int = 0
@@ -245,6 +245,7 @@ class State(msgspec.Struct, kw_only=True):
     capacity: dict[str, dict[str, int] | None] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
+    paused: Stamp | None = None
 
     def __post_init__(self) -> None:
         """A state that was read holds each name several times over: keep one of them."""

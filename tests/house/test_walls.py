@@ -47,6 +47,7 @@ HEAVY = {
     "rich",
     "s3fs",
     "tenacity",
+    "tomlkit",
     "urllib3",
     "zstandard",
 }
