@@ -36,6 +36,7 @@ WALLS: Mapping[str, set[str]] = {
 }
 HEAVY = {
     "aiohttp",
+    "azure",
     "botocore",
     "fsspec",
     "google",
