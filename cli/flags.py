@@ -17,6 +17,9 @@ class Flag:
     """One flag. `sample` is what the help shows for its value; a flag without one is a switch.
 
     The kind is the default's type unless said: `str`, `int`, `float`, `bool`, or `list` for one that repeats.
+    `short` is the letter that stands for it: `-u alice`, `-ualice`. `bare` is its value when none is given; another
+    one then needs its `=`: `--watch`, `--watch=5`.
+    `choices` are the values that a shell offers, where they are few.
     """
 
     name: str
@@ -24,6 +27,9 @@ class Flag:
     sample: str = ""
     kind: type = str
     default: Any = None
+    choices: tuple[str, ...] = ()
+    short: str = ""
+    bare: Any = None
 
     @property
     def switch(self) -> bool:
@@ -31,11 +37,23 @@ class Flag:
         return not self.sample
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the first word of a command may be, as `set` of `bastion quota set FILE`; the rest as of a `Command`."""
+
+    name: str
+    about: str
+    words: str = ""
+    least: int = 0
+    most: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """One subcommand, or a tool's own action (its name is then empty). `module` holds its `run(call) -> int`.
 
-    `words` is how the help shows its arguments; `takes_command` says that words may follow `--`.
+    `words` names its arguments; `takes_command` says that words may follow `--`. Where there are `actions`, the first
+    word is the name of one, which says what may follow.
     """
 
     name: str
@@ -45,7 +63,13 @@ class Command:
     least: int = 0
     most: int = 0
     takes_command: bool = False
+    actions: tuple[Action, ...] = ()
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def arguments(self) -> str:
+        """How the help shows its arguments."""
+        return "ACTION" if self.actions else self.words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +101,24 @@ class Line:
 SHARED = (
     Flag("bastion", "Name of the bastion; also BASTION_NAME.", "NAME"),
     Flag("bucket", "URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.", "URL"),
+    Flag("profile", "Profile that says what flags do not; also BASTION_PROFILE. See bastion config.", "PROFILE"),
     Flag("json", "Print JSON; errors too.", kind=bool, default=False),
 )
 HELP = Flag("help", "Print this help.", kind=bool, default=False)
+
+
+def completion(tool: str) -> Command:
+    """The command by which a tool teaches a shell its words."""
+    return Command(
+        name="completion",
+        about="Print the script by which a shell completes commands, flags, values, and names of jobs and profiles.",
+        module=f"cli.{tool}_completion",
+        actions=(
+            Action("bash", f'For ~/.bashrc: eval "$({tool} completion bash)"'),
+            Action("zsh", f"Store it as _{tool} in a folder of your fpath."),
+            Action("fish", f"Store it as ~/.config/fish/completions/{tool}.fish."),
+        ),
+    )
 
 
 def parse(tool: Tool, argv: Sequence[str]) -> Line:
@@ -112,7 +151,8 @@ def _split(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None]:
 
 def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
     """Where the first word stands that is neither a flag nor a flag's value, if it is the name of a command."""
-    valued = {flag.name for command in tool.all() for flag in (*SHARED, *command.flags) if not flag.switch}
+    flags = [flag for command in tool.all() for flag in (*SHARED, *command.flags)]
+    valued = {word for flag in flags if not flag.switch and flag.bare is None for word in (flag.name, flag.short)}
     names = {command.name for command in tool.commands}
     is_value = False
     for at, word in enumerate(words):
@@ -137,10 +177,24 @@ def _check_words(line: Line) -> None:
     assert command is not None
     if line.after is not None and not command.takes_command:
         raise UsageError(f"{name} takes no command after --; leave it out")
-    if len(line.words) < command.least:
+    if command.actions:
+        _check_action(command, name, line.words)
+    elif len(line.words) < command.least:
         raise UsageError(f"{name} needs {command.words}; see {name} --help")
-    if len(line.words) > command.most:
+    elif len(line.words) > command.most:
         raise UsageError(_too_many(line, name, line.words[command.most]))
+
+
+def _check_action(command: Command, name: str, words: Sequence[str]) -> None:
+    known = {action.name: action for action in command.actions}
+    use = f"use {', '.join(known)}"
+    if not words:
+        raise UsageError(f"{name} needs an action; {use}")
+    action = known.get(words[0])
+    if action is None:
+        raise UsageError(f"{words[0]!r} is not an action of {name}; {did_you_mean(words[0], known, use)}")
+    if not action.least <= len(words) - 1 <= action.most:
+        raise UsageError(f"{name} {action.name} takes {action.words or 'no word after it'}; see {name} --help")
 
 
 def _too_many(line: Line, name: str, word: str) -> str:
@@ -157,7 +211,7 @@ def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[st
     known = {flag.name: flag for flag in (HELP, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
-        rest = parser([tool.name, *(_underscored(word, known) for word in words)])[1:]
+        rest = parser([tool.name, *(_underscored(_lengthened(word, known), known) for word in words)])[1:]
     except absl_flags.UnrecognizedFlagError as error:
         wrong = f"--{error.flagname} is not a flag of {title(tool, command)}"
         see = f"see {title(tool, command)} --help"
@@ -190,8 +244,20 @@ def _parser(known: Mapping[str, Flag]) -> absl_flags.FlagValues:
     return values
 
 
+def _lengthened(word: str, known: Mapping[str, Flag]) -> str:
+    """`-ualice` as `--user=alice`. A long flag may have one dash, too, and comes first: `-user=alice`."""
+    name = word[1:].partition("=")[0].replace("-", "_")
+    if word[:1] != "-" or word[:2] == "--" or name in known or name.removeprefix("no") in known:
+        return word
+    flag = next((flag for flag in known.values() if flag.short and flag.short == word[1:2]), None)
+    if flag is None:
+        return word
+    value = word[2:].removeprefix("=")
+    return f"--{flag.name}={value}" if value else f"--{flag.name}"
+
+
 def _underscored(word: str, known: Mapping[str, Flag]) -> str:
-    """`--instance-type=T` as `--instance_type=T`, and `--no-follow` as absl's `--nofollow`."""
+    """`--instance-type=T` as `--instance_type=T`, `--no-follow` as absl's `--nofollow`, `--watch` as `--watch=2`."""
     if not word.startswith("--"):
         return word
     name, equals, value = word[2:].partition("=")
@@ -199,6 +265,8 @@ def _underscored(word: str, known: Mapping[str, Flag]) -> str:
     positive = name.removeprefix("no_")
     if name not in known and positive in known and known[positive].switch:
         name = f"no{positive}"
+    if not equals and name in known and known[name].bare is not None:
+        return f"--{name}={known[name].bare}"
     return f"--{name}{equals}{value}" if name in known or name.startswith("no") else word
 
 
