@@ -37,6 +37,7 @@ WALLS: Mapping[str, set[str]] = {
 }
 HEAVY = {
     "aiohttp",
+    "azure",
     "botocore",
     "fsspec",
     "google",
