@@ -14,11 +14,13 @@ from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec
 from bastion.version import VERSION
+from cli import job_names
 from cli.bundling import bundle, check_kind, settings_of
 from cli.desk import Desk, desk_of, user_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
+from cli.profile import setting_of
 from cli.spec_file import bundler_of, spec_file, spec_text
 from launcher import build
 from launcher.durations import seconds
@@ -68,7 +70,7 @@ def _wish(call: Call, said: Fields) -> build.Wish:
         user=told("user_id", "user", lambda: user_of(call)),
         command=build.command(call.after) if call.after else said["command"],
         name=told("name", "name", lambda: flags["name"] or ""),
-        project=told("project_id", "project", lambda: flags["project_id"] or ""),
+        project=told("project_id", "project", lambda: _project(call)),
         env={**said.get("env", {}), **build.environment(flags["env"])},
         resources=told("resources", "resources", lambda: build.amounts(flags["resources"], "--resources")),
         instance_type=told("instance_type", "instance_type", lambda: flags["instance_type"] or ""),
@@ -85,6 +87,12 @@ def _wish(call: Call, said: Fields) -> build.Wish:
     if flags["follow"] and wish.count > 1:
         raise UsageError(f"--follow shows one task, and there are {wish.count}; use --wait, and launch logs 'NAME[0]'")
     return wish
+
+
+def _project(call: Call) -> str:
+    """What flag, environment or profile say of it."""
+    found = setting_of(call, "project_id")
+    return found.value if found else ""
 
 
 def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
@@ -106,6 +114,7 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: s
 def _submitted(call: Call, desk: Desk, job: str, name: str) -> int:
     """Say what was submitted; on demand, see it through."""
     output = call.output
+    job_names.submitted(call, desk, name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
     if call.flags["follow"] or call.flags["wait"]:
         found = find(job, desk.reader().look())
