@@ -151,7 +151,8 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     `waiting` are the begun tasks that are PENDING again. `counts` says how many tasks stand where; it is made anew
     with every change, for what a hundred thousand jobs have in common is one object (see `sharing`).
     `since` is when it began to wait, `submitted` when it was journalled.
-    `seq` and `index` say where in the journal the spec lies; they are the job's place in the queue, too.
+    `seq` and `index` say where in the journal the spec lies; they are the job's place in the queue, too. `later` are the
+    numbers of the journal objects after `seq` that hold events of it.
     """
 
     id: str
@@ -170,6 +171,8 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     request: str
     submitted: datetime
     since: datetime
+    time_limit_s: float | None = None
+    later: tuple[int, ...] = ()
     fresh: int = 0
     rest: JobState = JobState.PENDING
     tasks: dict[int, Task] = {}
@@ -183,6 +186,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         self.user, self.project = one(self.user), one(self.project)
         self.submitted, self.since = one(self.submitted), one(self.since)
         self.retry_interval_s, self.grace_s = one(self.retry_interval_s), one(self.grace_s)
+        self.time_limit_s = one(self.time_limit_s)
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
 
     @property
@@ -217,6 +221,8 @@ class State(msgspec.Struct, kw_only=True):
     `reclaims` are the jobs that others were stopped for and that have not started yet.
     `capacity` is what each runner said that its machines hold; None: it knows no bound.
     `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
+    `marks` are the journal objects in which what is everybody's changed: `quota`, `config`, `capacity`; the newest of each.
+    `forgotten` is the latest end of a job that left. Below `indexed` neither `marks` nor `Job.later` were kept.
     """
 
     seq: int = 0
@@ -229,9 +235,13 @@ class State(msgspec.Struct, kw_only=True):
     capacity: dict[str, dict[str, int] | None] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
+    marks: dict[str, tuple[int, ...]] = {}
+    forgotten: datetime | None = None
+    indexed: int | None = None
 
     def __post_init__(self) -> None:
         """A state that was read holds each name several times over: keep one of them."""
+        self.indexed = self.seq if self.indexed is None else self.indexed
         known = {job.request: job.request for job in self.jobs.values()} | {
             job.id: job.id for job in self.jobs.values()
         }

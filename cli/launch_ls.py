@@ -5,6 +5,7 @@ from __future__ import annotations
 from cli.desk import desk_of, user_of
 from cli.main import DONE, Call
 from cli.output import table
+from launcher import gaps
 from launcher.derive import derived
 from launcher.queue import CAPS, HEADS, RIGHT, Queue, footer, queue
 from launcher.view import tick_age_s
@@ -24,7 +25,8 @@ def run(call: Call) -> int:
 
 def _json(shown: Queue, bastion: str) -> dict[str, object]:
     age = tick_age_s(shown.view.status, shown.view.now)
-    return {"schema": 1, "jobs": shown.rows(), "bastion": {"name": bastion, "last_tick_age_s": age}}
+    seen = {"name": bastion, "last_tick_age_s": age}
+    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gaps.rows(shown.view.holes)}
 
 
 def _print(call: Call, shown: Queue, bastion: str) -> None:
@@ -32,4 +34,4 @@ def _print(call: Call, shown: Queue, bastion: str) -> None:
     if shown.jobs:
         heads, *lines = table(HEADS, shown.cells(), right=RIGHT, caps=CAPS, width=output.width)
         output.say("\n".join([output.bold(heads), *lines]))
-    output.say(footer(shown, bastion))
+    output.say("\n".join([*gaps.lines(shown.view.holes), footer(shown, bastion)]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bastion import reading
 from bastion.codec import encode
-from bastion.errors import RecordError
-from bastion.ports import Bucket
-from bastion.recover import spec_of
+from bastion.events import Submitted
+from bastion.holes import Holes
 from bastion.spec import JobSpec
-from cli.desk import desk_of, job_of
+from cli.desk import Desk, desk_of, job_of
 from cli.main import DONE, Call
+from launcher import gaps
 from launcher.derive import derived
 from launcher.find import Found
 from launcher.queue import Queue
@@ -21,25 +22,28 @@ def run(call: Call) -> int:
     """Print one row of `launch ls --json` and the spec."""
     desk = desk_of(call)
     view = desk.reader().look()
-    found = job_of(call, view)
+    found = job_of(call, desk, view)
     row = Queue(view, (), derived(view)).row(found.known)
-    spec = _spec(desk.bucket, found)
+    holes = Holes(list(view.holes))
+    spec = _spec(desk, found, holes)
     shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
     if call.output.json:
-        call.output.data(shown)
+        call.output.data(shown | gaps.rows(holes.found))
     else:
-        call.output.say("\n".join(_page(shown)))
+        call.output.say("\n".join([*_page(shown), *gaps.lines(holes.found)]))
     return DONE
 
 
-def _spec(bucket: Bucket, found: Found) -> JobSpec | None:
-    """The job's spec; None for one that was rejected, whose spec is not kept."""
+def _spec(desk: Desk, found: Found, holes: Holes) -> JobSpec | None:
+    """The job's spec; None for one that was rejected, whose spec is not kept, or that lies in a hole."""
     if found.unread:
         return found.unread.spec
-    try:
-        return spec_of(bucket, found.job) if found.job else None
-    except RecordError:
-        return None
+    assert found.job is not None
+    for record in reading.read(desk.bucket, [found.job.seq], desk.tasks.map, holes):
+        event = record.events[found.job.index] if found.job.index < len(record.events) else None
+        if isinstance(event, Submitted):
+            return event.spec
+    return None
 
 
 def _page(shown: dict[str, Any]) -> list[str]:

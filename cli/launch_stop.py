@@ -16,7 +16,7 @@ def run(call: Call) -> int:
     """Ask, unless it has ended; with --wait, return at its end, which is what was asked for."""
     desk, user = desk_of(call), user_of(call)
     view = desk.reader().look()
-    found = job_of(call, view)
+    found = job_of(call, desk, view)
     if found.user != user and user not in inputs(view.state).config.admins:
         raise Forbidden(f"job {found.id} is {found.user}'s; ask them, or an admin")
     if found.job and ends.ended(found.job, found.task):

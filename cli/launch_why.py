@@ -14,7 +14,7 @@ def run(call: Call) -> int:
     """Print the account of a job."""
     desk = desk_of(call)
     view = desk.reader().look()
-    found = job_of(call, view)
+    found = job_of(call, desk, view)
     row = Queue(view, (), derived(view)).row(found.known)
     records = objects(desk.bucket, found.job.seq, desk.tasks.map) if found.job else ()
     events = list(history(records, found.id, found.task))

@@ -35,13 +35,23 @@ class Found:
 
 def find(word: str, view: View, *, task: int | None = None) -> Found:
     """The job of this id, or else the newest of this name. Raises `NotFound` naming the nearest, `UsageError`."""
+    wanted, number = of_word(word, task)
+    if wanted in view.state.jobs:
+        return found_job(view.state.jobs[wanted], number)
+    unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
+    if unread:
+        return _not_read(max(unread, key=lambda u: (u.id == wanted, u.stored)), number)
+    named = [job for job in view.state.jobs.values() if job.name == wanted]
+    if named:
+        return found_job(max(named, key=lambda job: (job.seq, job.index)), number)
+    known = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
+    raise NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], known, 'see launch ls --all')}")
+
+
+def of_word(word: str, task: int | None) -> tuple[str, int | None]:
+    """The id or name, and the task's number, that a word means; `task` is what a flag says."""
     match = _TASK.fullmatch(word)
-    wanted = match["job"] if match else word
-    number = int(match["task"]) if match else task
-    found = _job(wanted, view, number)
-    if number is not None and not 0 <= number < found.count:
-        raise NotFound(f"{wanted} has no task {number}; its tasks are 0 to {found.count - 1}")
-    return found
+    return (match["job"], int(match["task"])) if match else (word, task)
 
 
 def one_task(found: Found) -> int:
@@ -51,23 +61,17 @@ def one_task(found: Found) -> int:
     return found.task or 0
 
 
-def _job(wanted: str, view: View, task: int | None) -> Found:
-    if wanted in view.state.jobs:
-        return _read(view.state.jobs[wanted], task)
-    unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
-    if unread:
-        return _not_read(max(unread, key=lambda u: (u.id == wanted, u.stored)), task)
-    named = [job for job in view.state.jobs.values() if job.name == wanted]
-    if named:
-        return _read(max(named, key=lambda job: (job.seq, job.index)), task)
-    known = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
-    raise NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], known, 'see launch ls --all')}")
-
-
-def _read(job: Job, task: int | None) -> Found:
-    return Found(id=job.id, name=job.name, user=job.user, count=job.count, task=task, job=job)
+def found_job(job: Job, task: int | None) -> Found:
+    """A job that the bastion has read, and the task of it that is meant. Raises `NotFound` if it has no such task."""
+    return _with_task(Found(id=job.id, name=job.name, user=job.user, count=job.count, task=task, job=job))
 
 
 def _not_read(unread: Unread, task: int | None) -> Found:
     spec = unread.spec
-    return Found(id=unread.id, name=spec.name, user=spec.user, count=spec.count, task=task, unread=unread)
+    return _with_task(Found(id=unread.id, name=spec.name, user=spec.user, count=spec.count, task=task, unread=unread))
+
+
+def _with_task(found: Found) -> Found:
+    if found.task is not None and not 0 <= found.task < found.count:
+        raise NotFound(f"{found.name} has no task {found.task}; its tasks are 0 to {found.count - 1}")
+    return found
