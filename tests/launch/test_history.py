@@ -142,7 +142,7 @@ def test_an_object_that_cannot_be_read_is_named_in_every_account(bench: Bench) -
     busy(world, 1)
     bench.bucket.write(layout.journal(2), b'{"cut')
 
-    for command in ("ls", "history", "show"):
+    for command in ("ls", "history", "why", "show"):
         words = [command, "--all"] if command == "ls" else [command, job]
         said = bench.launch(*words)
         assert said.code == 0, said
@@ -164,7 +164,7 @@ def test_a_newer_snapshot_makes_a_hole_harmless_but_for_the_history_of_who_is_in
 
     assert (
         "missing"
-        not in bench.launch("ls", "--all").out + bench.launch("history", other).out + bench.launch("show", job).out
+        not in bench.launch("ls", "--all").out + bench.launch("why", other).out + bench.launch("show", job).out
     )
     told = " ".join(bench.launch("history", job).out.split())
     assert "is missing; events between" in told
