@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from bastion import layout
@@ -114,4 +116,17 @@ def unpack_snapshot(data: bytes, what: str) -> State:
         plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=2**32)
     except zstandard.ZstdError as error:
         raise RecordError(f"{what} is damaged: {error}") from error
-    return decode(plain, Snapshot, what).state
+    with _without_collection():
+        return decode(plain, Snapshot, what).state
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let nobody look for garbage meanwhile: a million objects are being made, and none of them is any."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -183,6 +183,11 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     ended: datetime | None = None
 
     def __post_init__(self) -> None:
+        if self.ended is None:  # of ended ones a reader makes many, and holds them for a moment
+            self.share()
+
+    def share(self) -> None:
+        """Hold what many jobs have in common as one object."""
         self.user, self.project = one(self.user), one(self.project)
         self.submitted, self.since = one(self.submitted), one(self.since)
         self.retry_interval_s, self.grace_s = one(self.retry_interval_s), one(self.grace_s)
@@ -240,8 +245,12 @@ class State(msgspec.Struct, kw_only=True):
     indexed: int | None = None
 
     def __post_init__(self) -> None:
-        """A state that was read holds each name several times over: keep one of them."""
         self.indexed = self.seq if self.indexed is None else self.indexed
+
+    def share(self) -> None:
+        """A state that was read holds equal values many times over: keep one of each. For who holds it for long."""
+        for job in self.jobs.values():
+            job.share()
         known = {job.request: job.request for job in self.jobs.values()} | {
             job.id: job.id for job in self.jobs.values()
         }

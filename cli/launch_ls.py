@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bastion.state import Job, JobState
 from cli.desk import desk_of, user_of
 from cli.main import DONE, Call
 from cli.output import table
@@ -15,7 +18,9 @@ def run(call: Call) -> int:
     """Print the table, or its JSON."""
     desk, user, everything = desk_of(call), user_of(call), call.flags["all"]
     view = desk.reader(user=None if everything else user).look()
-    shown = queue(view, derived(view), user=user, everything=everything)
+    shown = queue(view, {}, user=user, everything=everything)
+    if any(isinstance(known, Job) and known.counts.get(JobState.PENDING) for known in shown.jobs):
+        shown = replace(shown, reasons=derived(view))
     if call.output.json:
         call.output.data(_json(shown, desk.bastion))
     else:

@@ -35,6 +35,14 @@ class Found:
 
 def find(word: str, view: View, *, task: int | None = None) -> Found:
     """The job of this id, or else the newest of this name. Raises `NotFound` naming the nearest, `UsageError`."""
+    found = known(word, view, task=task)
+    if found is None:
+        raise unknown(word, view)
+    return found
+
+
+def known(word: str, view: View, *, task: int | None = None) -> Found | None:
+    """The same; None if there is no such job. Raises `NotFound` if it has no such task."""
     wanted, number = of_word(word, task)
     if wanted in view.state.jobs:
         return found_job(view.state.jobs[wanted], number)
@@ -42,10 +50,14 @@ def find(word: str, view: View, *, task: int | None = None) -> Found:
     if unread:
         return _not_read(max(unread, key=lambda u: (u.id == wanted, u.stored)), number)
     named = [job for job in view.state.jobs.values() if job.name == wanted]
-    if named:
-        return found_job(max(named, key=lambda job: (job.seq, job.index)), number)
-    known = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
-    raise NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], known, 'see launch ls --all')}")
+    return found_job(max(named, key=lambda job: (job.seq, job.index)), number) if named else None
+
+
+def unknown(word: str, view: View) -> NotFound:
+    """What to say of a word that names no job. Slow where there are many jobs."""
+    wanted, _ = of_word(word, None)
+    names = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
+    return NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], names, 'see launch ls --all')}")
 
 
 def of_word(word: str, task: int | None) -> tuple[str, int | None]:

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from bastion import reading, traces
-from bastion.errors import NotFound
 from bastion.events import JournalObject
 from bastion.holes import Holes
 from bastion.ports import Bucket, Tasks
-from launcher.find import Found, find, found_job, of_word
+from launcher.find import Found, found_job, known, of_word, unknown
 from launcher.view import View
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -18,14 +17,13 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | None = None) -> Found:
     """As `find`, and then among the jobs that left the state. Raises `NotFound` naming the nearest, `UsageError`."""
-    try:
-        return find(word, view, task=task)
-    except NotFound:
-        wanted, number = of_word(word, task)
-        job = traces.find(bucket, wanted, tasks.map) if _WORD.fullmatch(wanted) else None
-        if job is None:
-            raise
-        return found_job(job, number)
+    if found := known(word, view, task=task):
+        return found
+    wanted, number = of_word(word, task)
+    job = traces.find(bucket, wanted, tasks.map) if _WORD.fullmatch(wanted) else None
+    if job is None:
+        raise unknown(word, view)
+    return found_job(job, number)
 
 
 def records(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 
 import pytest
@@ -169,3 +170,17 @@ def test_a_newer_snapshot_makes_a_hole_harmless_but_for_the_history_of_who_is_in
     told = " ".join(bench.launch("history", job).out.split())
     assert "is missing; events between" in told
     assert "FAILED ended: exit code 3: boom" in told
+
+
+def test_a_look_at_the_queue_costs_as_much_for_many_jobs_as_for_one() -> None:
+    def cost(jobs: int) -> Counter[str]:
+        world = World()
+        for number in range(jobs):
+            world.submitted(f"{number:032}", name=f"j{number}")
+        snapshot.make(world.bucket)
+        busy(world, 3)
+        counting = CountingBucket(world.bucket)
+        assert len(Reader(counting, world.clock, world.tasks).look().state.jobs) == jobs
+        return counting.counts
+
+    assert cost(300) == cost(1) == {"list": 3, "read": 5}
