@@ -7,12 +7,14 @@ from typing import Any
 
 from bastion import layout, recover
 from bastion.at_once import Map
+from bastion.changes import revised
 from bastion.codec import decode, readable
 from bastion.errors import Denied, Missing, Newer, RecordError
-from bastion.events import AnyEvent, Illegal, JournalObject, unpack
+from bastion.events import AnyEvent, Illegal, JournalObject, Submitted, Updated, unpack
 from bastion.fold import fold
 from bastion.holes import Holes
 from bastion.ports import Bucket
+from bastion.spec import JobSpec
 from bastion.state import Job, State
 
 _EVENTS = b',"events":['
@@ -63,6 +65,20 @@ def numbers_of(state: State, job: Job) -> list[int]:
     """The numbers of the journal objects that hold the events of a job, in order. `job` may have left the state."""
     assert state.indexed is not None
     return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
+
+
+def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | None:
+    """The spec of a job as it is in force; None if it was rejected, or lies in a hole."""
+    places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
+    events = {
+        (record.seq, index): event
+        for record in read(bucket, sorted({seq for seq, _ in places}), at_once, holes)
+        for index, event in enumerate(record.events)
+        if (record.seq, index) in places
+    }
+    first, *newer = [events.get(place) for place in places]
+    changes = [event.changes if isinstance(event, Updated) else None for event in newer]
+    return revised(first.spec, *changes, job.changes) if isinstance(first, Submitted) else None
 
 
 def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.holes import Holes
 from cli.desk import desk_of, job_of
 from cli.main import DONE, Call
-from cli.output import table
+from cli.table import table
 from launcher import gaps
 from launcher.history import HEADS, history
 from launcher.queue import sign_of_life

@@ -7,7 +7,6 @@ from typing import Any
 
 from bastion import reading
 from bastion.codec import encode
-from bastion.events import Submitted
 from bastion.holes import Holes
 from bastion.spec import JobSpec
 from cli.desk import Desk, desk_of, job_of
@@ -38,12 +37,7 @@ def _spec(desk: Desk, found: Found, holes: Holes) -> JobSpec | None:
     """The job's spec; None for one that was rejected, whose spec is not kept, or that lies in a hole."""
     if found.unread:
         return found.unread.spec
-    assert found.job is not None
-    for record in reading.read(desk.bucket, [found.job.seq], desk.tasks.map, holes):
-        event = record.events[found.job.index] if found.job.index < len(record.events) else None
-        if isinstance(event, Submitted):
-            return event.spec
-    return None
+    return reading.spec_of(desk.bucket, found.job, desk.tasks.map, holes) if found.job else None
 
 
 def _page(shown: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ from bastion.plan import inputs
 from bastion.state import JobState
 from cli.desk import Desk, desk_of, job_of
 from cli.main import DONE, Call
-from cli.output import table
+from cli.table import table
 from launcher import account, gaps, telling
 from launcher.account import Account
 from launcher.derive import decided

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bastion.errors import NotFound, UsageError
 from bastion.nearest import did_you_mean
+from bastion.spec import JobSpec
 from bastion.state import Job
-from launcher.view import Unread, View
+from launcher.view import Known, Unread, View
 
 _TASK = re.compile(r"(?P<job>.+)\[(?P<task>[0-9]{1,6})\]")
 
@@ -26,7 +27,13 @@ class Found:
     unread: Unread | None = None
 
     @property
-    def known(self) -> Job | Unread:
+    def spec(self) -> JobSpec:
+        """The spec of a job that is not read yet."""
+        assert self.unread is not None
+        return self.unread.spec
+
+    @property
+    def known(self) -> Known:
         """What is known of it."""
         known = self.job or self.unread
         assert known is not None
@@ -44,17 +51,12 @@ def find(word: str, view: View, *, task: int | None = None) -> Found:
 def known(word: str, view: View, *, task: int | None = None) -> Found | None:
     """The same; None if there is no such job. Raises `NotFound` if it has no such task."""
     wanted, number = of_word(word, task)
-    if wanted in view.state.jobs:
-        return found_job(view.state.jobs[wanted], number)
-    unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
-    if unread:
-        return _not_read(max(unread, key=lambda u: (u.id == wanted, u.stored)), number)
-    named = [job for job in view.state.jobs.values() if job.name == wanted]
-    return found_job(max(named, key=lambda job: (job.seq, job.index)), number) if named else None
+    found = _job(wanted, view)
+    return checked_task(found, number) if found else None
 
 
 def unknown(word: str, view: View) -> NotFound:
-    """What to say of a word that names no job. Slow where there are many jobs."""
+    """What to say of a word that names no job."""
     wanted, _ = of_word(word, None)
     names = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
     return NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], names, 'see launch ls --all')}")
@@ -66,6 +68,21 @@ def of_word(word: str, task: int | None) -> tuple[str, int | None]:
     return (match["job"], int(match["task"])) if match else (word, task)
 
 
+def checked_task(found: Found, task: int | None) -> Found:
+    """This task of a job. Raises `NotFound` if it has none of this number."""
+    if task is not None and not 0 <= task < found.count:
+        raise NotFound(f"{found.name} has no task {task}; its tasks are 0 to {found.count - 1}")
+    return replace(found, task=task)
+
+
+def found_of(known: Known) -> Found:
+    """A job that is known."""
+    if isinstance(known, Job):
+        return Found(id=known.id, name=known.name, user=known.user, count=known.count, job=known)
+    spec = known.spec
+    return Found(id=known.id, name=spec.name, user=spec.user, count=spec.count, unread=known)
+
+
 def one_task(found: Found) -> int:
     """The number of the task that is meant. Raises `UsageError` if the job has several and none was named."""
     if found.task is None and found.count > 1:
@@ -73,17 +90,11 @@ def one_task(found: Found) -> int:
     return found.task or 0
 
 
-def found_job(job: Job, task: int | None) -> Found:
-    """A job that the bastion has read, and the task of it that is meant. Raises `NotFound` if it has no such task."""
-    return _with_task(Found(id=job.id, name=job.name, user=job.user, count=job.count, task=task, job=job))
-
-
-def _not_read(unread: Unread, task: int | None) -> Found:
-    spec = unread.spec
-    return _with_task(Found(id=unread.id, name=spec.name, user=spec.user, count=spec.count, task=task, unread=unread))
-
-
-def _with_task(found: Found) -> Found:
-    if found.task is not None and not 0 <= found.task < found.count:
-        raise NotFound(f"{found.name} has no task {found.task}; its tasks are 0 to {found.count - 1}")
-    return found
+def _job(wanted: str, view: View) -> Found | None:
+    if wanted in view.state.jobs:
+        return found_of(view.state.jobs[wanted])
+    unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
+    if unread:
+        return found_of(max(unread, key=lambda u: (u.id == wanted, u.stored)))
+    named = [job for job in view.state.jobs.values() if job.name == wanted]
+    return found_of(max(named, key=lambda job: (job.seq, job.index))) if named else None

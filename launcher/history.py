@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bastion.changes import in_words
 from bastion.errors import IllegalMove
 from bastion.events import (
     AnyEvent,
@@ -18,14 +19,18 @@ from bastion.events import (
     Ended,
     Exited,
     Gone,
+    Held,
     JobRejected,
     JournalObject,
     OfAttempt,
     ReclaimDropped,
+    Released,
     RequestRejected,
     Started,
     Stopping,
     Submitted,
+    Topped,
+    Updated,
     Voided,
 )
 from bastion.fold import apply, concerned
@@ -191,6 +196,10 @@ WORDS: dict[type, Callable[[Any], str]] = {
     CancelRequested: _cancel,
     Started: _started,
     Claimed: _claimed,
+    Held: lambda event: "held: nothing more of it starts",
+    Released: lambda event: "released: it is back in its place",
+    Topped: lambda event: "moved to the top of its user's pending jobs",
+    Updated: lambda event: f"updated: {in_words(event.changes)}",
     Voided: lambda event: f"worker {event.worker} never came and can never run",
     Exited: _exited,
     Gone: lambda event: f"the machine of worker {event.worker} is gone",

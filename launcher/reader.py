@@ -28,10 +28,23 @@ class Reader:
         self._state: State | None = None
         self._holes = Holes()
         self._parsed: dict[str, Unread | None] = {}
+        self._listed: list[Stat] = []
+        self._status: Status | None = None
+        self._looks = 0
 
-    def look(self) -> View:
-        """What is there now. Raises `BucketError`, `RecordError`."""
-        listed = list(self._bucket.list(self._inbox))
+    def look(self, *, thrifty: bool = False) -> View:
+        """What is there now. Raises `BucketError`, `RecordError`.
+
+        `thrifty`, for who looks every few seconds: the inbox and the sign of life are asked for in turn, so that a look
+        where nothing is new costs two requests. What is shown of one of them is then as old as the look before.
+        """
+        asks_both = not thrifty or self._state is None
+        self._looks += 1
+        if asks_both or self._looks % 2:
+            self._listed = list(self._bucket.list(self._inbox))
+        if asks_both or not self._looks % 2:
+            self._status = read_status(self._bucket)
+        listed = self._listed
         state = self._grown()
         unread = self._unread(listed, state)
         if unread is None:  # some were taken between list and read: they are in the journal now
@@ -40,7 +53,7 @@ class Reader:
         return View(
             state=state,
             unread=unread,
-            status=read_status(self._bucket),
+            status=self._status,
             now=self._clock.wall(),
             holes=tuple(self._holes.found),
         )

@@ -9,7 +9,7 @@ from bastion import reading, traces
 from bastion.events import JournalObject
 from bastion.holes import Holes
 from bastion.ports import Bucket, Tasks
-from launcher.find import Found, found_job, known, of_word, unknown
+from launcher.find import Found, checked_task, found_of, known, of_word, unknown
 from launcher.view import View
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -23,7 +23,7 @@ def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | 
     job = traces.find(bucket, wanted, tasks.map) if _WORD.fullmatch(wanted) else None
     if job is None:
         raise unknown(word, view)
-    return found_job(job, number)
+    return checked_task(found_of(job), number)
 
 
 def records(

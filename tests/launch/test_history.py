@@ -102,6 +102,7 @@ def test_a_job_that_left_the_state_long_ago_is_still_known(bench: Bench, command
     for word in (job, "train"):
         said = bench.launch(command, word, *(["--user_id=alice"] if command == "stop" else []))
         assert said.code == (3 if command in ("wait", "logs") else 0), said
+    assert "has ended long ago; there is nothing to hold" in bench.launch("hold", job, "--user_id=alice").err
 
 
 def test_the_history_of_a_job_costs_no_more_in_a_long_journal(bench: Bench) -> None:
