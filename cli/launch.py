@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cli.flags import Command, Flag, Tool
+from cli.flags import Command, Flag, Tool, completion
 from cli.formats import CSV, JSON, TABLE, WIDE
 from cli.formats import flag as format_flag
 
@@ -49,7 +49,13 @@ _LAUNCH = Command(
         Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
         Flag("env", "Environment of the command; may be repeated.", "NAME=VALUE", kind=list),
         Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
-        Flag("bundler_type", "How the code travels: tar (this folder) or none (no code).", "TYPE", default="tar"),
+        Flag(
+            "bundler_type",
+            "How the code travels: tar (this folder) or none (no code).",
+            "TYPE",
+            default="tar",
+            choices=("tar", "none"),
+        ),
         Flag("bundler_spec", "Settings of the bundler; may be repeated: source=FOLDER.", "KEY=VALUE", kind=list),
         Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
@@ -204,5 +210,6 @@ TOOL = Tool(
             least=1,
             most=1,
         ),
+        completion("launch"),
     ),
 )

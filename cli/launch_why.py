@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bastion.holes import Holes
 from bastion.plan import inputs
-from bastion.state import JobState
+from bastion.state import Job, JobState
 from cli.desk import Desk, desk_of, job_of
 from cli.main import DONE, Call
 from cli.table import table
@@ -15,8 +16,9 @@ from launcher.account import Account
 from launcher.derive import decided
 from launcher.durations import short
 from launcher.find import Found
+from launcher.gpus import Seen, gpus_in
 from launcher.history import HEADS, Happening, history
-from launcher.pulse import ATTEMPTS_MAX, pulses
+from launcher.pulse import Said, facts_of, pulses
 from launcher.queue import Queue, sign_of_life
 from launcher.recall import records
 from launcher.rows import Row
@@ -37,6 +39,7 @@ class Why:
     found: Found
     row: Row
     account: Account | None
+    gpus: list[Seen]
     events: list[Happening]
     holes: Holes
 
@@ -49,6 +52,7 @@ def run(call: Call) -> int:
         age = tick_age_s(why.view.status, why.view.now)
         events = [event.row() for event in why.events]
         shown = {"schema": 1, "job": why.row, **(why.account.row() if why.account else {}), "events": events}
+        shown["gpus"] = [gpu.row() for gpu in why.gpus]
         bastion = {"name": desk.bastion, "last_tick_age_s": age}
         call.output.data({**shown, "bastion": bastion, **gaps.rows(why.holes.found)})
     else:
@@ -68,25 +72,28 @@ def _find_out(call: Call, desk: Desk) -> Why:
     answer = decided(view) if waits else None
     row = Queue(view, (), answer.reasons if answer else {}).row(found.known)
     if job is None:
-        return Why(view=view, found=found, row=row, account=None, events=events, holes=holes)
+        return Why(view=view, found=found, row=row, account=None, gpus=[], events=events, holes=holes)
     against = waiting(view.state, job, inputs(view.state), answer, view.now) if answer else None
-    return Why(view=view, found=found, row=row, account=_account(desk, found, against), events=events, holes=holes)
+    facts = facts_of(desk.bucket, desk.tasks, job, found.task)
+    return Why(
+        view=view,
+        found=found,
+        row=row,
+        account=_account(desk, job, found.task, against, facts),
+        gpus=gpus_in(facts),
+        events=events,
+        holes=holes,
+    )
 
 
-def _account(desk: Desk, found: Found, against: Waiting | None) -> Account:
-    assert found.job is not None
-    live = account.live(found.job, found.task)
-    asked = [(key, len(attempt.workers)) for key, attempt in live[:ATTEMPTS_MAX]]
-    said = [asdict(pulse) for pulse in pulses(desk.bucket, desk.tasks, asked)]
-    said += [{}] * (len(live) - len(said))
+def _account(desk: Desk, job: Job, task: int | None, against: Waiting | None, facts: Sequence[Said]) -> Account:
+    live = account.live(job, task)
+    said = pulses(desk.bucket, desk.tasks, [key for key, _ in live], facts)
     return Account(
-        since=account.since(found.job),
+        since=account.since(job),
         waiting=against,
-        running=tuple(
-            account.running(found.job, attempt, key.task, words)
-            for (key, attempt), words in zip(live, said, strict=True)
-        ),
-        end=account.end(found.job, found.task),
+        running=tuple(account.running(job, attempt, key.task, said.get(key)) for key, attempt in live),
+        end=account.end(job, task),
     )
 
 
@@ -98,6 +105,7 @@ def _page(why: Why) -> list[str]:
     if why.account:
         name = f"'{found.id}[{found.task}]'" if found.task is not None else found.id
         lines += [f"{word:<10}{text}" for word, text in telling.told(why.account, name, row["project"], why.view.now)]
+    lines += [f"{'gpu':<10}{gpu.line()}" for gpu in why.gpus]
     if why.events:
         _, *shown = table(HEADS, [event.cells() for event in why.events[-EVENTS_SHOWN:]])
         lines += ["", *shown, f"all of it: launch history {found.id}"]

@@ -14,10 +14,20 @@ from launcher.waiting import Waiting, until
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """How an attempt fares: when the store took its oldest last beat, and what its furthest worker said."""
+
+    beat: datetime | None
+    phase: str
+    step: int | None
+    checkpoint_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
     """One live attempt: where it is since when, when it ends at the latest, and what its workers said last.
 
-    `beat` is when the store took its oldest last beat; `for_job` is for whose sake it is being stopped.
+    `for_job` is for whose sake it is being stopped.
     """
 
     task: int
@@ -29,10 +39,7 @@ class Running:
     until: datetime | None
     stopping: str
     for_job: str
-    beat: datetime | None = None
-    phase: str = ""
-    step: int | None = None
-    checkpoint_at: datetime | None = None
+    pulse: Pulse | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +75,8 @@ def live(job: Job, task: int | None) -> list[tuple[AttemptKey, Attempt]]:
     return [(AttemptKey(job.id, number, one.live.number), one.live) for number, one in tasks if one.live]
 
 
-def running(job: Job, attempt: Attempt, task: int, said: Mapping[str, Any]) -> Running:
-    """One live attempt; `said` is what its workers said last."""
+def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Running:
+    """One live attempt."""
     return Running(
         task=task,
         attempt=attempt.number,
@@ -80,7 +87,7 @@ def running(job: Job, attempt: Attempt, task: int, said: Mapping[str, Any]) -> R
         until=until(job, attempt),
         stopping=attempt.reason if attempt.state is AttemptState.STOPPING else "",
         for_job=attempt.for_job,
-        **said,
+        pulse=pulse,
     )
 
 

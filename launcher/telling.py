@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from launcher.account import Account, End, Running
+from launcher.account import Account, End, Pulse, Running
 from launcher.durations import short
 from launcher.waiting import Amount, Holder, Waiting
 from quota import resources
@@ -76,14 +76,15 @@ def _running(row: Running, now: datetime) -> Iterator[Line]:
         yield "stops", row.stopping
     if row.until:
         yield "until", f"{_clock(row.until, now)} at the latest"
-    said = [
-        f"step {row.step}" if row.step is not None else "",
-        f"checkpoint {_ago(row.checkpoint_at, now)} ago" if row.checkpoint_at else "",
-        f"last beat {_ago(row.beat, now)} ago" if row.beat else "",
-        row.phase,
-    ]
-    if any(said):
-        yield "says", ", ".join(part for part in said if part)
+    if row.pulse and (said := [part for part in _said(row.pulse, now) if part]):
+        yield "says", ", ".join(said)
+
+
+def _said(pulse: Pulse, now: datetime) -> Iterator[str]:
+    yield f"step {pulse.step}" if pulse.step is not None else ""
+    yield f"checkpoint {_ago(pulse.checkpoint_at, now)} ago" if pulse.checkpoint_at else ""
+    yield f"last beat {_ago(pulse.beat, now)} ago" if pulse.beat else ""
+    yield pulse.phase
 
 
 def _end(end: End) -> Iterator[Line]:

@@ -76,9 +76,12 @@ def _tool(tool: Tool) -> Iterator[str]:
 
 
 def _command(tool: Tool, command: Command) -> Iterator[str]:
-    words = "-- COMMAND..." if command.takes_command else command.words
+    words = "-- COMMAND..." if command.takes_command else command.arguments
     usage = f"{title(tool, command)} [flags] {words}".rstrip()
     yield from ("", f"## {title(tool, command)}", "", command.about, "", "```text", usage, "```")
+    if command.actions:
+        rows = ([f"`{f'{action.name} {action.words}'.strip()}`", action.about] for action in command.actions)
+        yield from ("", *table(["action", "meaning"], rows))
     if command.flags:
         yield from ("", *_flags(command.flags))
 

@@ -136,7 +136,7 @@ def test_a_job_that_runs_says_where_since_when_and_how_far_it_is(bench: Bench) -
     assert lines[3].startswith("says step 1200, checkpoint 1h56m ago, last beat ")
     assert lines[4] == f"log launch logs {job}"
     [row] = bench.launch("why", job, "--json").json["running"]
-    assert (row["step"], row["phase"], row["machines"]) == (1200, "running", ["10.0.0.0"])
+    assert (row["pulse"]["step"], row["pulse"]["phase"], row["machines"]) == (1200, "running", ["10.0.0.0"])
 
 
 @pytest.mark.parametrize(
