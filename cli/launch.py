@@ -129,6 +129,16 @@ TOOL = Tool(
             words="JOB",
             least=1,
             most=1,
+            flags=(_TASK,),
+        ),
+        Command(
+            name="history",
+            about="Every event of a job, one line each: who did what when, and what it led to.",
+            module="cli.launch_history",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(_TASK,),
         ),
         Command(
             name="wait",
