@@ -34,6 +34,7 @@ KEYS: Mapping[str, str] = {
     "request": layout.request("<user>", "<request>"),
     "journal": layout.journal(0).replace("0" * 12, "<seq>"),
     "snapshot": layout.snapshot(0).replace("0" * 12, "<seq>"),
+    "ended": layout.ended("<name>-0").replace("<name>-0", "<job>"),
     "bundle": layout.bundle("<digest>", "<extension>"),
     "order": layout.order(ATTEMPT),
     "stop": layout.stop(ATTEMPT),
@@ -46,7 +47,7 @@ KEYS: Mapping[str, str] = {
     "watch": layout.watch("<job>", 0).replace("0", "<task>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of"}
+PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of"}
 """Functions of the layout that name no object by themselves."""
 
 
