@@ -35,6 +35,8 @@ from bastion.events import (
 )
 from bastion.state import File, Job, JobState, State, Task
 
+MARKS_MAX = 1_000
+
 
 def fold(state: State, record: JournalObject) -> None:
     """Take one journal object into the state. Raises `BastionError` if it is not the next one."""
@@ -51,21 +53,30 @@ def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
     _APPLY[type(event)](state, event, seq, index)
 
 
+def _mark(state: State, what: str, seq: int) -> None:
+    known = state.marks.get(what, ())
+    if not known or known[-1] < seq:
+        state.marks[what] = (*known, seq)[-MARKS_MAX:]
+
+
 def _epoch(state: State, event: Epoch, *_at: int) -> None:
     state.epoch = event.epoch
 
 
-def _file_changed(state: State, event: FileChanged, *_at: int) -> None:
+def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
     state.files[event.file] = File(version=event.version, text=event.text)
+    _mark(state, event.file, seq)
 
 
-def _file_broken(state: State, event: FileBroken, *_at: int) -> None:
+def _file_broken(state: State, event: FileBroken, seq: int, *_at: int) -> None:
     text = state.files[event.file].text if event.file in state.files else None
     state.files[event.file] = File(version=event.version, text=text, problem=event.problem)
+    _mark(state, event.file, seq)
 
 
-def _capacity_changed(state: State, event: CapacityChanged, *_at: int) -> None:
+def _capacity_changed(state: State, event: CapacityChanged, seq: int, *_at: int) -> None:
     state.capacity[event.runner] = event.resources
+    _mark(state, "capacity", seq)
 
 
 def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:

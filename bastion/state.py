@@ -233,6 +233,7 @@ class State(msgspec.Struct, kw_only=True):
     `reclaims` are the jobs that others were stopped for and that have not started yet.
     `capacity` is what each runner said that its machines hold; None: it knows no bound.
     `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
+    `marks` are the journal objects in which what is everybody's changed: `quota`, `config`, `capacity`; the newest of each.
     """
 
     seq: int = 0
@@ -245,6 +246,7 @@ class State(msgspec.Struct, kw_only=True):
     capacity: dict[str, dict[str, int] | None] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
+    marks: dict[str, tuple[int, ...]] = {}
 
     def __post_init__(self) -> None:
         """A state that was read holds each name several times over: keep one of them."""
