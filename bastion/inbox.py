@@ -16,22 +16,27 @@ from bastion.events import (
     CancelRequested,
     Held,
     JobRejected,
+    Paused,
     Released,
     RequestRejected,
+    Resumed,
     Submitted,
     Topped,
     Updated,
 )
-from bastion.permit import refusal
+from bastion.permit import not_for, refusal
 from bastion.plan import Inputs, pool_of
 from bastion.ports import Bucket, Stat
 from bastion.requests import (
     REQUEST_BYTES_MAX,
+    AboutAll,
     AboutJob,
     Cancel,
     Hold,
+    Pause,
     Release,
     Request,
+    Resume,
     Submit,
     Top,
     Update,
@@ -140,6 +145,8 @@ def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> An
         return _submit(state, letter, request.spec, inputs)
     if request is None:
         return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    if isinstance(request, (Pause, Resume)):
+        return _about_all(letter, request, inputs)
     return _about_job(state, letter, request, inputs, all_read)
 
 
@@ -178,6 +185,12 @@ def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, 
             return Topped(**asked)
         case Update():
             return Updated(**asked, changes=request.changes)
+
+
+def _about_all(letter: Letter, request: AboutAll, inputs: Inputs) -> AnyEvent:
+    if wrong := not_for(letter.user, request, inputs.config.admins):
+        return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
+    return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)
 
 
 def in_order(letters: Iterable[Letter]) -> tuple[list[Letter], list[Letter]]:

@@ -232,7 +232,7 @@ class State(msgspec.Struct, kw_only=True):
     `requests` are the ids that were consumed, with the time of it: a request that comes twice is known.
     `reclaims` are the jobs that others were stopped for and that have not started yet.
     `capacity` is what each runner said that its machines hold; None: it knows no bound.
-    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
+    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources. While it is `paused` nothing starts.
     `marks` are the journal objects in which what is everybody's changed: `quota`, `config`, `capacity`; the newest of each.
     """
 
@@ -246,6 +246,7 @@ class State(msgspec.Struct, kw_only=True):
     capacity: dict[str, dict[str, int] | None] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
+    paused: Stamp | None = None
     marks: dict[str, tuple[int, ...]] = {}
 
     def __post_init__(self) -> None:

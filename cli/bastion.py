@@ -8,7 +8,7 @@ from cli.formats import flag as format_flag
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
-_WHO = Flag("user_id", "Who makes the change; the default is your login name.", "USER")
+_WHO = Flag("user_id", "Who does it; the default is your login name.", "USER")
 _PAST = (
     Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
     Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
@@ -52,6 +52,19 @@ TOOL = Tool(
                 Flag("drain", "First wait until every job that is there now has ended. Later ones are not waited for: "
                      "what is pending then waits for the next start.", kind=bool, default=False),
             ),
+        ),
+        Command(
+            name="pause",
+            about="Start nothing and preempt nobody until bastion resume; also after a restart. What runs goes on, and "
+            "what its users ask to stop is stopped.",
+            module="cli.bastion_pause",
+            flags=(_WHO,),
+        ),
+        Command(
+            name="resume",
+            about="Start jobs again.",
+            module="cli.bastion_resume",
+            flags=(_WHO,),
         ),
         Command(
             name="delete",

@@ -61,7 +61,8 @@ def check(call: Call, path: Path) -> int:
     for line in odd:
         call.output.note(f"warning: {line}")
     call.output.say(
-        f"{path} can be used: {len(quota.members)} projects, {sum(map(len, quota.members.values()))} members"
+        f"{path} can be used: {len(quota.members)} projects, {sum(map(len, quota.members.values()))} members, "
+        f"{sum(map(len, quota.admins.values()))} project admins"
     )
     return DONE
 

@@ -61,4 +61,4 @@ def _record(bucket: Bucket, number: int) -> JournalObject:
 def _page(change: Change) -> Iterator[str]:
     yield f"{change.time or 'at an unknown time'}  {change.who or 'somebody'}"
     yield from (f"  {line}" for line in change.lines)
-    yield from ("", *(f"    {line}" for line in change.diff[2:]), "") if change.diff else ("",)
+    yield from ("", *(f"    {line}".rstrip() for line in change.diff[2:]), "") if change.diff else ("",)

@@ -25,6 +25,7 @@ WALLS: Mapping[str, set[str]] = {
         "quota.resources",
         *DOORS,
         "bastion.codec",
+        "bastion.gpus",
         "bastion.logs",
         "bastion.once",
         "bastion.records",
