@@ -96,6 +96,16 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="history",
+            about="What happened to a project: every event of its jobs and every change of its share, one line each, with "
+            "what it used of its share then. From the journal, also while no bastion runs.",
+            module="cli.bastion_history",
+            words="PROJECT",
+            least=1,
+            most=1,
+            flags=(Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="1d"),),
+        ),
+        Command(
             name="logs",
             about="The bastion's own log, from the bucket.",
             module="cli.bastion_logs",
