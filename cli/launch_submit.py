@@ -7,6 +7,8 @@ import os
 
 import msgspec
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.errors import UsageError
 from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
@@ -83,7 +85,7 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str) -> JobSpec
         quota=known.quota,
         pool=known.pool,
         request_id=request_id,
-        home=desk.bucket.url,
+        home=url_of(desk.bucket, layout.OUTPUTS),
         bundle=BundleRef(),
         provenance=provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()),
     )
