@@ -31,6 +31,8 @@ TOOL = Tool(
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
                      kind=float),
+                Flag("permanent_bucket", "URL of the bucket for logs and outputs. Default: --bucket.", "URL"),
+                Flag("ttl_bucket", "URL of the bucket for bundles, which expire. Default: --bucket.", "URL"),
                 Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
             ),
         ),
