@@ -40,7 +40,14 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
         return DONE
-    code = bundle(desk.bucket, desk.clock, call.output, kind=call.flags["bundler_type"], settings=settings)
+    code = bundle(
+        desk.bucket,
+        desk.clock,
+        call.output,
+        kind=call.flags["bundler_type"],
+        settings=settings,
+        kept_days=desk.bundles_days,
+    )
     send(
         desk.bucket,
         user=spec.user,
