@@ -76,6 +76,21 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="doctor",
+            about="Is all well? Your rights below each prefix, exclusive create, clocks, versions, stale machines and claims, "
+            "settings and quota; each with what to do. Exit code 0 only when all is well.",
+            module="cli.bastion_doctor",
+            flags=(
+                Flag("store", "Prove a store instead: every promise of a bucket, tried in a fresh place below this URL.", "URL"),
+                _WHO,
+            ),
+        ),
+        Command(
+            name="auth",
+            about="Which credentials are in force for each bucket, and where they come from. No secret is printed.",
+            module="cli.bastion_auth",
+        ),
+        Command(
             name="gc",
             about="Remove bundles and logs that are older than the settings say (retention.bundles_days, retention.logs_days), "
             "but nothing that a job which has not ended needs. Clouds do this by themselves, by lifecycle rules.",
