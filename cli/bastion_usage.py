@@ -7,12 +7,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bastion.ledger_rows import Line, entry_lines, total_line
-from bastion.read_ledger import read_ledger
 from bastion.errors import UsageError
 from bastion.ledger import BY
+from bastion.ledger_rows import Line, entry_lines, total_line
 from bastion.meter import Window
 from bastion.nearest import did_you_mean
+from bastion.read_ledger import read_ledger
 from bastion.system import SystemClock, ThreadTasks
 from cli import usage_plot
 from cli.formats import CSV, JSON, TABLE, format_of

@@ -10,9 +10,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from bastion.ledger_rows import Line
 from bastion.errors import BastionError
 from bastion.ledger import Ledger
+from bastion.ledger_rows import Line
 from bastion.meter import Meter
 
 PARTS = 60

@@ -9,11 +9,11 @@ from itertools import islice
 import psutil
 
 from bastion import layout
-from bastion.ledger_rows import entry_lines
-from bastion.read_ledger import read_ledger
 from bastion.codec import encode
 from bastion.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted, pack
+from bastion.ledger_rows import entry_lines
 from bastion.meter import Window
+from bastion.read_ledger import read_ledger
 from bastion.state import Cause, JobState
 from bastion.system import ThreadTasks
 from tests.bench import jobs, stage

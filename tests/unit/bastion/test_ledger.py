@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.ledger_rows import entry_lines, total_line
-from bastion.read_ledger import read_ledger
 from bastion.errors import RecordError
 from bastion.events import (
     AnyEvent,
@@ -31,7 +29,9 @@ from bastion.events import (
 )
 from bastion.fold import fold
 from bastion.ledger import BY, Ledger
+from bastion.ledger_rows import entry_lines, total_line
 from bastion.meter import Meter, Window
+from bastion.read_ledger import read_ledger
 from bastion.recover import pack_snapshot, unpack_snapshot
 from bastion.state import Cause, JobState, State
 from tests.unit.launcher.world import NOON, World, spec
