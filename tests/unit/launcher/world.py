@@ -12,7 +12,7 @@ from bastion.buckets.memory import MemoryBucket
 from bastion.codec import encode
 from bastion.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
 from bastion.journal import Journal
-from bastion.ports import AttemptKey
+from bastion.ports import AttemptKey, Bucket
 from bastion.records import Status
 from bastion.requests import Submit, job_id
 from bastion.spec import JobSpec, new_jobspec
@@ -49,9 +49,9 @@ class HandClock:
 class World:
     """One bastion's bucket. What happens is told as events, and journalled at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, bucket: Bucket | None = None) -> None:
         self.clock = HandClock()
-        self.bucket = MemoryBucket(f"memory://{RandomIds().new()}")
+        self.bucket = bucket or MemoryBucket(f"memory://{RandomIds().new()}")
         self.tasks = ThreadTasks(width=1)
         self.journal = Journal(self.bucket, self.clock, RandomIds(), State())
         self.happens(CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}))
