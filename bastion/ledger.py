@@ -16,7 +16,9 @@ from bastion.events import (
     Ended,
     FileChanged,
     Forgotten,
+    Held,
     JournalObject,
+    Released,
     Started,
     Stopping,
     Submitted,
@@ -61,7 +63,7 @@ class Entry:
 class _Job:
     """What has to be known of a job that is not over: `left` tasks are not, `live` attempts hold `demand` each.
 
-    `again` is when a task that ran before could run again.
+    `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`.
     """
 
     who: str
@@ -70,6 +72,8 @@ class _Job:
     left: int
     live: int = 0
     counted: bool = False
+    held: bool = False
+    released: datetime | None = None
     again: dict[int, datetime] = field(default_factory=dict)
 
 
@@ -118,6 +122,7 @@ class Ledger:
             if job.ended:
                 continue
             known = self._known(job.id, job, job.submitted)
+            known.held, known.released = job.held is not None, job.since
             known.left = sum(number for where, number in job.counts.items() if where not in ENDED)
             for number, task in job.tasks.items():
                 if task.state is JobState.PENDING and task.attempts:
@@ -163,7 +168,7 @@ class Ledger:
         if job is None:
             return
         job.live += 1
-        waiting = job.again.pop(event.task, job.submitted)
+        waiting = max(job.again.pop(event.task, job.submitted), job.released or job.submitted)
         if self._opened:
             self._hold(job, place, 1)
             self._entry(job).waits.append(max(0, (now - waiting) // MICROSECOND))
@@ -189,6 +194,15 @@ class Ledger:
             self._entry(self._jobs[event.job]).suffered += 1
         if event.for_job in self._jobs:
             self._entry(self._jobs[event.for_job]).caused += 1
+
+    def _held(self, event: Held, *_at: Any) -> None:
+        if event.job in self._jobs:
+            self._jobs[event.job].held = True
+
+    def _released(self, event: Released, now: datetime, _place: int) -> None:
+        job = self._jobs.get(event.job)
+        if job is not None and job.held:
+            job.held, job.released = False, now
 
     def _forgotten(self, event: Forgotten, *_at: Any) -> None:
         for job_id in event.jobs:
@@ -217,6 +231,8 @@ _WORK: Mapping[type, Callable[..., None]] = {
     Started: Ledger._started,
     Ended: Ledger._ended,
     Stopping: Ledger._stopping,
+    Held: Ledger._held,
+    Released: Ledger._released,
     Forgotten: Ledger._forgotten,
     FileChanged: Ledger._changed,
     CapacityChanged: Ledger._changed,

@@ -180,6 +180,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         counts=bastion.counts(),
         capacity=_capacity(bastion),
         problems=problems(bastion),
+        paused=journal.state.paused,
     )
 
 

@@ -18,16 +18,13 @@ from bastion.errors import BucketError, Deposed, Missing, RecordError, RunnerErr
 from bastion.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
-from bastion.records import Claim, Facts
+from bastion.records import PAPER_BYTES_MAX, Claim, Facts
 from bastion.specs import Specs
 from bastion.standing import Fence
 from bastion.state import AttemptState
 
 ASK_S = 60.0
 """How long a creation is given before it is asked for again, and the longest between two looks for a claim."""
-
-PAPER_BYTES_MAX = 64 * 1024
-"""No claim and no facts of an honest worker are as large."""
 
 WorkerKey = tuple[AttemptKey, int]
 Listed = dict[WorkerKey, list[str]]
@@ -98,9 +95,7 @@ class Reconciler:
     def _paper(self, row: Desired, listed: Listed) -> list[Sighting]:
         """What the bucket has to say before anybody is called, and what the workers have said."""
         if row.state is AttemptState.STARTING:
-            self._write(
-                layout.order(row.key), lambda: encode(order(row, self.specs.of(row.key.job, row.seq, row.index)))
-            )
+            self._write(layout.order(row.key), lambda: encode(order(row, self.specs.revised(row))))
         elif row.state is AttemptState.RUNNING and len(row.posts) > 1:
             self._write(layout.world(row.key), lambda: encode(world(row)))
         elif row.state is AttemptState.STOPPING:

@@ -41,6 +41,8 @@ def page(shown: dict[str, Any], url: str) -> list[str]:
         rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
         rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
     rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
+    if paused := shown["paused"]:
+        rows.append(("paused", f"by {paused['user']} since {paused['since']}: nothing starts, until bastion resume"))
     rows += [("problem", problem) for problem in shown["problems"]]
     return [f"{word:<10} {text}" for word, text in rows]
 

@@ -10,6 +10,7 @@ from bastion.ports import Bucket, Clock, Ids, Tasks
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.main import Call
 from cli.place import known_place_of
+from cli.profile import setting_of
 from launcher.find import Found, find
 from launcher.reader import Reader
 from launcher.view import View
@@ -37,11 +38,13 @@ def desk_of(call: Call) -> Desk:
 
 
 def user_of(call: Call) -> str:
-    """Who asks: --user_id, or the login name."""
+    """Who asks: --user_id or what stands for it, else the login name."""
+    if said := setting_of(call, "user_id"):
+        return said.value
     try:
-        return str(call.flags["user_id"] or getpass.getuser())
+        return getpass.getuser()
     except (KeyError, OSError) as error:
-        raise UsageError("this machine does not know your login name; use --user_id") from error
+        raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
 
 
 def job_of(call: Call, view: View) -> Found:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from cli.flags import HELP, SHARED, Command, Flag, Line, Tool, title
+from cli.flags import HELP, SHARED, Action, Command, Flag, Line, Tool, title
 
 WIDTH = 110
 INDENT = 28
@@ -17,6 +17,8 @@ def text(line: Line) -> str:
     parts = [_usage(line.tool, command), *wrap(about, WIDTH), ""]
     if command is line.tool.action:
         parts += _commands(line.tool)
+    if command is not None and command.actions:
+        parts += ["Actions:", *(row for each in command.actions for row in _named(each)), ""]
     if command is not None:
         parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, HELP) for row in _flag(flag))]
     return "\n".join(parts).rstrip()
@@ -25,13 +27,18 @@ def text(line: Line) -> str:
 def _usage(tool: Tool, command: Command | None) -> str:
     if command is None:
         return f"usage: {tool.name} COMMAND [flags]\n"
-    words = " -- COMMAND..." if command.takes_command else f" {command.words}".rstrip()
+    words = " -- COMMAND..." if command.takes_command else f" {command.arguments}".rstrip()
     return f"usage: {title(tool, command)} [flags]{words}\n"
 
 
 def _commands(tool: Tool) -> list[str]:
-    rows = [row for command in tool.commands for row in _row(f"{command.name} {command.words}".strip(), command.about)]
+    rows = [row for command in tool.commands for row in _named(command)]
     return ["Commands:", *rows, "", f"See `{tool.name} COMMAND --help` for the flags of each.", ""]
+
+
+def _named(thing: Command | Action) -> list[str]:
+    words = thing.arguments if isinstance(thing, Command) else thing.words
+    return _row(f"{thing.name} {words}".strip(), thing.about)
 
 
 def _flag(flag: Flag) -> list[str]:

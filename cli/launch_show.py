@@ -14,21 +14,23 @@ from cli.desk import desk_of, job_of
 from cli.main import DONE, Call
 from launcher.derive import derived
 from launcher.find import Found
+from launcher.gpus import gpus
 from launcher.queue import Queue
 
 
 def run(call: Call) -> int:
-    """Print one row of `launch ls --json` and the spec."""
+    """Print one row of `launch ls --json`, the spec, and the GPUs that it uses now."""
     desk = desk_of(call)
     view = desk.reader().look()
     found = job_of(call, view)
     row = Queue(view, (), derived(view)).row(found.known)
     spec = _spec(desk.bucket, found)
+    seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
     if call.output.json:
-        call.output.data(shown)
+        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen]})
     else:
-        call.output.say("\n".join(_page(shown)))
+        call.output.say("\n".join([*_page(shown), *(["gpus"] if seen else []), *(f"  {gpu.line()}" for gpu in seen)]))
     return DONE
 
 

@@ -12,11 +12,13 @@ from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec, serialize_jobspec
 from bastion.version import VERSION
+from cli import job_names
 from cli.bundling import bundle, check_kind, settings_of
 from cli.desk import Desk, desk_of, user_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
+from cli.profile import setting_of
 from launcher import build
 from launcher.durations import seconds
 from launcher.find import find
@@ -58,7 +60,7 @@ def _wish(call: Call) -> build.Wish:
         user=user_of(call),
         command=call.after,
         name=flags["name"] or "",
-        project=flags["project_id"] or "",
+        project=project.value if (project := setting_of(call, "project_id")) else "",
         env=build.environment(flags["env"]),
         resources=build.amounts(flags["resources"], "--resources"),
         instance_type=flags["instance_type"] or "",
@@ -92,6 +94,7 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str) -> JobSpec
 def _submitted(call: Call, desk: Desk, job: str, name: str) -> int:
     """Say what was submitted; on demand, see it through."""
     output = call.output
+    job_names.submitted(call, desk, name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
     if call.flags["follow"] or call.flags["wait"]:
         found = find(job, desk.reader().look())

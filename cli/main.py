@@ -21,7 +21,8 @@ from cli.output import Output
 
 DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
 
-_CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+"""What a command exits with when it raises this; all other errors of ours: `FAILED`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: Tex
         return _closed_pipe(out)
     except (BastionError, OSError) as error:
         output.error(str(error))
-        return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
+        return next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
 

@@ -13,6 +13,7 @@ from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.wiring import open_part
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.machine import LocalMachine
+from runners.worker.nvml import NvmlGpus
 from runners.worker.run import run
 
 NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder"})
@@ -42,6 +43,7 @@ def main(argv: Sequence[str]) -> int:
         machine=LocalMachine(Path(flags["folder"]), os.environ),
         notice=notice,
         say=_say,
+        gpus=NvmlGpus(post.devices) if post.devices else None,
     )
     return run(post, doors, _pace(flags))
 

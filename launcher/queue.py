@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from bastion.plan import paused
 from bastion.state import Attempt, Job, JobState
 from launcher.durations import short
 from launcher.rows import Row, newest_attempt, row, unread_row
@@ -84,7 +85,8 @@ def sign_of_life(view: View) -> str:
     if view.status is None or age is None:
         return "never seen"
     stopped = "stopped; " if view.status.state == "stopped" else ""
-    return f"{stopped}last tick {short(age)} ago"
+    halted = f"; {paused(view.state)}" if view.state.paused else ""
+    return f"{stopped}last tick {short(age)} ago{halted}"
 
 
 def run_s(attempt: Attempt, now: datetime) -> float:

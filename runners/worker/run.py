@@ -6,6 +6,7 @@ bucket that hangs or fails cannot keep the worker from supervising its process. 
 
 from __future__ import annotations
 
+import math
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from bastion.records import Claim, Facts, Member, Order, World
 from bastion.state import Cause
 from runners.worker.doors import Doors, Pace, Post, Process
 from runners.worker.environment import Places, environment
+from runners.worker.health import Health
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
 from runners.worker.spool import Spool
@@ -56,7 +58,9 @@ class _Worker:
         facts = Facts(phase="claimed", machine=post.machine)
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
         self._beats = 0
+        self._health = Health(doors.gpus, post.devices, clock, pace) if doors.gpus else None
         self._add_chores()
+        self._add_looks_at_gpus()
 
     def run(self) -> int:
         try:
@@ -79,6 +83,25 @@ class _Worker:
         pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
         pump.add(Chore("watch", self._watch.look, lambda: pace.watch_s, self._looked))
         pump.add(Chore("notice", self._doors.notice, lambda: 0.0, self._noticed))
+
+    def _add_looks_at_gpus(self) -> None:
+        health, pace, pump = self._health, self._pace, self._pump
+        if health is not None:
+            look, listen = self._told(health.looked, then="gpu errors"), self._told(health.heard, then="gpus")
+            pump.add(Chore("gpus", health.look, lambda: pace.gpu_s, look))
+            pump.add(Chore("gpu errors", health.listen, health.listen_period, listen, due=math.inf))
+            pump.add(Chore("gpu driver", lambda: None, lambda: pace.gpu_s, self._told(lambda _: health.check())))
+
+    def _told(self, take_in: Callable[[Any], Any], then: str = "") -> Callable[[Any], None]:
+        """Take something in about the GPUs, and tell it; if that asks for it, do the chore `then` at once."""
+
+        def told(result: Any) -> None:
+            assert self._health is not None
+            if take_in(result) and then:
+                self._pump.hurry(then)
+            self._reporter.change(gpus=self._health.seen)
+
+        return told
 
     def _looked(self, version: str | None) -> None:
         if self._watch.looked(version):
@@ -168,7 +191,10 @@ class _Worker:
         self._pump.until("rest", process.wait_rest, turn)
         halt = supervision.halt
         cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
-        return self._end(cause, code, "" if cause is Cause.OK else halt.reason if halt else self._last_words())
+        if cause is Cause.OK:
+            return self._end(cause, code, "")
+        words = (self._broken(), halt.reason if halt else self._last_words())
+        return self._end(cause, code, "; ".join(filter(None, words)))
 
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
         def turn() -> float:
@@ -180,6 +206,17 @@ class _Worker:
             return wanted
 
         return turn
+
+    def _broken(self) -> str:
+        """What broke on a GPU since we began, by a last look at them that has little time."""
+        if self._health is None:
+            return ""
+        clock, pump, pace = self._doors.clock, self._pump, self._pace
+        settled = clock.monotonic() + pace.errors_s  # what broke the process may still be on its way to us
+        pump.until_true(lambda: clock.monotonic() >= settled, lambda: pace.errors_s)
+        pump.hurry("gpus")
+        pump.until_true(self._health.fresh_since(settled), lambda: pace.poll_s)
+        return self._health.blame()
 
     def _last_words(self) -> str:
         machine = self._doors.machine

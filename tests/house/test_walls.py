@@ -25,6 +25,7 @@ WALLS: Mapping[str, set[str]] = {
         "quota.resources",
         *DOORS,
         "bastion.codec",
+        "bastion.gpus",
         "bastion.logs",
         "bastion.once",
         "bastion.records",
@@ -34,8 +35,27 @@ WALLS: Mapping[str, set[str]] = {
     "cli": set(ROOMS),
     ENTRY: {"cli"},
 }
-HEAVY = {"google", "pathspec", "pygal", "pynvml", "requests", "rich", "tenacity", "textual", "urllib3", "zstandard"}
+HEAVY = {
+    "aiohttp",
+    "botocore",
+    "fsspec",
+    "google",
+    "pathspec",
+    "pygal",
+    "pynvml",
+    "requests",
+    "rich",
+    "s3fs",
+    "tenacity",
+    "textual",
+    "tomlkit",
+    "urllib3",
+    "zstandard",
+}
 """What takes long to import: only inside the functions that use it."""
+
+HEAVY_OF_PYTHON = {"asyncio"}
+"""The same, in the standard library."""
 
 SCREENS = {"cli.top_app"}
 """Ours, and as heavy as what they derive from, which they import at their top: imported inside functions themselves."""
@@ -64,7 +84,7 @@ def test_only_the_heavy_are_imported_inside_functions_and_always_there() -> None
     wrong = []
     for module in modules().values():
         for imported in module.imports:
-            heavy = imported.module.split(".")[0] in HEAVY or imported.module in SCREENS
+            heavy = imported.module.split(".")[0] in HEAVY | HEAVY_OF_PYTHON or imported.module in SCREENS
             if imported.inner != (heavy and module.name not in SCREENS) and module.name != ENTRY:
                 wrong.append(f"{module.shown}:{imported.line} imports {imported.module}")
     assert wrong == []

@@ -22,7 +22,9 @@ from bastion.events import (
     FileChanged,
     Forgotten,
     Gone,
+    Held,
     JournalObject,
+    Released,
     Started,
     Stopping,
     Submitted,
@@ -89,11 +91,13 @@ class Teller:
         self.rng, self.story, self.now = Random(seed), Story(), 0.0
         self.waiting: dict[tuple[str, int], datetime] = {}
         self.specs: dict[str, Any] = {}
+        self.held: set[str] = set()
         for tick in range(ticks):
             self.now += self.rng.choice([0, 0.25, 1, 40])
             events: list[AnyEvent] = [CapacityChanged(runner="local", resources={"v4": 8})] if not tick else []
             for _ in range(self.rng.randrange(4)):
-                events += self.rng.choice([self.submit, self.start, self.start, self.stop, self.end, self.end])()
+                tell = [self.submit, self.start, self.start, self.stop, self.end, self.end, self.hold, self.release]
+                events += self.rng.choice(tell)()
             self.story.records.append(JournalObject(seq=tick, epoch=1, nonce="n", now=at(self.now), events=events))
 
     def submit(self) -> Iterator[AnyEvent]:
@@ -109,9 +113,10 @@ class Teller:
         yield Submitted(request=f"{user}/{job}", job=job, spec=wanted)
 
     def start(self) -> Iterator[AnyEvent]:
-        if not self.waiting:
+        free = sorted(each for each in self.waiting if each[0] not in self.held)
+        if not free:
             return
-        job, task = self.rng.choice(sorted(self.waiting))
+        job, task = self.rng.choice(free)
         wanted = self.specs[job]
         number = sum(hold.job == job and hold.task == task for hold in self.story.holds)
         demand = {kind: amount * wanted.replicas for kind, amount in wanted.resources.items()}
@@ -121,6 +126,21 @@ class Teller:
         )
         yield Started(job=job, task=task, attempt=number, runner="local", tier=0, workers=1)
         yield Claimed(job=job, task=task, attempt=number, worker=0, machine="m")
+
+    def hold(self) -> Iterator[AnyEvent]:
+        if self.waiting:
+            job = self.rng.choice(sorted(self.waiting))[0]
+            self.held.add(job)
+            yield Held(request=f"h{self.now}-{len(self.held)}", user="eve", job=job)
+
+    def release(self) -> Iterator[AnyEvent]:
+        if self.waiting:
+            job = self.rng.choice(sorted({name for name, _ in self.waiting}))
+            if job in self.held:
+                for task in [task for name, task in self.waiting if name == job]:
+                    self.waiting[job, task] = max(self.waiting[job, task], at(self.now))
+            self.held.discard(job)
+            yield Released(request=f"r{self.now}", user="eve", job=job)
 
     def stop(self) -> Iterator[AnyEvent]:
         live = [hold for hold in self.story.holds if hold.ended is None and hold.stops is None]
