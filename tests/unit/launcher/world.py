@@ -83,14 +83,21 @@ class World:
         return AttemptKey(job, task, attempt)
 
     def ends(
-        self, key: AttemptKey, cause: Cause, outcome: JobState, *, code: int | None = None, reason: str = ""
+        self,
+        key: AttemptKey,
+        cause: Cause,
+        outcome: JobState,
+        *,
+        code: int | None = None,
+        reason: str = "",
+        **more: Any,
     ) -> None:
         """An attempt is over."""
         at = {"job": key.job, "task": key.task, "attempt": key.attempt}
         attempt = self.journal.state.attempt(key)
         assert attempt is not None
         self.happens(*(Gone(**at, worker=n) for n in range(len(attempt.workers))))  # type: ignore[arg-type]
-        self.happens(Ended(**at, cause=cause, outcome=outcome, reason=reason, exit_code=code))  # type: ignore[arg-type]
+        self.happens(Ended(**at, cause=cause, outcome=outcome, reason=reason, exit_code=code, **more))  # type: ignore[arg-type]
 
     def prints(self, key: AttemptKey, text: str, *, worker: int = 0, number: int = 0) -> None:
         """A worker stores a segment of its log; an empty one ends it."""
