@@ -61,7 +61,7 @@ class Entry:
 
 @dataclass(slots=True)
 class _Job:
-    """What has to be known of a job that is not over: `left` tasks are not, `live` attempts hold `demand` each.
+    """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold `demand` each.
 
     `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`.
     """
@@ -70,7 +70,7 @@ class _Job:
     demand: Resources
     submitted: datetime
     left: int
-    live: int = 0
+    live: set[int] = field(default_factory=set)
     counted: bool = False
     held: bool = False
     released: datetime | None = None
@@ -127,7 +127,8 @@ class Ledger:
             for number, task in job.tasks.items():
                 if task.state is JobState.PENDING and task.attempts:
                     known.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
-                known.live += task.live is not None
+                if task.live:
+                    known.live.add(number)
         self._facts = State(files=dict(state.files), capacity=dict(state.capacity))
         self._promise(0)
 
@@ -136,7 +137,7 @@ class Ledger:
         self._opened = True
         for job in self._jobs.values():
             if job.live:
-                self._hold(job, 0, job.live)
+                self._hold(job, 0, len(job.live))
 
     def _known(self, job_id: str, job: Job | JobSpec, submitted: datetime) -> _Job:
         known = _Job(self._of(job, job_id), times(job.resources, job.replicas), submitted, job.count)
@@ -165,9 +166,9 @@ class Ledger:
 
     def _started(self, event: Started, now: datetime, place: int) -> None:
         job = self._jobs.get(event.job)
-        if job is None:
+        if job is None or event.task in job.live:
             return
-        job.live += 1
+        job.live.add(event.task)
         waiting = max(job.again.pop(event.task, job.submitted), job.released or job.submitted)
         if self._opened:
             self._hold(job, place, 1)
@@ -177,9 +178,10 @@ class Ledger:
         job = self._jobs.get(event.job)
         if job is None:
             return
-        job.live -= 1
-        if self._opened:
-            self._hold(job, place, -1)
+        if event.task in job.live:  # else it began in a hole of the journal
+            job.live.remove(event.task)
+            if self._opened:
+                self._hold(job, place, -1)
         if event.outcome is JobState.PENDING:
             job.again[event.task] = max(now, event.ready_at or now)
             return

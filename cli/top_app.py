@@ -204,7 +204,7 @@ class TopApp(App[int]):
         if not self._jobs.is_mounted:
             return
         board, width = self.board, max(1, self.size.width)
-        problems = [*board.bastion["problems"], *([self._problem] if self._problem else [])]
+        problems = [*board.problems, *([self._problem] if self._problem else [])]
         self._head.update(Text(head(board)))
         self._problems.update(Text("\n".join(map(plain, problems))))
         self._problems.display = bool(problems)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
-from bastion.plan import inputs, pool_of
+from bastion.plan import Inputs, Plan, inputs, paused, pool_of
 from bastion.spec import JobSpec
-from bastion.state import Attempt, Job, JobState
+from bastion.state import Job, JobState
 from bastion.usage import Use, usage
-from launcher.derive import derived
+from launcher import account, gaps, telling
+from launcher.account import Account
+from launcher.derive import decided
 from launcher.durations import short
-from launcher.queue import Queue, run_s, where
-from launcher.rows import ended_text
+from launcher.queue import Queue
 from launcher.selection import LIVE, state, submitted
 from launcher.view import Known, View
+from launcher.waiting import waiting
 from quota.model import Quota
 from quota.resources import total
 
 ROWS_MAX = 500
 """Nobody reads more, and drawing them takes time."""
-
-ATTEMPTS_MAX = 20
 
 _STATES = tuple(known for known in JobState if known in LIVE)
 ORDERS: Mapping[str, Callable[[Known], Any]] = {
@@ -56,6 +55,7 @@ class Board:
 
     asked: Asked
     bastion: Mapping[str, Any]
+    problems: tuple[str, ...]
     counts: Mapping[str, int]
     uses: tuple[tuple[Use, int], ...]
     ids: tuple[str, ...]
@@ -69,49 +69,40 @@ def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
     jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
     live = [known for known in jobs if state(known) in LIVE]
     found = sorted((known for known in live if _holds(known, asked.text)), key=ORDERS[asked.order])
-    shown = Queue(view, tuple(found[:ROWS_MAX]), derived(view))
+    answer, settings = decided(view), inputs(view.state)
+    shown = Queue(view, tuple(found[:ROWS_MAX]), answer.reasons)
     opened = next((known for known in jobs if known.id == asked.job), None)
-    settings = inputs(view.state)
     pool = total(pool_of(view.state, settings))
     uses = usage(view.state, settings.quota or Quota.open())
     return Board(
         asked=asked,
         bastion=bastion,
+        problems=(*bastion["problems"], *gaps.lines(view.holes), *filter(None, [paused(view.state)])),
         counts=Counter(state(known).value for known in live),
         uses=tuple((use, pool.get(use.kind, 0)) for use in uses),
         ids=tuple(known.id for known in shown.jobs),
         cells=tuple(shown.cells()),
         more=len(found) - len(shown.jobs),
-        why=tuple(why(shown, opened)) if opened else (),
+        why=tuple(_why(shown, opened, answer, settings)) if opened else (),
     )
 
 
-def why(shown: Queue, known: Known) -> list[str]:
-    """Why a job is where it is, and its attempts, the newest first."""
+def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator[str]:
+    """The account of a job, as far as it can be told without asking the bucket."""
     row, now = shown.row(known), shown.view.now
-    lines = [f"{row['id']} of {row['user']} in {row['project']}", f"{row['state']}{_colon(row['reason'])}"]
-    lines.append(f"submitted {short((now - submitted(known)).total_seconds())} ago, priority {row['priority']}")
-    if not isinstance(known, Job):
-        return lines
-    attempts = [(number, attempt) for number, task in known.tasks.items() for attempt in task.attempts]
-    attempts.sort(key=lambda each: each[1].started, reverse=True)
-    lines += [
-        *[""][: len(attempts)],
-        *(_attempt(known, number, attempt, now) for number, attempt in attempts[:ATTEMPTS_MAX]),
-    ]
-    if len(attempts) > ATTEMPTS_MAX:
-        lines.append(f"and {len(attempts) - ATTEMPTS_MAX} older attempts")
-    return [*lines, "", f"more: launch why {known.id}"]
-
-
-def _attempt(job: Job, task: int, attempt: Attempt, now: datetime) -> str:
-    which = f"task {task} attempt {attempt.number}" if job.count > 1 else f"attempt {attempt.number}"
-    told = f"{attempt.state.value} for {short(run_s(attempt, now))} on {where(attempt)}"
-    return f"{which}: {told}{_colon(ended_text(attempt))}"
-
-
-def _colon(text: str) -> str:
-    return f": {text}" if text else ""
+    yield f"{row['id']} of {row['user']} in {row['project']}"
+    yield row["state"] + (f": {row['reason']}" if row["reason"] else "")
+    yield f"submitted {short((now - submitted(known)).total_seconds())} ago, priority {row['priority']}"
+    if isinstance(known, Job):
+        waits = known.ended is None and known.counts.get(JobState.PENDING)
+        told = Account(
+            since=account.since(known),
+            waiting=waiting(shown.view.state, known, settings, answer, now) if waits else None,
+            running=tuple(account.running(known, one, key.task, None) for key, one in account.live(known, None)),
+            end=account.end(known, None),
+        )
+        yield from (f"{word:<10}{text}" for word, text in telling.told(told, known.id, known.project, now))
+        yield f"{'more':<10}launch why {known.id}"
 
 
 def _spec(known: Known) -> Job | JobSpec:

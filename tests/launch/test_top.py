@@ -134,7 +134,8 @@ def test_keys_move_sort_filter_explain_and_quit(world: World) -> None:
 
         await pilot.press("home", "j", "enter")
         await until(pilot, lambda: isinstance(app.screen, Why) and "eval-bbbbbbbb of bob" in text(app, "#why"))
-        assert "PENDING: needs 4 v4, 2 of 8 free" in text(app, "#why")
+        assert "needs 4 v4, 2 of 8 free" in text(app, "#why").splitlines()[1]
+        assert "held by" in text(app, "#why")
         await pilot.press("q")
         await until(pilot, lambda: not isinstance(app.screen, Why))
 
@@ -157,7 +158,7 @@ def test_what_happens_is_drawn_and_the_open_page_with_it(world: World) -> None:
         await pilot.press("j", "enter")
         await until(pilot, lambda: isinstance(app.screen, Why) and "PENDING" in text(app, "#why"))
         world.runs("eval-bbbbbbbb")
-        await until(pilot, lambda: "attempt 0: RUNNING" in text(app, "#why"))
+        await until(pilot, lambda: "attempt 0, RUNNING: local on 10.0.0.0" in text(app, "#why"))
         await pilot.press("escape")
         world.ends(AttemptKey("train-aaaaaaaa", 0, 0), Cause.OK, JobState.SUCCEEDED, code=0)
         await until(pilot, lambda: names(app) == ["eval", "sweep"])
@@ -261,7 +262,7 @@ def test_of_very_many_jobs_the_first_are_drawn() -> None:
     for number in range(ROWS_MAX + 3):
         world.asked(f"{number:032d}", name=f"job{number}")
 
-    shown = board(world.look(), Asked(text="job"), {})
+    shown = board(world.look(), Asked(text="job"), {"problems": []})
 
     assert (len(shown.ids), len(shown.cells), shown.more) == (ROWS_MAX, ROWS_MAX, 3)
 
