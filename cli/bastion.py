@@ -85,6 +85,12 @@ TOOL = Tool(
             module="cli.bastion_status",
         ),
         Command(
+            name="top",
+            about="Shares, use, borrowing and the queue, live on the whole terminal. q ends it, / filters, s sorts, "
+            "enter says why a job is where it is.",
+            module="cli.bastion_top",
+        ),
+        Command(
             name="usage",
             about="Who used how much of the fleet, how long jobs waited, and who was preempted for whom: from the "
             "journal, also while no bastion runs.",
