@@ -9,6 +9,10 @@ from cli.formats import flag as format_flag
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
 _WHO = Flag("user_id", "Who does it; the default is your login name.", "USER")
+_PAST = (
+    Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
+    Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
+)
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
 
 TOOL = Tool(
@@ -109,13 +113,14 @@ TOOL = Tool(
                 Action("check", "What is wrong or odd with a file. Nothing is written.", "FILE", 1, 1),
                 Action("set", "Show what a file changes and for whom, ask, and put it in force.", "FILE", 1, 1),
                 Action("edit", "The same with the file in the bucket and your editor: VISUAL, EDITOR, or vi."),
+                Action("history", "Who changed the file, when and how."),
             ),
-            flags=(_WHO, _YES),
+            flags=(*_PAST, _WHO, _YES),
         ),
         Command(
             name="config",
             about="Two things. list, activate, add and remove are about your profiles, which stand for flags on this machine. "
-            "edit and set change the settings of the bastion, which lie in its bucket and are its admins'.",
+            "edit, set and history are about the settings of the bastion, which lie in its bucket and are its admins'.",
             module="cli.bastion_config",
             actions=(
                 Action("list", "Your profiles; * marks the active one."),
@@ -126,10 +131,12 @@ TOOL = Tool(
                 Action("edit", "The bastion's settings in your editor: VISUAL, EDITOR, or vi."),
                 Action("set", "Change some of the bastion's settings: poll=0.5, capacity=v4=8,cpu=4, capacity.v4=8.",
                        "KEY=VALUE...", 1, 64),
+                Action("history", "Who changed the bastion's settings, when and how."),
             ),
             flags=(
                 Flag("project_id", "Project of the profile.", "PROJECT"),
                 Flag("user_id", "User of the profile; of a change, who makes it.", "USER"),
+                *_PAST,
                 _YES,
             ),
         ),

@@ -90,7 +90,8 @@ class Tool:
 class Line:
     """A command line, parsed. `after` is what followed `--`; None if there was no `--`.
 
-    `about`: help or version, if only that is asked for.
+    `given` are the flags that are said, and have not only their defaults. `about`: help or version, if only that is
+    asked for.
     """
 
     tool: Tool
@@ -98,6 +99,7 @@ class Line:
     flags: Mapping[str, Any]
     words: tuple[str, ...] = ()
     after: tuple[str, ...] | None = None
+    given: frozenset[str] = frozenset()
     about: str = ""
 
 
@@ -136,15 +138,10 @@ def parse(tool: Tool, argv: Sequence[str]) -> Line:
     command = next((c for c in tool.commands if c.name == name), tool.action)
     if command is None:
         return _without_command(tool, words)
-    values, rest = _values(tool, command, words)
-    line = Line(
-        tool=tool,
-        command=command,
-        flags=values,
-        words=tuple(rest),
-        after=after,
-        about=next((flag.name for flag in ABOUT if values[flag.name]), ""),
-    )
+    parser, values, rest = _values(tool, command, words)
+    given = frozenset(name for name in values if parser[name].present)
+    about = next((flag.name for flag in ABOUT if values[flag.name]), "")
+    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, about=about)
     if not line.about:
         _check_words(line)
     return line
@@ -221,7 +218,9 @@ def _too_many(line: Line, name: str, word: str) -> str:
     return f"{word!r} stands before --; put flags before -- and the command to run after it"
 
 
-def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _values(
+    tool: Tool, command: Command, words: Sequence[str]
+) -> tuple[absl_flags.FlagValues, dict[str, Any], list[str]]:
     known = {flag.name: flag for flag in (*ABOUT, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
@@ -235,7 +234,7 @@ def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[st
         raise UsageError(_wrong_value(str(error), known)) from None
     except (absl_flags.Error, ValueError) as error:
         raise UsageError(" ".join(str(error).split()).removesuffix(".")) from None
-    return {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
+    return parser, {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
 
 
 def _value(value: Any, flag: Flag) -> Any:
