@@ -40,19 +40,38 @@ from bastion.state import File, Job, JobState, State, Task
 MARKS_MAX = 1_000
 
 
-def fold(state: State, record: JournalObject) -> None:
-    """Take one journal object into the state. Raises `BastionError` if it is not the next one."""
+def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
+    """Take one journal object into the state. Raises `BastionError` if it is not the next one.
+
+    `lenient`: leave out what does not fit, for something before it is missing. Never for who decides.
+    """
     if record.seq != state.seq:
         raise BastionError(f"journal object {record.seq} does not follow; expected {state.seq}")
     state.now = record.now
     for index, event in enumerate(record.events):
-        apply(state, event, record.seq, index)
+        try:
+            apply(state, event, record.seq, index)
+        except IllegalMove:
+            if not lenient:
+                raise
     state.seq += 1
 
 
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
     """Take one event into the state; (seq, index) is its place in the journal. Raises `IllegalMove`, changing nothing."""
     _APPLY[type(event)](state, event, seq, index)
+    for job_id in concerned(event):
+        job = state.jobs.get(job_id)
+        if job is not None and seq > (job.later[-1] if job.later else job.seq):
+            job.later += (seq,)
+
+
+def concerned(event: AnyEvent) -> tuple[str, ...]:
+    """The ids of the jobs whose history an event belongs to: whom it is about, and for whose sake it happens."""
+    if isinstance(event, Stopping) and event.for_job:
+        return event.job, event.for_job
+    job = getattr(event, "job", "")
+    return (job,) if job else ()
 
 
 def _mark(state: State, what: str, seq: int) -> None:
@@ -104,6 +123,7 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
         request=event.request,
         submitted=state.now,
         since=state.now,
+        time_limit_s=spec.time_limit_s,
         counts={JobState.PENDING: spec.count},
     )
 
@@ -176,7 +196,9 @@ def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
         if job_of(state, job_id).ended is None:
             raise IllegalMove(f"{job_id} has not ended; it cannot be forgotten")
     for job_id in event.jobs:
-        del state.jobs[job_id]
+        ended = state.jobs.pop(job_id).ended
+        assert ended is not None
+        state.forgotten = max(ended, state.forgotten or ended)
     for request in event.requests:
         state.requests.pop(request, None)
 

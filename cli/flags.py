@@ -88,13 +88,17 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A command line, parsed. `command` is what followed `--`; None if there was no `--`. `help` asks for help only."""
+    """A command line, parsed. `after` is what followed `--`; None if there was no `--`. `help` asks for help only.
+
+    `given` are the flags that are said, and have not only their defaults.
+    """
 
     tool: Tool
     command: Command | None
     flags: Mapping[str, Any]
     words: tuple[str, ...] = ()
     after: tuple[str, ...] | None = None
+    given: frozenset[str] = frozenset()
     help: bool = False
 
 
@@ -130,8 +134,11 @@ def parse(tool: Tool, argv: Sequence[str]) -> Line:
     command = next((c for c in tool.commands if c.name == name), tool.action)
     if command is None:
         return _without_command(tool, words)
-    values, rest = _values(tool, command, words)
-    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, help=values["help"])
+    parser, values, rest = _values(tool, command, words)
+    given = frozenset(name for name in values if parser[name].present)
+    line = Line(
+        tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, help=values["help"]
+    )
     if not line.help:
         _check_words(line)
     return line
@@ -207,7 +214,9 @@ def _too_many(line: Line, name: str, word: str) -> str:
     return f"{word!r} stands before --; put flags before -- and the command to run after it"
 
 
-def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _values(
+    tool: Tool, command: Command, words: Sequence[str]
+) -> tuple[absl_flags.FlagValues, dict[str, Any], list[str]]:
     known = {flag.name: flag for flag in (HELP, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
@@ -221,7 +230,7 @@ def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[st
         raise UsageError(_wrong_value(str(error), known)) from None
     except (absl_flags.Error, ValueError) as error:
         raise UsageError(" ".join(str(error).split()).removesuffix(".")) from None
-    return {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
+    return parser, {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
 
 
 def _value(value: Any, flag: Flag) -> Any:

@@ -24,6 +24,17 @@ def text(line: Line) -> str:
     return "\n".join(parts).rstrip()
 
 
+def shown(flag: Flag) -> str:
+    """A flag as the help names it, with a sample of its value."""
+    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
+    return (f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}"
+
+
+def default(flag: Flag) -> str:
+    """What the help of a flag ends with if it has a default worth telling."""
+    return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
+
+
 def _usage(tool: Tool, command: Command | None) -> str:
     if command is None:
         return f"usage: {tool.name} COMMAND [flags]\n"
@@ -42,9 +53,7 @@ def _named(thing: Command | Action) -> list[str]:
 
 
 def _flag(flag: Flag) -> list[str]:
-    default = "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
-    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
-    return _row((f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}", flag.help + default)
+    return _row(shown(flag), flag.help + default(flag))
 
 
 def _row(left: str, about: str) -> list[str]:

@@ -61,6 +61,11 @@ _LAUNCH = Command(
             choices=("tar", "none"),
         ),
         Flag("bundler_spec", "Settings of the bundler; may be repeated: source=FOLDER.", "KEY=VALUE", kind=list),
+        Flag(
+            "spec",
+            "A job spec to begin with: JSON or TOML, as --dry_run prints it; - is standard input. Flags and COMMAND override.",
+            "FILE",
+        ),
         Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
@@ -128,6 +133,16 @@ TOOL = Tool(
             words="JOB",
             least=1,
             most=1,
+            flags=(_TASK,),
+        ),
+        Command(
+            name="history",
+            about="Every event of a job, one line each: who did what when, and what it led to.",
+            module="cli.launch_history",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(_TASK,),
         ),
         Command(
             name="wait",

@@ -25,7 +25,7 @@ FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("<date>", re.compile(r"\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?)?")),
     ("<digest>", re.compile(r"\b[0-9a-f]{12,64}\b")),
     ("-<id>", re.compile(r"-[0-9a-f]{8}\b")),
-    ("pid <pid> on <host>", re.compile(r"\bpid \d+ on [\w.-]+")),
+    ("pid <pid>", re.compile(r"\bpid \d+(?: on [\w.-]+)?")),
     ("<duration>", re.compile(rf"\b{_SPAN}(?: ?{_SPAN})*\b")),
     ("KiB: <size>", re.compile(r"\bKiB: [\d.]+")),
     (" ", re.compile(r" +")),

@@ -11,7 +11,7 @@ import pytest
 from tests.house.source import ENTRY, ROOMS, Module, closure, modules
 
 DOORS = {"bastion.errors", "bastion.layout", "bastion.ports"}
-READERS = {"bastion.logs", "bastion.once", "bastion.recover"}
+READERS = {"bastion.logs", "bastion.once", "bastion.reading", "bastion.recover", "bastion.traces"}
 """Not pure, for they read and write; but only through the bucket's door."""
 
 WALLS: Mapping[str, set[str]] = {
@@ -37,6 +37,7 @@ WALLS: Mapping[str, set[str]] = {
 }
 HEAVY = {
     "aiohttp",
+    "azure",
     "botocore",
     "fsspec",
     "google",
