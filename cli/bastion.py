@@ -31,6 +31,8 @@ TOOL = Tool(
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
                      kind=float),
+                Flag("permanent_bucket", "URL of the bucket for logs and outputs. Default: --bucket.", "URL"),
+                Flag("ttl_bucket", "URL of the bucket for bundles, which expire. Default: --bucket.", "URL"),
                 Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
             ),
         ),
@@ -94,6 +96,16 @@ TOOL = Tool(
                 Flag("plot", "Also draw it over time, as one HTML file that needs no network.", "FILE"),
                 format_flag(TABLE, CSV, JSON),
             ),
+        ),
+        Command(
+            name="history",
+            about="What happened to a project: every event of its jobs and every change of its share, one line each, with "
+            "what it used of its share then. From the journal, also while no bastion runs.",
+            module="cli.bastion_history",
+            words="PROJECT",
+            least=1,
+            most=1,
+            flags=(Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="1d"),),
         ),
         Command(
             name="logs",

@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket, Clock
@@ -49,8 +51,9 @@ def _bundler(kind: str, bucket: Bucket, clock: Clock) -> Bundler:
 
 
 def _tar(bucket: Bucket, clock: Clock) -> Bundler:
-    folder = Path(bucket.url.removeprefix("file://")).parent
-    return TarBundler(home=Path.home(), clock=clock, leave_out=[folder] if bucket.url.startswith("file://") else [])
+    urls = {url_of(bucket, key) for key in ("", layout.LOGS, layout.BUNDLES)}
+    folders = [Path(url.removeprefix("file://")).parent for url in sorted(urls) if url.startswith("file://")]
+    return TarBundler(home=Path.home(), clock=clock, leave_out=folders)
 
 
 _BUNDLERS: Mapping[str, Callable[[Bucket, Clock], Bundler]] = {"tar": _tar, "none": lambda bucket, clock: NoneBundler()}

@@ -10,6 +10,7 @@ from bastion.buckets.gcs import GcsBucket
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.memory import MemoryBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.buckets.routed import Routed
 from bastion.buckets.s3 import S3Bucket
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
@@ -42,9 +43,9 @@ def check_scheme(url: str, what: str) -> None:
     scheme = url.partition("://")[0]
     if scheme in ("file", *_OWN):
         return
-    from fsspec import available_protocols
+    from fsspec.registry import known_implementations, registry
 
-    known = sorted({"file", *_OWN, *available_protocols()} - set(_NAMESAKES))
+    known = sorted({"file", *_OWN, *known_implementations, *registry} - set(_NAMESAKES))
     if scheme in _NAMESAKES or scheme not in known:
         other = _NAMESAKES.get(scheme)
         use = f"use {other}://" if other else did_you_mean(scheme, known, _USE)
@@ -55,3 +56,8 @@ def open_part(url: str) -> Bucket:
     """A bastion's part of a bucket, by its own URL. Opened at the bucket's root, as everybody does: one lock for all."""
     root, _, name = url.rpartition("/")
     return Prefixed(open_bucket(root), name)
+
+
+def housed(part: Bucket, urls: Mapping[str, str]) -> Bucket:
+    """A bastion's part of its private bucket, together with those of its others, by their own URLs."""
+    return Routed(part, urls, open_part) if urls else part

@@ -47,7 +47,7 @@ KEYS: Mapping[str, str] = {
     "watch": layout.watch("<job>", 0).replace("0", "<task>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of"}
+PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of", "home"}
 """Functions of the layout that name no object by themselves."""
 
 
