@@ -8,7 +8,7 @@ from cli.formats import flag as format_flag
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
-_WHO = Flag("user_id", "Who does it; the default is your login name.", "USER")
+_WHO = Flag("user_id", "Who does it; also BASTION_USER. The default is your login name.", "USER")
 _PAST = (
     Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
     Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
@@ -124,7 +124,7 @@ TOOL = Tool(
         ),
         Command(
             name="quota",
-            about="Show the quota file and who uses what, check a file, or put one in force.",
+            about="The quota file: who may use what. Show it, check or set one, edit it, and see who changed it.",
             module="cli.bastion_quota",
             actions=(
                 Action("show", "The file, and what every project holds of its share."),
@@ -137,8 +137,8 @@ TOOL = Tool(
         ),
         Command(
             name="config",
-            about="Two things. list, activate, add and remove are about your profiles, which stand for flags on this machine. "
-            "edit, set and history are about the settings of the bastion, which lie in its bucket and are its admins'.",
+            about="Your profiles on this machine, and the bastion's settings in its bucket. Profiles stand for flags: list, "
+            "activate, add, remove. The settings are the admins': edit, set, history.",
             module="cli.bastion_config",
             actions=(
                 Action("list", "Your profiles; * marks the active one."),
