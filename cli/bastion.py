@@ -80,6 +80,20 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="gc",
+            about="Remove bundles and logs that are older than the settings say (retention.bundles_days, retention.logs_days), "
+            "but nothing that a job which has not ended needs. Clouds do this by themselves, by lifecycle rules.",
+            module="cli.bastion_gc",
+            flags=(
+                Flag("bundles_days", "Days that bundles stay; 0: for ever. Default: the setting, else 30.", "DAYS", kind=int),
+                Flag("logs_days", "Days that logs stay; 0: for ever. Default: the setting, else for ever.", "DAYS", kind=int),
+                Flag("dry_run", "Remove nothing, and say what would go.", kind=bool, default=False),
+                Flag("print_rules", "Print the lifecycle rules for the store.", kind=bool, default=False),
+                Flag("apply_rules", "Put them in force; rules that others made stay.", kind=bool, default=False),
+                _WHO,
+            ),
+        ),
+        Command(
             name="status",
             about="Is it alive, what does it hold, and which project uses how much of its share.",
             module="cli.bastion_status",

@@ -58,7 +58,7 @@ def run(call: Call) -> int:
         call.output.say(spec_text(spec, kind))
         return DONE
     if kind is not None:
-        code = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
+        code = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
         spec = msgspec.structs.replace(spec, bundle=code)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return _submitted(call, desk, job_id(spec.name, request_id), spec.name)
