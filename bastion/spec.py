@@ -11,6 +11,7 @@ import msgspec
 
 from bastion.codec import SCHEMA, Record, encode, readable, refuse_newer
 from bastion.errors import SpecError
+from bastion.nearest import did_you_mean
 
 SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
 COUNT_MAX = 100_000
@@ -121,12 +122,14 @@ readable(*_HINTS.values())
 _REQUIRED = frozenset(f.name for f in msgspec.structs.fields(JobSpec) if f.required)
 
 
-def _checked(raw: Mapping[str, Any]) -> JobSpec:
+def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a spec that may be incomplete, and all that is wrong with those that are there."""
     fields: dict[str, Any] = {}
-    wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())]
+    wrong = []
     for name, value in raw.items():
         if name not in _HINTS:
-            wrong.append(f"{shown(name)} is not a field of a job spec")
+            hint = did_you_mean(name[:100], _HINTS, "see docs/reference/job-spec.md")
+            wrong.append(f"{shown(name)} is not a field of a job spec; {hint}")
             continue
         try:
             fields[name] = msgspec.convert(value, _HINTS[name], strict=True)
@@ -135,6 +138,12 @@ def _checked(raw: Mapping[str, Any]) -> JobSpec:
     for field, rule in RULES:
         if field in fields:
             wrong += [f"{field} {complaint}" for complaint in rule(fields[field])]
+    return fields, wrong
+
+
+def _checked(raw: Mapping[str, Any]) -> JobSpec:
+    fields, wrong = checked_fields(raw)
+    wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())] + wrong
     if wrong:
         raise SpecError("; ".join(wrong))
     spec = JobSpec(**fields)

@@ -11,8 +11,9 @@ from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.main import Call
 from cli.place import known_place_of
 from cli.profile import setting_of
-from launcher.find import Found, find
+from launcher.find import Found
 from launcher.reader import Reader
+from launcher.recall import look_up
 from launcher.view import View
 
 
@@ -56,6 +57,6 @@ def user_of(call: Call) -> str:
         raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
 
 
-def job_of(call: Call, view: View) -> Found:
-    """The job that the command's one word means."""
-    return find(call.words[0], view, task=call.flags.get("task"))
+def job_of(call: Call, desk: Desk, view: View) -> Found:
+    """The job that the command's one word means, also one that the bastion has long forgotten."""
+    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))

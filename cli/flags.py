@@ -88,14 +88,19 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A command line, parsed. `command` is what followed `--`; None if there was no `--`. `help` asks for help only."""
+    """A command line, parsed. `after` is what followed `--`; None if there was no `--`.
+
+    `given` are the flags that are said, and have not only their defaults. `about`: help or version, if only that is
+    asked for.
+    """
 
     tool: Tool
     command: Command | None
     flags: Mapping[str, Any]
     words: tuple[str, ...] = ()
     after: tuple[str, ...] | None = None
-    help: bool = False
+    given: frozenset[str] = frozenset()
+    about: str = ""
 
 
 SHARED = (
@@ -104,7 +109,10 @@ SHARED = (
     Flag("profile", "Profile that says what flags do not; also BASTION_PROFILE. See bastion config.", "PROFILE"),
     Flag("json", "Print JSON; errors too.", kind=bool, default=False),
 )
-HELP = Flag("help", "Print this help.", kind=bool, default=False)
+ABOUT = (
+    Flag("help", "Print this help.", kind=bool, default=False),
+    Flag("version", "Print the version.", kind=bool, default=False),
+)
 
 
 def completion(tool: str) -> Command:
@@ -130,9 +138,11 @@ def parse(tool: Tool, argv: Sequence[str]) -> Line:
     command = next((c for c in tool.commands if c.name == name), tool.action)
     if command is None:
         return _without_command(tool, words)
-    values, rest = _values(tool, command, words)
-    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, help=values["help"])
-    if not line.help:
+    parser, values, rest = _values(tool, command, words)
+    given = frozenset(name for name in values if parser[name].present)
+    about = next((flag.name for flag in ABOUT if values[flag.name]), "")
+    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, about=about)
+    if not line.about:
         _check_words(line)
     return line
 
@@ -165,8 +175,9 @@ def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
 def _without_command(tool: Tool, words: Sequence[str]) -> Line:
     """No known subcommand, and the tool does nothing by itself."""
     word = next((w for w in words if not w.startswith("-")), None)
-    if word is None and (not words or "--help" in words):
-        return Line(tool=tool, command=None, flags={}, help=True)
+    asked = [flag.name for flag in ABOUT if f"--{flag.name}" in words]
+    if word is None and (not words or asked):
+        return Line(tool=tool, command=None, flags={}, about=asked[0] if asked else "help")
     names = [command.name for command in tool.commands]
     wrong = f"{word!r} is not a command of {tool.name}" if word else f"{tool.name} needs a command"
     raise UsageError(f"{wrong}; {did_you_mean(word or '', names, 'use ' + ', '.join(names))}")
@@ -207,8 +218,10 @@ def _too_many(line: Line, name: str, word: str) -> str:
     return f"{word!r} stands before --; put flags before -- and the command to run after it"
 
 
-def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
-    known = {flag.name: flag for flag in (HELP, *SHARED, *command.flags)}
+def _values(
+    tool: Tool, command: Command, words: Sequence[str]
+) -> tuple[absl_flags.FlagValues, dict[str, Any], list[str]]:
+    known = {flag.name: flag for flag in (*ABOUT, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
         rest = parser([tool.name, *(_underscored(_lengthened(word, known), known) for word in words)])[1:]
@@ -221,7 +234,7 @@ def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[st
         raise UsageError(_wrong_value(str(error), known)) from None
     except (absl_flags.Error, ValueError) as error:
         raise UsageError(" ".join(str(error).split()).removesuffix(".")) from None
-    return {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
+    return parser, {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
 
 
 def _value(value: Any, flag: Flag) -> Any:

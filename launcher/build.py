@@ -20,7 +20,7 @@ class Wish:
     """What the command line says. Empty texts and None stand for what was not said; times in seconds."""
 
     user: str
-    command: Sequence[str]
+    command: list[str] | str
     name: str
     project: str
     env: Mapping[str, str]
@@ -34,22 +34,23 @@ class Wish:
     grace_s: float
     time_limit_s: float | None
     output_dir: str
+    checkpoint_dir: str = ""
 
 
 def build(
     wish: Wish, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef, provenance: Provenance
 ) -> JobSpec:
-    """The job spec of a wish. `home` is the URL that default output folders lie below.
+    """The job spec of a wish. `home` is the URL that default output folders lie below; empty: none is named.
 
     Raises `SpecError` with all that is wrong.
     """
     name = wish.name or default_name(wish.user, request_id)
-    outputs = wish.output_dir.rstrip("/") or default_outputs(name, request_id, home, wish.count)
+    outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
     return new_jobspec(
         name=name,
         user=wish.user,
         project=wish.project or only_project(wish.user, quota),
-        command=command(wish.command),
+        command=wish.command,
         env=dict(wish.env),
         resources=demand(wish, pool),
         instance_type=wish.instance_type,
@@ -62,7 +63,7 @@ def build(
         time_limit_s=wish.time_limit_s,
         bundle=bundle,
         output_dir=outputs,
-        checkpoint_dir=f"{outputs}/checkpoints" if outputs else "",
+        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
         provenance=provenance,
     )
 
