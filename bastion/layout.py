@@ -16,6 +16,7 @@ STATUS = "status.json"
 INBOX = "inbox/"
 JOURNAL = "journal/"
 SNAPSHOTS = "snapshots/"
+ENDED = "ended/"
 ATTEMPTS = "attempts/"
 CLAIMS = "claims/"
 BEATS = "beats/"
@@ -23,9 +24,20 @@ FACTS = "workers/"
 LOGS = "logs/"
 BUNDLES = "bundles/"
 BASTION_LOG = "bastion-log/"
+OUTPUTS = "outputs/"
+
+PRIVATE = "private"
+PERMANENT = "permanent"
+TTL = "ttl"
+_HOMES = {LOGS: PERMANENT, BASTION_LOG: PERMANENT, OUTPUTS: PERMANENT, BUNDLES: TTL}
 
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _OF_WORKER = re.compile(rf"[^/]+/([^/]+)/{_NUMBER}/{_NUMBER}/{_NUMBER}(?:\.json)?")
+
+
+def home(key: str) -> str:
+    """Which of a bastion's three buckets a key, or a prefix with a slash, belongs to. They may be one and the same."""
+    return _HOMES.get(key[: key.find("/") + 1], PRIVATE)
 
 
 def request(user: str, request_id: str) -> str:
@@ -66,6 +78,16 @@ def seq_of(key: str) -> int:
 def snapshot(seq: int) -> str:
     """The state after all journal objects below `seq`."""
     return f"{SNAPSHOTS}{seq:012d}.json.zst"
+
+
+def ended(job: str) -> str:
+    """What is kept of a job that the state has forgotten, beside others of its name: the id without its last part."""
+    return f"{ended_of(job.rpartition('-')[0])}{job}.json"
+
+
+def ended_of(name: str) -> str:
+    """The prefix of what is kept of the forgotten jobs of this name."""
+    return f"{ENDED}{name}/"
 
 
 def bundle(digest: str, extension: str) -> str:
@@ -131,4 +153,4 @@ def watch(job: str, task: int) -> str:
 
 def outputs(job: str, task: int) -> str:
     """The default output folder of a task."""
-    return f"outputs/{job}/{task}"
+    return f"{OUTPUTS}{job}/{task}"

@@ -8,7 +8,11 @@ from cli.formats import flag as format_flag
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
-_WHO = Flag("user_id", "Who does it; the default is your login name.", "USER")
+_WHO = Flag("user_id", "Who does it; also BASTION_USER. The default is your login name.", "USER")
+_PAST = (
+    Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
+    Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
+)
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
 
 TOOL = Tool(
@@ -27,6 +31,8 @@ TOOL = Tool(
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
                      kind=float),
+                Flag("permanent_bucket", "URL of the bucket for logs and outputs. Default: --bucket.", "URL"),
+                Flag("ttl_bucket", "URL of the bucket for bundles, which expire. Default: --bucket.", "URL"),
                 Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
             ),
         ),
@@ -74,9 +80,29 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="gc",
+            about="Remove bundles and logs that are older than the settings say (retention.bundles_days, retention.logs_days), "
+            "but nothing that a job which has not ended needs. Clouds do this by themselves, by lifecycle rules.",
+            module="cli.bastion_gc",
+            flags=(
+                Flag("bundles_days", "Days that bundles stay; 0: for ever. Default: the setting, else 30.", "DAYS", kind=int),
+                Flag("logs_days", "Days that logs stay; 0: for ever. Default: the setting, else for ever.", "DAYS", kind=int),
+                Flag("dry_run", "Remove nothing, and say what would go.", kind=bool, default=False),
+                Flag("print_rules", "Print the lifecycle rules for the store.", kind=bool, default=False),
+                Flag("apply_rules", "Put them in force; rules that others made stay.", kind=bool, default=False),
+                _WHO,
+            ),
+        ),
+        Command(
             name="status",
             about="Is it alive, what does it hold, and which project uses how much of its share.",
             module="cli.bastion_status",
+        ),
+        Command(
+            name="top",
+            about="Shares, use, borrowing and the queue, live on the whole terminal. q ends it, / filters, s sorts, "
+            "enter says why a job is where it is.",
+            module="cli.bastion_top",
         ),
         Command(
             name="usage",
@@ -92,6 +118,16 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="history",
+            about="What happened to a project: every event of its jobs and every change of its share, one line each, with "
+            "what it used of its share then. From the journal, also while no bastion runs.",
+            module="cli.bastion_history",
+            words="PROJECT",
+            least=1,
+            most=1,
+            flags=(Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="1d"),),
+        ),
+        Command(
             name="logs",
             about="The bastion's own log, from the bucket.",
             module="cli.bastion_logs",
@@ -102,20 +138,21 @@ TOOL = Tool(
         ),
         Command(
             name="quota",
-            about="Show the quota file and who uses what, check a file, or put one in force.",
+            about="The quota file: who may use what. Show it, check or set one, edit it, and see who changed it.",
             module="cli.bastion_quota",
             actions=(
                 Action("show", "The file, and what every project holds of its share."),
                 Action("check", "What is wrong or odd with a file. Nothing is written.", "FILE", 1, 1),
                 Action("set", "Show what a file changes and for whom, ask, and put it in force.", "FILE", 1, 1),
                 Action("edit", "The same with the file in the bucket and your editor: VISUAL, EDITOR, or vi."),
+                Action("history", "Who changed the file, when and how."),
             ),
-            flags=(_WHO, _YES),
+            flags=(*_PAST, _WHO, _YES),
         ),
         Command(
             name="config",
-            about="Two things. list, activate, add and remove are about your profiles, which stand for flags on this machine. "
-            "edit and set change the settings of the bastion, which lie in its bucket and are its admins'.",
+            about="Your profiles on this machine, and the bastion's settings in its bucket. Profiles stand for flags: list, "
+            "activate, add, remove. The settings are the admins': edit, set, history.",
             module="cli.bastion_config",
             actions=(
                 Action("list", "Your profiles; * marks the active one."),
@@ -126,10 +163,12 @@ TOOL = Tool(
                 Action("edit", "The bastion's settings in your editor: VISUAL, EDITOR, or vi."),
                 Action("set", "Change some of the bastion's settings: poll=0.5, capacity=v4=8,cpu=4, capacity.v4=8.",
                        "KEY=VALUE...", 1, 64),
+                Action("history", "Who changed the bastion's settings, when and how."),
             ),
             flags=(
                 Flag("project_id", "Project of the profile.", "PROJECT"),
                 Flag("user_id", "User of the profile; of a change, who makes it.", "USER"),
+                *_PAST,
                 _YES,
             ),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cli import admin_file, config_file, config_profiles, config_show
+from cli.file_history import history
 from cli.main import Call
 
 
@@ -17,6 +18,8 @@ def run(call: Call) -> int:
         return admin_file.edit(call, config_file.CONFIG_FILE)
     if action == "set":
         return config_file.put(call, rest)
+    if action == "history":
+        return history(call, config_file.CONFIG_FILE)
     of_profiles = {
         "activate": config_profiles.activate,
         "add": config_profiles.add,

@@ -10,6 +10,7 @@ from bastion.errors import BastionError
 from bastion.usage import usage
 from cli import admin_file
 from cli.bastion_status import usage_table
+from cli.file_history import history
 from cli.main import DONE, Call
 from cli.place import is_known, known_place_of, place_of, unknown
 from cli.quota_file import QUOTA_FILE, from_disk, strict
@@ -24,6 +25,8 @@ def run(call: Call) -> int:
         return show(call)
     if action == "edit":
         return admin_file.edit(call, QUOTA_FILE)
+    if action == "history":
+        return history(call, QUOTA_FILE)
     return (check if action == "check" else put)(call, Path(rest[0]))
 
 

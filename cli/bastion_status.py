@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bastion import host, plan, recover
+from bastion import host, plan, reading
+from bastion.holes import Holes
 from bastion.status import summary
-from bastion.system import SystemClock
+from bastion.system import SystemClock, ThreadTasks
 from bastion.usage import Use, usage
 from cli.main import DONE, Call
 from cli.place import known_place_of
 from cli.table import table
+from launcher import gaps
 from quota import resources
 from quota.model import Quota
 
@@ -27,9 +29,10 @@ def run(call: Call) -> int:
     if call.output.json:
         call.output.data(shown)
         return DONE
-    state = recover.load(place.bucket)
+    holes = Holes()
+    state = reading.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
-    call.output.say("\n".join([*page(shown, place.bucket.url), *usage_table(uses)]))
+    call.output.say("\n".join([*page(shown, place.bucket.url), *usage_table(uses), *gaps.lines(holes.found)]))
     return DONE
 
 

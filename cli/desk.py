@@ -11,8 +11,9 @@ from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.main import Call
 from cli.place import known_place_of
 from cli.profile import setting_of
-from launcher.find import Found, find
+from launcher.find import Found
 from launcher.reader import Reader
+from launcher.recall import look_up
 from launcher.view import View
 
 
@@ -25,6 +26,8 @@ class Desk:
     clock: Clock
     tasks: Tasks
     ids: Ids
+    bundles_days: int = 0
+    """Bundles stay so many days; 0: for ever."""
 
     def reader(self, *, user: str | None = None) -> Reader:
         """A reader of the bastion's part of the bucket; `user` as in `Reader`."""
@@ -34,7 +37,14 @@ class Desk:
 def desk_of(call: Call) -> Desk:
     """The real doors to where the command line points. Raises `BastionError` if there never was a bastion."""
     place = known_place_of(call)
-    return Desk(bastion=place.name, bucket=place.bucket, clock=SystemClock(), tasks=ThreadTasks(), ids=RandomIds())
+    return Desk(
+        bastion=place.name,
+        bucket=place.bucket,
+        clock=SystemClock(),
+        tasks=ThreadTasks(),
+        ids=RandomIds(),
+        bundles_days=place.bundles_days,
+    )
 
 
 def user_of(call: Call) -> str:
@@ -47,6 +57,6 @@ def user_of(call: Call) -> str:
         raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
 
 
-def job_of(call: Call, view: View) -> Found:
-    """The job that the command's one word means."""
-    return find(call.words[0], view, task=call.flags.get("task"))
+def job_of(call: Call, desk: Desk, view: View) -> Found:
+    """The job that the command's one word means, also one that the bastion has long forgotten."""
+    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))

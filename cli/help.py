@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from cli.flags import HELP, SHARED, Action, Command, Flag, Line, Tool, title
+from cli.flags import ABOUT, SHARED, Action, Command, Flag, Line, Tool, title
 
 WIDTH = 110
 INDENT = 28
@@ -20,8 +20,19 @@ def text(line: Line) -> str:
     if command is not None and command.actions:
         parts += ["Actions:", *(row for each in command.actions for row in _named(each)), ""]
     if command is not None:
-        parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, HELP) for row in _flag(flag))]
+        parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, *ABOUT) for row in _flag(flag))]
     return "\n".join(parts).rstrip()
+
+
+def shown(flag: Flag) -> str:
+    """A flag as the help names it, with a sample of its value."""
+    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
+    return (f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}"
+
+
+def default(flag: Flag) -> str:
+    """What the help of a flag ends with if it has a default worth telling."""
+    return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
 
 
 def _usage(tool: Tool, command: Command | None) -> str:
@@ -42,9 +53,7 @@ def _named(thing: Command | Action) -> list[str]:
 
 
 def _flag(flag: Flag) -> list[str]:
-    default = "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
-    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
-    return _row((f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}", flag.help + default)
+    return _row(shown(flag), flag.help + default(flag))
 
 
 def _row(left: str, about: str) -> list[str]:

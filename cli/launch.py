@@ -11,7 +11,7 @@ from cli.formats import flag as format_flag
 EVERY_S = 2.0
 """Between two looks of those who watch."""
 
-_USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
+_USER = Flag("user_id", "Who you are; also BASTION_USER. The default is your login name.", "USER")
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
 _FILTER = (
     Flag("user", "Jobs of these users; several as A,B or by repeating it.", "USER,...", kind=list, short="u"),
@@ -36,7 +36,11 @@ _LAUNCH = Command(
     takes_command=True,
     flags=(
         Flag("name", "Name of the job. Default: your user name and six characters.", "NAME"),
-        Flag("project_id", "Project that pays. Default: the only one that you belong to.", "PROJECT"),
+        Flag(
+            "project_id",
+            "Project that pays; also BASTION_PROJECT. Default: the only one that you belong to.",
+            "PROJECT",
+        ),
         _USER,
         Flag("resources", "What one replica needs: v4=4,cpu=2. Default: cpu=1.", "KIND=N,...", kind=list),
         Flag("instance_type", "What one replica is: tpu-v4-32, gpu-h100-8.", "TYPE"),
@@ -129,6 +133,16 @@ TOOL = Tool(
             words="JOB",
             least=1,
             most=1,
+            flags=(_TASK,),
+        ),
+        Command(
+            name="history",
+            about="Every event of a job, one line each: who did what when, and what it led to.",
+            module="cli.launch_history",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(_TASK,),
         ),
         Command(
             name="wait",

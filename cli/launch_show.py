@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bastion import reading
 from bastion.codec import encode
-from bastion.errors import RecordError
-from bastion.ports import Bucket
-from bastion.recover import spec_of
+from bastion.holes import Holes
 from bastion.spec import JobSpec
-from cli.desk import desk_of, job_of
+from cli.desk import Desk, desk_of, job_of
 from cli.main import DONE, Call
+from launcher import gaps
 from launcher.derive import derived
 from launcher.find import Found
 from launcher.gpus import gpus
@@ -22,26 +22,25 @@ def run(call: Call) -> int:
     """Print one row of `launch ls --json`, the spec, and the GPUs that it uses now."""
     desk = desk_of(call)
     view = desk.reader().look()
-    found = job_of(call, view)
+    found = job_of(call, desk, view)
     row = Queue(view, (), derived(view)).row(found.known)
-    spec = _spec(desk.bucket, found)
+    holes = Holes(list(view.holes))
+    spec = _spec(desk, found, holes)
     seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
     if call.output.json:
-        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen]})
+        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gaps.rows(holes.found)})
     else:
-        call.output.say("\n".join([*_page(shown), *(["gpus"] if seen else []), *(f"  {gpu.line()}" for gpu in seen)]))
+        lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {gpu.line()}" for gpu in seen)]
+        call.output.say("\n".join([*lines, *gaps.lines(holes.found)]))
     return DONE
 
 
-def _spec(bucket: Bucket, found: Found) -> JobSpec | None:
-    """The job's spec; None for one that was rejected, whose spec is not kept."""
+def _spec(desk: Desk, found: Found, holes: Holes) -> JobSpec | None:
+    """The job's spec; None for one that was rejected, whose spec is not kept, or that lies in a hole."""
     if found.unread:
         return found.unread.spec
-    try:
-        return spec_of(bucket, found.job) if found.job else None
-    except RecordError:
-        return None
+    return reading.spec_of(desk.bucket, found.job, desk.tasks.map, holes) if found.job else None
 
 
 def _page(shown: dict[str, Any]) -> list[str]:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import msgspec
 
-from bastion import layout
-from bastion.codec import decode
-from bastion.errors import BucketError, Missing, RecordError
 from bastion.gpus import Gpu, line
 from bastion.ports import AttemptKey, Bucket, Tasks
-from bastion.records import PAPER_BYTES_MAX, Facts
 from bastion.state import Job
+from launcher.pulse import Said, facts_of
 from launcher.rows import Row, rfc3339
-
-WORKERS_MAX = 64
-"""Of a larger gang or array the first ones are shown: a read for each of its workers is too much for one look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,28 +36,10 @@ class Seen:
 
 
 def gpus(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) -> list[Seen]:
-    """Those of the workers that run for a job, or for one task of it: a read for each of at most `WORKERS_MAX`."""
-    live = (
-        (AttemptKey(job.id, number, state.live.number), worker)
-        for number, state in sorted(job.tasks.items())
-        if state.live is not None and task in (None, number)
-        for worker in range(len(state.live.workers))
-    )
-    posts = list(islice(live, WORKERS_MAX))
-    told = tasks.map(lambda post: _facts(bucket, *post), posts)
-    return [
-        Seen(*post, gpu)
-        for post, facts in zip(posts, told, strict=True)
-        if isinstance(facts, Facts)
-        for gpu in facts.gpus
-    ]
+    """Those of the workers that run for a job, or for one task of it: a read for each of the first workers."""
+    return gpus_in(facts_of(bucket, tasks, job, task))
 
 
-def _facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
-    """What a worker said last; None where it said nothing, or nothing that can be read."""
-    name = layout.facts(key, worker)
-    try:
-        data = bucket.read(name).data
-        return decode(data, Facts, name) if len(data) <= PAPER_BYTES_MAX else None
-    except (Missing, RecordError, BucketError):
-        return None
+def gpus_in(facts: Iterable[Said]) -> list[Seen]:
+    """Those that these workers told of."""
+    return [Seen(said.key, said.worker, gpu) for said in facts for gpu in said.facts.gpus]

@@ -74,7 +74,7 @@ def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, l
 
 def footer(shown: Queue, bastion: str) -> str:
     """How many stand where, and when the bastion was last seen: `1 PENDING, 2 RUNNING. bastion b: last tick 2s ago.`"""
-    counts = Counter(row["state"] for row in shown.rows())
+    counts = Counter(known.state if isinstance(known, Job) else JobState.PENDING for known in shown.jobs)
     jobs = ", ".join(f"{counts[state]} {state}" for state in JobState if counts[state]) or "no jobs"
     return f"{jobs}. bastion {bastion}: {sign_of_life(shown.view)}."
 

@@ -24,7 +24,7 @@ GUESSES_MAX = 100  # looking for the nearest name takes a while
 
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_RULE = "use 1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, without '..'"
-_TABLES = ("toml-schema", "total_resources", "project_membership", "project_admins", "project_resources")
+TABLES = ("toml-schema", "total_resources", "project_membership", "project_admins", "project_resources")
 _AT_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
 
 
@@ -73,7 +73,7 @@ class _Reader:
 
     def quota(self) -> Quota:
         """What the table says."""
-        self._known((), self._table, _TABLES)
+        self._known((), self._table, TABLES)
         self._version()
         tiers = self._tiers()
         members = self._people("project_membership")

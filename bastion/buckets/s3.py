@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -101,6 +101,30 @@ class S3Bucket:
         """
         check_prefix(prefix)
         return self._pages(prefix, after)
+
+    def rules(self) -> Sequence[dict[str, Any]]:
+        """The lifecycle rules of the whole bucket, in the words of S3."""
+
+        async def request() -> Sequence[dict[str, Any]]:
+            return list((await self._client.get_bucket_lifecycle_configuration(Bucket=self._name))["Rules"])
+
+        try:
+            return self._ask("read the lifecycle rules of", self._name, request)
+        except Missing:
+            return []
+
+    def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
+        """Put these in the place of all lifecycle rules of the bucket."""
+        bucket = {"Bucket": self._name}
+
+        async def request() -> None:
+            if rules:
+                said = {"Rules": list(rules)}
+                await self._client.put_bucket_lifecycle_configuration(**bucket, LifecycleConfiguration=said)
+            else:
+                await self._client.delete_bucket_lifecycle(**bucket)
+
+        self._ask("change the lifecycle rules of", self._name, request)
 
     def _pages(self, prefix: str, after: str) -> Iterator[Stat]:
         token: str | None = ""

@@ -19,7 +19,8 @@ from bastion.records import Member, Order, World
 from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main as command_line
-from cli.flags import HELP, SHARED, Command, Flag, Tool, title
+from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
+from cli.help import default, shown
 from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
@@ -70,7 +71,7 @@ def _tool(tool: Tool) -> Iterator[str]:
         "Flags stand in any order before `--`, with underscores or dashes; `--no_x` undoes the switch `--x`.",
         "",
     )
-    yield from ("These go with every command:", "", *_flags([*SHARED, HELP]))
+    yield from ("These go with every command:", "", *_flags([*SHARED, *ABOUT]))
     for command in tool.all():
         yield from _command(tool, command)
 
@@ -78,7 +79,8 @@ def _tool(tool: Tool) -> Iterator[str]:
 def _command(tool: Tool, command: Command) -> Iterator[str]:
     words = "-- COMMAND..." if command.takes_command else command.arguments
     usage = f"{title(tool, command)} [flags] {words}".rstrip()
-    yield from ("", f"## {title(tool, command)}", "", command.about, "", "```text", usage, "```")
+    name = title(tool, command) if command.name else f"{tool.name} -- COMMAND"
+    yield from ("", f"## {name}", "", command.about, "", "```text", usage, "```")
     if command.actions:
         rows = ([f"`{f'{action.name} {action.words}'.strip()}`", action.about] for action in command.actions)
         yield from ("", *table(["action", "meaning"], rows))
@@ -87,12 +89,7 @@ def _command(tool: Tool, command: Command) -> Iterator[str]:
 
 
 def _flags(flags: Iterable[Flag]) -> Iterator[str]:
-    named = (("--" + f.name if f.switch else f"--{f.name}={f.sample}", f) for f in flags)
-    return table(["flag", "default", "meaning"], ([f"`{name}`", _default(f), f.help] for name, f in named))
-
-
-def _default(flag: Flag) -> str:
-    return "" if flag.default in (None, "", [], False) else f"`{str(flag.default).lower()}`"
+    return table(["flag", "meaning"], ([f"`{shown(flag)}`", flag.help + default(flag)] for flag in flags))
 
 
 def _job_spec() -> Iterator[str]:

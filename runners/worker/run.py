@@ -157,7 +157,7 @@ class _Worker:
     def _start(self, order: Order, world: World) -> Process:
         machine = self._doors.machine
         machine.write_world(encode(world))
-        output = order.output_dir or f"{self._doors.bucket.url}/{layout.outputs(order.job, order.task)}"
+        output = order.output_dir or f"{self._doors.outputs}/{layout.outputs(order.job, order.task)}"
         places = Places(
             tmp=machine.tmp,
             progress=machine.progress,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, followers, idle, inbox, memory, start, usage
+from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, start, usage
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "decide": decide.rows,
     "client": client.rows,
     "followers": followers.rows,
+    "history": history.rows,
     "crash": crash.rows,
     "memory": memory.rows,
     "usage": usage.rows,

@@ -148,6 +148,9 @@ def test_a_cancel_of_what_is_unknown_or_ended_only_consumes_its_request(before: 
     state = folded(*before)
     jobs = encode(state.jobs)
     folded(CancelRequested(request="c", user="alice", job="j"), state=state)
+    for job in state.jobs.values():
+        assert job.later == (1,), "its history knows of it"
+        job.later = ()
     assert encode(state.jobs) == jobs
     assert "c" in state.requests
 

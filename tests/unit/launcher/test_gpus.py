@@ -10,7 +10,8 @@ from bastion.gpus import Gpu, Xid
 from bastion.ports import AttemptKey, Stored
 from bastion.records import Facts
 from bastion.state import Cause, JobState
-from launcher.gpus import WORKERS_MAX, gpus
+from launcher.gpus import gpus
+from launcher.pulse import WORKERS_MAX
 from tests.unit.launcher.world import NOON, World
 
 GPU = Gpu(index="3", name="NVIDIA H200", utilization_percent=0, ecc_corrected=4, xids=[Xid(code=79, at=NOON)])
