@@ -69,7 +69,7 @@ def test_an_output_folder_of_an_unknown_kind_is_refused_at_submit(fleet: Fleet, 
 def test_outputs_in_s3_are_listed_and_fetched(fleet: Fleet, s3_environ: dict[str, str], tmp_path: Path) -> None:
     name, client = f"b-{uuid4()}", boto3.client("s3")
     client.create_bucket(Bucket=name)
-    fleet.submit("cloudy", f"--output_dir=s3://{name}/out", run='test "$BASTION_OUTPUT_DIR" = "s3://%s/out"' % name)
+    fleet.submit("cloudy", f"--output_dir=s3://{name}/out", run=f'test "$BASTION_OUTPUT_DIR" = s3://{name}/out')
     assert fleet.wait("cloudy") == 0
     for key, data in (("out/a", b"one"), ("out/deep/b c", b"two2"), ("outside", b"")):
         client.put_object(Bucket=name, Key=key, Body=data)

@@ -50,7 +50,7 @@ def test_what_breaks_off_leaves_nothing_half_written(tmp_path: Path, monkeypatch
     put("s/out/a", b"whole")
     (tmp_path / "a").write_text("old")
     monkeypatch.setattr(Flat, "get_file", breaks)
-    with pytest.raises(BucketError, match="cannot fetch flat://s/out/a to .*: reset"):
+    with pytest.raises(BucketError, match=r"cannot fetch flat://s/out/a to .*: reset"):
         Outputs("flat://s/out").fetch(File("a", 5, None), tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old"}
 
