@@ -80,6 +80,21 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="doctor",
+            about="Is all well? Your rights below each prefix, exclusive create, clocks, versions, stale machines and claims, "
+            "settings and quota; each with what to do. Exit code 0 only when all is well.",
+            module="cli.bastion_doctor",
+            flags=(
+                Flag("store", "Prove a store instead: every promise of a bucket, tried in a fresh place below this URL.", "URL"),
+                _WHO,
+            ),
+        ),
+        Command(
+            name="auth",
+            about="Which credentials are in force for each bucket, and where they come from. No secret is printed.",
+            module="cli.bastion_auth",
+        ),
+        Command(
             name="gc",
             about="Remove bundles and logs that are older than the settings say (retention.bundles_days, retention.logs_days), "
             "but nothing that a job which has not ended needs. Clouds do this by themselves, by lifecycle rules.",
@@ -110,7 +125,7 @@ TOOL = Tool(
             "journal, also while no bastion runs.",
             module="cli.bastion_usage",
             flags=(
-                Flag("by", "Add up by project, user or job.", "WHAT", default="project"),
+                Flag("by", "Add up by project, user or job.", "WHAT", default="project", choices=("project", "user", "job")),
                 Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d"),
                 Flag("until", "End then. Default: now.", "TIME"),
                 Flag("plot", "Also draw it over time, as one HTML file that needs no network.", "FILE"),

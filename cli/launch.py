@@ -127,6 +127,18 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="outputs",
+            about="The files in a job's output folder, wherever it is, and copies of them.",
+            module="cli.launch_outputs",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(
+                Flag("fetch", "Copy them into this folder; a file that is there is replaced.", "DIR"),
+                _TASK,
+            ),
+        ),
+        Command(
             name="why",
             about="Why a job is where it is, and what happened to it.",
             module="cli.launch_why",

@@ -24,6 +24,7 @@ from cli.launch_wait import until_end
 from cli.main import DONE, Call
 from cli.profile import setting_of
 from cli.spec_file import bundler_of, spec_file, spec_text
+from cli.wiring import check_scheme
 from launcher import build
 from launcher.durations import seconds
 from launcher.find import find
@@ -115,6 +116,9 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: s
         bundle=BundleRef(),
         provenance=provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()),
     )
+    for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
+        if "://" in url:
+            check_scheme(url, "--output_dir")
     check(spec, known)
     return spec
 

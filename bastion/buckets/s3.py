@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar
 
 from bastion.buckets import tail
@@ -204,16 +205,28 @@ def _open_files(url: str, request_s: float) -> Any:
         from s3fs import S3FileSystem
     except ImportError as error:
         raise UsageError(f'{url} needs a package; run: pip install "bastion-scheduler[s3]"') from error
+    from aiobotocore.session import AioSession
     from botocore.exceptions import BotoCoreError
 
     limits = {"connect_timeout": min(request_s, 10.0), "read_timeout": request_s}
     once = {"retries": {"total_max_attempts": 1}, "max_pool_connections": _CONNECTIONS}
     try:
-        files = S3FileSystem(skip_instance_cache=True, use_listings_cache=False, config_kwargs=limits | once)
+        session = AioSession()
+        session.register_component("data_loader", _loader())
+        how = {"skip_instance_cache": True, "use_listings_cache": False, "config_kwargs": limits | once}
+        files = S3FileSystem(session=session, **how)
         files.connect()
     except (BotoCoreError, ValueError) as error:
         raise UsageError(f"{url}: {error}; check the settings of AWS") from error
     return files
+
+
+@cache
+def _loader() -> Any:
+    """What reads the descriptions of AWS's services: once for all buckets, for they are long."""
+    from aiobotocore.session import AioSession
+
+    return AioSession().get_component("data_loader")
 
 
 def _version(answer: Any) -> str:

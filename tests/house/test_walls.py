@@ -31,11 +31,13 @@ WALLS: Mapping[str, set[str]] = {
         "bastion.records",
         "bastion.spec",
         "bastion.state",
+        "bastion.version",
     },
     "cli": set(ROOMS),
     ENTRY: {"cli"},
 }
 HEAVY = {
+    "aiobotocore",
     "aiohttp",
     "azure",
     "botocore",
