@@ -25,14 +25,26 @@ LOGS = "logs/"
 BUNDLES = "bundles/"
 BASTION_LOG = "bastion-log/"
 OUTPUTS = "outputs/"
+WATCH = "watch/"
 
 PRIVATE = "private"
 PERMANENT = "permanent"
 TTL = "ttl"
 _HOMES = {LOGS: PERMANENT, BASTION_LOG: PERMANENT, OUTPUTS: PERMANENT, BUNDLES: TTL}
 
+_PROBE = "!doctor-"
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _OF_WORKER = re.compile(rf"[^/]+/([^/]+)/{_NUMBER}/{_NUMBER}/{_NUMBER}(?:\.json)?")
+
+
+def probe(prefix: str, nonce: str) -> str:
+    """Where a doctor tries what it may do below a prefix. It comes before all names there, and is gone soon."""
+    return f"{prefix}{_PROBE}{nonce}"
+
+
+def is_probe(key: str) -> bool:
+    """True for what a doctor left, or is about to remove."""
+    return f"/{_PROBE}" in key
 
 
 def home(key: str) -> str:
@@ -148,7 +160,7 @@ def segment(log_prefix: str, number: int) -> str:
 
 def watch(job: str, task: int) -> str:
     """Somebody follows this task: flush fast."""
-    return f"watch/{job}/{task}"
+    return f"{WATCH}{job}/{task}"
 
 
 def outputs(job: str, task: int) -> str:

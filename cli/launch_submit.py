@@ -24,6 +24,7 @@ from cli.launch_wait import until_end
 from cli.main import DONE, Call
 from cli.profile import setting_of
 from cli.spec_file import bundler_of, spec_file, spec_text
+from cli.wiring import check_scheme
 from launcher import build
 from launcher.durations import seconds
 from launcher.find import find
@@ -58,7 +59,7 @@ def run(call: Call) -> int:
         call.output.say(spec_text(spec, kind))
         return DONE
     if kind is not None:
-        code = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
+        code = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
         spec = msgspec.structs.replace(spec, bundle=code)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return _submitted(call, desk, job_id(spec.name, request_id), spec.name)
@@ -115,6 +116,9 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: s
         bundle=BundleRef(),
         provenance=provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()),
     )
+    for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
+        if "://" in url:
+            check_scheme(url, "--output_dir")
     check(spec, known)
     return spec
 

@@ -15,6 +15,7 @@ from bastion.buckets.s3 import S3Bucket
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket
+from bastion.rules import Ruled
 
 _OWN: Mapping[str, Callable[[str], Bucket]] = {"gs": GcsBucket, "s3": S3Bucket, "memory": MemoryBucket}
 _NAMESAKES = {"gcs": "gs", "s3a": "s3", "local": "file"}
@@ -36,6 +37,12 @@ def open_bucket(url: str, *, create: bool = False) -> Bucket:
         return _OWN[scheme](url)
     check_scheme(url, "bucket")
     return FsspecBucket(url)
+
+
+def open_ruled(scheme: str, name: str) -> Ruled:
+    """The whole bucket of this name in a store that knows lifecycle rules. Raises `UsageError`, `Denied`."""
+    url = f"{scheme}://{name}"
+    return GcsBucket(url) if scheme == "gs" else S3Bucket(url)
 
 
 def check_scheme(url: str, what: str) -> None:

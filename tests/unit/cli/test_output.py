@@ -82,6 +82,7 @@ Flags:
   --bucket=URL              URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.
   --profile=PROFILE         Profile that says what flags do not; also BASTION_PROFILE. See bastion config.
   --json                    Print JSON; errors too.
-  --help                    Print this help."""
+  --help                    Print this help.
+  --version                 Print the version."""
     )
     assert help_text.text(parse(tool, ["stop", "-h"])).startswith("usage: t stop [flags] JOB\n\nEnds it.\n")
