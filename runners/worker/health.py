@@ -16,7 +16,8 @@ class Health:
     """Keeps the last look and the errors since. `look` and `listen` are tasks; all else belongs to the worker's loop."""
 
     def __init__(self, gpus: Gpus, indices: Sequence[str], clock: Clock, pace: Pace) -> None:
-        self.seen = [Gpu(index=index) for index in indices]
+        self.seen: list[Gpu] = []
+        self._indices = indices
         self._gpus, self._clock, self._pace = gpus, clock, pace
         self._first: list[Gpu] | None = None
         self._xids: dict[str, list[Xid]] = {}
@@ -45,20 +46,22 @@ class Health:
         return self._pace.report_s if self._listens else math.inf
 
     def heard(self, errors: list[tuple[str, int]] | None) -> bool:
-        """Take in what was heard. True: look at once."""
-        self._listens = errors is not None
+        """Take in what was heard. True: something new broke, look at once."""
+        self._listens, news = errors is not None, False
         for index, code in errors or ():
             known = self._xids.setdefault(index, [])
             if len(known) < XIDS_MAX and code not in [xid.code for xid in known]:
                 known.append(Xid(code=code, at=self._clock.wall()))
+                news = True
         self.seen = [self._with_errors(gpu) for gpu in self.seen]
-        return bool(errors)
+        return news
 
     def check(self) -> None:
         """Notice a driver that does not answer."""
         if self._clock.monotonic() - self._answered_at >= self._pace.driver_s:
             since = self._answered.replace(microsecond=0).isoformat()
-            self.seen = [_silent(gpu, since) for gpu in self.seen]
+            known = self.seen or [Gpu(index=index) for index in self._indices]
+            self.seen = [_silent(gpu, since) for gpu in known]
 
     def fresh_since(self, moment: float) -> Callable[[], bool]:
         """Tells whether a look that began after this monotonic time has come back, or will not in good time."""
