@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket, Clock
@@ -17,9 +19,14 @@ from cli.output import Output
 _SETTINGS = ("source",)
 
 
-def bundle(bucket: Bucket, clock: Clock, output: Output, *, kind: str, settings: Mapping[str, str]) -> BundleRef:
-    """Pack the source folder and put it where workers find it. Raises `BundleError`, `BucketError`, `UsageError`."""
-    bundler = _bundler(kind, bucket, clock)
+def bundle(
+    bucket: Bucket, clock: Clock, output: Output, *, kind: str, settings: Mapping[str, str], kept_days: int
+) -> BundleRef:
+    """Pack the source folder and put it where workers find it; bundles stay there `kept_days` (0: for ever).
+
+    Raises `BundleError`, `BucketError`, `UsageError`.
+    """
+    bundler = _bundler(kind, bucket, clock, kept_days)
     source = Path(settings.get("source") or os.getcwd())
     with output.progress(f"bundling {source}"):
         packed = bundler.bundle(source, bucket)
@@ -43,17 +50,19 @@ def check_kind(kind: str) -> None:
         raise UsageError(f"--bundler_type is {kind[:64]!r}; {did_you_mean(kind, _BUNDLERS, 'use tar or none')}")
 
 
-def _bundler(kind: str, bucket: Bucket, clock: Clock) -> Bundler:
+def _bundler(kind: str, bucket: Bucket, clock: Clock, kept_days: int) -> Bundler:
     check_kind(kind)
-    return _BUNDLERS[kind](bucket, clock)
+    return _BUNDLERS[kind](bucket, clock, kept_days)
 
 
-def _tar(bucket: Bucket, clock: Clock) -> Bundler:
-    folder = Path(bucket.url.removeprefix("file://")).parent
-    return TarBundler(home=Path.home(), clock=clock, leave_out=[folder] if bucket.url.startswith("file://") else [])
+def _tar(bucket: Bucket, clock: Clock, kept_days: int) -> Bundler:
+    urls = {url_of(bucket, key) for key in ("", layout.LOGS, layout.BUNDLES)}
+    folders = [Path(url.removeprefix("file://")).parent for url in sorted(urls) if url.startswith("file://")]
+    kept_s = kept_days * 86_400.0 or None
+    return TarBundler(home=Path.home(), clock=clock, leave_out=folders, retention_s=kept_s)
 
 
-_BUNDLERS: Mapping[str, Callable[[Bucket, Clock], Bundler]] = {"tar": _tar, "none": lambda bucket, clock: NoneBundler()}
+_BUNDLERS: Mapping[str, Callable[[Bucket, Clock, int], Bundler]] = {"tar": _tar, "none": lambda *_: NoneBundler()}
 
 
 def _told(packed: Bundle) -> str:

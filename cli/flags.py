@@ -105,7 +105,7 @@ class Line:
 
 SHARED = (
     Flag("bastion", "Name of the bastion; also BASTION_NAME.", "NAME"),
-    Flag("bucket", "URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.", "URL"),
+    Flag("bucket", "URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.", "URL"),
     Flag("profile", "Profile that says what flags do not; also BASTION_PROFILE. See bastion config.", "PROFILE"),
     Flag("json", "Print JSON; errors too.", kind=bool, default=False),
 )

@@ -63,7 +63,9 @@ def _code(call: Call, desk: Desk) -> dict[str, Any]:
     kind, settings = call.flags["bundler_type"] or TAR, settings_of(call.flags["bundler_spec"])
     source = settings.get("source") or os.curdir
     return {
-        "bundle": bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings),
+        "bundle": bundle(
+            desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days
+        ),
         "provenance": provenance(
             SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()
         ),

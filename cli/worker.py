@@ -8,9 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.ports import AttemptKey
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli.wiring import open_part
+from cli.wiring import housed, open_part
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.machine import LocalMachine
 from runners.worker.nvml import NvmlGpus
@@ -35,8 +37,11 @@ def main(argv: Sequence[str]) -> int:
         address=flags["address"],
         devices=tuple(filter(None, flags.get("devices", "").split(","))),
     )
+    elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
+    bucket = housed(open_part(flags["bucket"]), elsewhere)
     doors = Doors(
-        bucket=open_part(flags["bucket"]),
+        bucket=bucket,
+        outputs=url_of(bucket, layout.OUTPUTS),
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),

@@ -81,6 +81,7 @@ class Scene:
             tasks=SimTasks(self.kernel, self.host.worker),
             machine=self.host,
             notice=self.host.notice,
+            outputs="memory://outputs",
             gpus=NvmlGpus(["1"], self.nvml),
         )
         run(Post(key=KEY, worker=0, machine="m", address="10.0.0.1", devices=("1",)), doors)

@@ -79,7 +79,7 @@ Flags:
   --watch[=SECONDS]         Again.
   --wait                    Wait.
   --bastion=NAME            Name of the bastion; also BASTION_NAME.
-  --bucket=URL              URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.
+  --bucket=URL              URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.
   --profile=PROFILE         Profile that says what flags do not; also BASTION_PROFILE. See bastion config.
   --json                    Print JSON; errors too.
   --help                    Print this help.
