@@ -131,6 +131,20 @@ def test_an_error_that_comes_with_the_end_is_blamed(scene: Scene) -> None:
     assert message.startswith("GPU 1: XID 48 (double-bit ECC error), uncorrected ECC errors: 3; ")
 
 
+def test_errors_are_heard_one_after_the_other_also_after_a_driver_that_could_tell_none(scene: Scene) -> None:
+    scene.nvml.refuse("nvmlInit", pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+    scene.start()
+    scene.kernel.sleep(10)
+    assert "NVML cannot be opened" in scene.gpu().problem
+    scene.nvml.allow("nvmlInit")
+    scene.kernel.sleep(200)
+    for xid in (13, 31, 79):
+        scene.nvml.breaks(1, xid)
+        scene.kernel.sleep(5)
+        assert (scene.gpu().xids or ())[-1].code == xid
+        scene.kernel.sleep(100)
+
+
 def test_a_job_that_is_done_blames_nobody(scene: Scene) -> None:
     scene.start()
     scene.nvml.breaks(1, 79)
