@@ -19,11 +19,19 @@ RUNNERS = ("local",)
 POLICIES = ("default", "axlearn")
 
 
+class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What machines give git to reach private repositories: absolute paths of files on the machines; "" for none."""
+
+    deploy_key: str = ""
+    known_hosts: str = ""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one bastion works. The fields are the file's words; times are in seconds.
 
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
     themselves. `capacity` is what the runner may give away. `admins` may stop everybody's jobs.
+    `git` is for bundles of that type.
     """
 
     schema: int = SCHEMA
@@ -33,6 +41,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     runner: str = "local"
     admins: list[str] = []
     capacity: dict[str, int] = {}
+    git: Git = Git()
 
 
 def parse(text: str | bytes) -> Config:
@@ -56,9 +65,11 @@ def check(config: Config) -> list[str]:
 
 def render(config: Config) -> str:
     """The text of a `config.toml` that holds these settings."""
-    values = {field: getattr(config, field) for field in config.__struct_fields__ if field != "capacity"}
+    tables = {"capacity": config.capacity, "git": msgspec.structs.asdict(config.git)}
+    values = {field: getattr(config, field) for field in config.__struct_fields__ if field not in tables}
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    lines += ["", "[capacity]", *(f"{json.dumps(kind)} = {amount}" for kind, amount in config.capacity.items())]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -125,6 +136,12 @@ def _capacity(value: dict[str, int]) -> Iterator[str]:
             yield f"{kind} is {amount}; use a whole number from 0 to {AMOUNT_MAX}"
 
 
+def _git(value: Git) -> Iterator[str]:
+    for key, path in msgspec.structs.asdict(value).items():
+        if path and (not path.startswith("/") or len(path) > 1024 or not path.isprintable() or '"' in path):
+            yield f"{key} is {shown(path)}; use the absolute path of a file on the machines"
+
+
 _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "schema": _schema,
     "poll": _seconds(0.05, 3600),
@@ -133,6 +150,7 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "runner": _one_of(RUNNERS),
     "admins": _admins,
     "capacity": _capacity,
+    "git": _git,
 }
 _EXPECTED = {
     "schema": str(SCHEMA),
@@ -142,4 +160,5 @@ _EXPECTED = {
     "runner": " or ".join(RUNNERS),
     "admins": "a list of user names",
     "capacity": "a table of whole numbers, as in v4 = 8",
+    "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
 }

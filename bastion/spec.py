@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from bastion import repo
 from bastion.codec import SCHEMA, Record, encode, readable, refuse_newer
 from bastion.errors import SpecError
 
@@ -37,11 +38,25 @@ IDENTITY = frozenset(
 
 
 class BundleRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The code that the worker has to fetch. `type` none needs nothing; `key` names the object, `digest` its SHA-256."""
+    """The code that the worker has to fetch. `type` none needs nothing.
+
+    Of any other type, `key` names an object and `digest` its SHA-256; of `git` these are the changes on top of `commit`
+    of `repo`, if there are any. A commit is checked out whole, and the command runs in `folder` of it. `submodules`:
+    whether they are fetched; None refuses a commit that has some.
+    """
 
     type: str = "none"
     key: str = ""
     digest: str = ""
+    repo: str = ""
+    commit: str = ""
+    folder: str = ""
+    submodules: bool | None = None
+
+    @property
+    def identity(self) -> str:
+        """One word for the code: the digest; of git the commit, `+` and the digest of the changes if there are any."""
+        return "+".join(filter(None, (self.commit, self.digest)))
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -225,6 +240,10 @@ def _resources(value: dict[str, int]) -> Iterator[str]:
 def _bundle(value: BundleRef) -> Iterator[str]:
     if value.type == "none":
         return
+    if value.type == "git":
+        yield from repo.faults(value.repo, value.commit, value.folder)
+        if not value.key and not value.digest:
+            return
     if not KIND.fullmatch(value.type) or not value.key or len(value.key) > 512:
         yield f"has type {shown(value.type)} and key {shown(value.key)}; name both"
     if not DIGEST.fullmatch(value.digest):

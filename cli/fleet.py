@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+import msgspec
+
 from bastion.chores import Doors
 from bastion.config import Config
 from bastion.errors import BastionError
@@ -42,6 +44,7 @@ def local_runner(place: Place, config: Config, environ: Mapping[str, str]) -> Lo
         given=config.capacity or None,
         devices=inventory(),
         inherited=environ,
+        flags={key: path for key, path in msgspec.structs.asdict(config.git).items() if path},
     )
 
 

@@ -29,8 +29,19 @@ _LAUNCH = Command(
         Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
         Flag("env", "Environment of the command; may be repeated.", "NAME=VALUE", kind=list),
         Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
-        Flag("bundler_type", "How the code travels: tar (this folder) or none (no code).", "TYPE", default="tar"),
-        Flag("bundler_spec", "Settings of the bundler; may be repeated: source=FOLDER.", "KEY=VALUE", kind=list),
+        Flag(
+            "bundler_type",
+            "How the code travels: tar (this folder), git (a pushed commit) or none (no code).",
+            "TYPE",
+            default="tar",
+        ),
+        Flag(
+            "bundler_spec",
+            "Settings of the bundler; may be repeated: source=FOLDER. Of git: repo=URL, ref=BRANCH, allow_dirty=true, "
+            "submodules=true.",
+            "KEY=VALUE",
+            kind=list,
+        ),
         Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),

@@ -12,7 +12,8 @@ from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec, serialize_jobspec
 from bastion.version import VERSION
-from cli.bundling import bundle, check_kind, settings_of
+from bundler.bundle import Bundle
+from cli.bundling import bundle, reference, settings_of
 from cli.desk import Desk, desk_of, user_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
@@ -28,22 +29,25 @@ from launcher.submit import check, ground, send
 def run(call: Call) -> int:
     """Submit a job. With --wait or --follow, the exit code of its end."""
     wish = _wish(call)
-    settings = settings_of(call.flags["bundler_spec"])
-    check_kind(call.flags["bundler_type"])
+    kind = call.flags["bundler_type"]
+    settings = settings_of(kind, call.flags["bundler_spec"])
     desk = desk_of(call)
     request_id = desk.ids.new()
     spec = _spec(desk, wish, request_id, settings.get("source") or os.curdir)
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
         return DONE
-    code = bundle(desk.bucket, desk.clock, call.output, kind=call.flags["bundler_type"], settings=settings)
-    send(
-        desk.bucket,
-        user=spec.user,
-        request_id=request_id,
-        request=Submit(spec=msgspec.structs.replace(spec, bundle=code)),
-    )
+    spec = with_code(spec, bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings))
+    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return _submitted(call, desk, job_id(spec.name, request_id), spec.name)
+
+
+def with_code(spec: JobSpec, packed: Bundle) -> JobSpec:
+    """The spec with its bundle. Where that is a commit, this is where the job comes from, whatever the folder holds."""
+    origin = spec.provenance
+    if packed.commit:
+        origin = msgspec.structs.replace(origin, git_commit=packed.commit, git_dirty=bool(packed.digest))
+    return msgspec.structs.replace(spec, bundle=reference(packed), provenance=origin)
 
 
 def _wish(call: Call) -> build.Wish:

@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bastion.ports import AttemptKey
+from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock, ThreadTasks
+from bundler import gitcall as git
+from bundler.checkout import Checkout
 from cli.wiring import open_part
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.machine import LocalMachine
@@ -39,11 +42,16 @@ def main(argv: Sequence[str]) -> int:
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),
-        machine=LocalMachine(Path(flags["folder"]), os.environ),
+        machine=LocalMachine(Path(flags["folder"]), os.environ, _fetcher(flags)),
         notice=notice,
         say=_say,
     )
     return run(post, doors, _pace(flags))
+
+
+def _fetcher(flags: dict[str, str]) -> Checkout:
+    access = git.Access(deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""))
+    return Checkout(doors=git.Doors(shell=SystemShell(), clock=SystemClock(), access=access))
 
 
 def notices() -> Callable[[], None]:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
+from bastion.spec import BundleRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +79,12 @@ class Machine(Protocol):
     def unpack(self, data: bytes, digest: str) -> None:
         """Lay out a bundle in `code`. `BundleError` if it is not what it says, or there is no room."""
 
+    def checkout(self, bundle: BundleRef, changes: bytes) -> None:
+        """Lay out a commit in `code`, with these changes on top. `BundleError` if it cannot be fetched."""
+
+    def clear(self) -> None:
+        """Kill what an `unpack` or `checkout` that was given up has left running."""
+
     def place(self, url: str) -> str:
         """What the process is told of a folder that outlives it: a local one is made, and named by its path."""
 
@@ -87,8 +94,8 @@ class Machine(Protocol):
     def read_progress(self) -> bytes:
         """The end of the file `progress`, at most 64 KiB; empty while there is none."""
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str]) -> Process:
-        """Run a command in `code`, its output appended to the log. `OSError` if it cannot be started."""
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str = "") -> Process:
+        """Run a command in `folder` of `code`, its output appended to the log. `OSError` if it cannot be started."""
 
     def log_size(self) -> int:
         """Bytes of output so far."""

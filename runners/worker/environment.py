@@ -58,7 +58,7 @@ def _job(order: Order, post: Post) -> dict[str, str]:
         "BASTION_ATTEMPT": str(order.attempt),
         "BASTION_RESTART_REASON": order.restart_reason,
         "BASTION_TIER": str(order.tier),
-        "BASTION_BUNDLE": order.bundle.digest,
+        "BASTION_BUNDLE": order.bundle.identity,
         "BASTION_MACHINE": post.machine,
         "BASTION_DEVICES": ",".join(post.devices),
         "TORCHELASTIC_RUN_ID": order.job,

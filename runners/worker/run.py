@@ -31,6 +31,7 @@ SETUP_FAILED = 1
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 TAKEN_AWAY = 128 + signal.SIGTERM
+BUNDLES = ("none", "tar", "git")
 _TAIL = 256 * 1024
 _PLAIN = Pace()
 
@@ -112,13 +113,16 @@ class _Worker:
             return decode(data, kind, key)
 
     def _fetch(self, order: Order) -> None:
-        bundle = order.bundle
-        if bundle.type == "none":
-            return
-        if bundle.type != "tar":
+        bundle, machine = order.bundle, self._doors.machine
+        if bundle.type not in BUNDLES:
             raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
-        data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
-        self._doors.machine.unpack(data, bundle.digest)
+        data = b""
+        if bundle.key:
+            data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
+        if bundle.type == "tar":
+            machine.unpack(data, bundle.digest)
+        elif bundle.type == "git":
+            machine.checkout(bundle, data)
 
     def _gather(self, order: Order) -> World:
         """The addresses of all workers. A gang waits for the bastion to say them: none starts before all are there."""
@@ -145,7 +149,7 @@ class _Worker:
         env = environment(order, self._post, world, machine.base_environment(), places)
         argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
         try:
-            process = machine.start(argv, env)
+            process = machine.start(argv, env, order.bundle.folder)
         except (OSError, ValueError) as error:
             raise _Unstartable(argv[0], error) from error
         self._watch.started()
@@ -186,6 +190,7 @@ class _Worker:
         return fatal_line(machine.read_log(max(0, machine.log_size() - _TAIL), _TAIL))
 
     def _end_unrun(self, halt: Halt) -> int:
+        self._doors.machine.clear()
         return self._end(halt.cause, None, halt.reason)
 
     def _end_failed(self, error: Exception) -> int:

@@ -65,6 +65,13 @@ class Tree:
         return _memory_kills() > self._kills
 
 
+def kill_all() -> None:
+    """Kill every descendant of this process."""
+    for process in _descendants():
+        with suppress(psutil.Error):
+            process.kill()
+
+
 def _descendants() -> Iterator[psutil.Process]:
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):

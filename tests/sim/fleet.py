@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bastion.errors import BundleError, RunnerError
 from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.spec import BundleRef
 from quota.resources import Resources
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.run import run
@@ -113,6 +114,12 @@ class SimHost:
         if hashlib.sha256(data).hexdigest() != digest:
             raise BundleError(f"bundle {digest} has other bytes")
 
+    def checkout(self, bundle: BundleRef, changes: bytes) -> None:
+        raise BundleError("a simulated machine has no git")
+
+    def clear(self) -> None:
+        pass
+
     def place(self, url: str) -> str:
         return url
 
@@ -122,7 +129,7 @@ class SimHost:
     def read_progress(self) -> bytes:
         return self.progress_data
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str]) -> SimProcess:
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str = "") -> SimProcess:
         script = self._scripts.get(argv[-1])
         if script is None:
             raise FileNotFoundError(argv[0])

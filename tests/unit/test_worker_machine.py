@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bastion.shell import SystemShell
+from bastion.system import SystemClock
+from bundler.checkout import Checkout
+from bundler.gitcall import Doors
 from runners.worker.machine import LocalMachine
 
 MIB = 2**20
@@ -13,7 +17,8 @@ MIB = 2**20
 
 @pytest.fixture
 def machine(tmp_path: Path) -> LocalMachine:
-    return LocalMachine(tmp_path / "work", {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"})
+    inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
+    return LocalMachine(tmp_path / "work", inherited, Checkout(doors=Doors(shell=SystemShell(), clock=SystemClock())))
 
 
 def grow(tmp_path: Path, data: bytes) -> None:
