@@ -111,6 +111,7 @@ def order(row: Desired, spec: JobSpec) -> Order:
         max_tries=spec.max_tries,
         restart_reason=row.restart_reason,
         last_step=row.last_step,
+        setup=spec.setup,
     )
 
 

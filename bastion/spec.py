@@ -72,7 +72,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job as its user asked for it.
 
-    `command` is an argv, or one string for `/bin/sh`. `resources` are per replica. Times are in seconds.
+    `command` is an argv, or one string for `/bin/sh`; `setup` is such a string, run once for a bundle on a machine.
+    `resources` are per replica. Times are in seconds.
     `output_dir` and `checkpoint_dir` are URLs or absolute paths that outlive attempts.
     """
 
@@ -91,6 +92,7 @@ class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace_s: float = 30.0
     time_limit_s: float | None = None
     bundle: BundleRef = BundleRef()
+    setup: str = ""
     output_dir: str = ""
     checkpoint_dir: str = ""
     provenance: Provenance = Provenance()
@@ -215,6 +217,11 @@ def _command(value: list[str] | str) -> Iterator[str]:
         yield "is longer than 128 KiB; put it into a script"
 
 
+def _setup(value: str) -> Iterator[str]:
+    if "\0" in value or len(value) > 32 * 1024 or (value and not value.strip()):
+        yield "is blank, holds a NUL character or more than 32 KiB; put it into a script of the bundle"
+
+
 def _env(value: dict[str, str]) -> Iterator[str]:
     if len(value) > ENV_MAX:
         yield f"has {len(value)} entries; at most {ENV_MAX} are allowed"
@@ -284,6 +291,7 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("grace_s", _between(0, GRACE_MAX_S, " seconds")),
     ("time_limit_s", _between(1, SECONDS_MAX, " seconds")),
     ("bundle", _bundle),
+    ("setup", _setup),
     ("output_dir", _folder),
     ("checkpoint_dir", _folder),
     ("provenance", _provenance),

@@ -42,6 +42,12 @@ _LAUNCH = Command(
             "KEY=VALUE",
             kind=list,
         ),
+        Flag(
+            "setup",
+            "Shell text that is run before COMMAND, once for this code on each machine, in a virtual environment that is "
+            "kept: 'pip install -r requirements.txt'.",
+            "TEXT",
+        ),
         Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),

@@ -74,6 +74,7 @@ def _wish(call: Call) -> build.Wish:
         grace_s=seconds(flags["grace"], "--grace"),
         time_limit_s=seconds(flags["time_limit"], "--time_limit") if flags["time_limit"] else None,
         output_dir=flags["output_dir"] or "",
+        setup=flags["setup"] or "",
     )
 
 

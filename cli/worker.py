@@ -11,14 +11,16 @@ from pathlib import Path
 from bastion.ports import AttemptKey
 from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from bundler import gitcall as git
 from bundler.checkout import Checkout
+from bundler.gitcall import Access
+from bundler.gitcall import Doors as GitDoors
 from cli.wiring import open_part
+from runners.worker.cache import Cache
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.machine import LocalMachine
 from runners.worker.run import run
 
-NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder"})
+NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder", "cache"})
 
 
 def main(argv: Sequence[str]) -> int:
@@ -42,16 +44,22 @@ def main(argv: Sequence[str]) -> int:
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),
-        machine=LocalMachine(Path(flags["folder"]), os.environ, _fetcher(flags)),
+        machine=_machine(flags),
         notice=notice,
         say=_say,
     )
     return run(post, doors, _pace(flags))
 
 
-def _fetcher(flags: dict[str, str]) -> Checkout:
-    access = git.Access(deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""))
-    return Checkout(doors=git.Doors(shell=SystemShell(), clock=SystemClock(), access=access))
+def _machine(flags: dict[str, str]) -> LocalMachine:
+    shell, clock = SystemShell(), SystemClock()
+    access = Access(deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""))
+    return LocalMachine(
+        Path(flags["folder"]),
+        os.environ,
+        fetcher=Checkout(doors=GitDoors(shell=shell, clock=clock, access=access)),
+        cache=Cache(root=Path(flags["cache"]), shell=shell, clock=clock, ids=RandomIds()),
+    )
 
 
 def notices() -> Callable[[], None]:

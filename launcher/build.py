@@ -34,6 +34,7 @@ class Wish:
     grace_s: float
     time_limit_s: float | None
     output_dir: str
+    setup: str = ""
 
 
 def build(
@@ -61,6 +62,7 @@ def build(
         grace_s=wish.grace_s,
         time_limit_s=wish.time_limit_s,
         bundle=bundle,
+        setup=wish.setup,
         output_dir=outputs,
         checkpoint_dir=f"{outputs}/checkpoints" if outputs else "",
         provenance=provenance,

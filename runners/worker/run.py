@@ -7,7 +7,7 @@ bucket that hangs or fails cannot keep the worker from supervising its process. 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bastion import layout
@@ -17,12 +17,13 @@ from bastion.logs import SegmentWriter
 from bastion.once import create_once
 from bastion.records import Claim, Facts, Member, Order, World
 from bastion.state import Cause
-from runners.worker.doors import Doors, Pace, Post, Process
-from runners.worker.environment import Places, environment
+from runners.worker.doors import Doors, Kept, Pace, Post, Process
+from runners.worker.environment import Places, environment, within
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
+from runners.worker.setup import SetupFailed, name_of
 from runners.worker.spool import Spool
-from runners.worker.supervise import Halt, Halted, StopWatch, Supervision
+from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
 from runners.worker.verdict import cause_of, fatal_line, short
 from runners.worker.watch import Watch
 
@@ -33,6 +34,7 @@ NOT_FOUND = 127
 TAKEN_AWAY = 128 + signal.SIGTERM
 BUNDLES = ("none", "tar", "git")
 _TAIL = 256 * 1024
+_LAST = 8 * 1024
 _PLAIN = Pace()
 
 
@@ -56,16 +58,18 @@ class _Worker:
         self._watch = Watch(bucket, post.key, clock, pace, self._spool)
         facts = Facts(phase="claimed", machine=post.machine)
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
+        self._limit = TimeLimit(clock, None)
         self._beats = 0
         self._add_chores()
 
     def run(self) -> int:
         try:
             order = self._pump.until("order", self._read_order, self._stops.heed)
+            self._limit = TimeLimit(self._doors.clock, order.time_limit_s)
             self._enter("setup")
-            self._pump.until("code", lambda: self._fetch(order), self._stops.heed)
+            env = self._prepare(order)
             world = self._gather(order)
-            process = self._start(order, world)
+            process = self._start(order, world, env)
         except Halted as halted:
             return self._end_unrun(halted.halt)
         except Exception as error:  # whatever it is, it is told: a worker that fell would look like a lost machine
@@ -112,7 +116,53 @@ class _Worker:
                 continue
             return decode(data, kind, key)
 
-    def _fetch(self, order: Order) -> None:
+    def _prepare(self, order: Order) -> Callable[[World], dict[str, str]]:
+        """Lay out the code, as its setup leaves it if there is one. What the command's environment is in a world."""
+        machine = self._doors.machine
+        base, places = machine.base_environment(), self._places(order)
+
+        def plain(world: World | None) -> dict[str, str]:
+            return environment(order, self._post, world, base, places)
+
+        if not order.setup:
+            self._pump.until("code", lambda: self._fetch(order, machine.code), self._stops.heed)
+            return plain
+        self._limit.begin()
+        env = plain(None)
+        kept: Kept = self._pump.until("kept", lambda: machine.keep(name_of(order), env["PATH"]), self._heed)
+        if kept.ready:
+            machine.note("the setup was run before on this machine, for this code")
+        else:
+            self._set_up(order, kept, within(env, kept.venv))
+        self._pump.until("code", lambda: kept.lay_out(machine.code), self._heed)
+        return lambda world: within(plain(world), kept.venv)
+
+    def _set_up(self, order: Order, kept: Kept, env: Mapping[str, str]) -> None:
+        """Run the setup; what it makes is whole, or nobody ever uses it."""
+        machine, pump = self._doors.machine, self._pump
+        try:
+            pump.until("venv", kept.begin, self._heed)
+            pump.until("code", lambda: self._fetch(order, kept.code), self._heed)
+            machine.note(f"setup: {short(order.setup)}")
+            start = machine.log_size()
+            process = machine.start(["/bin/sh", "-c", order.setup], env, _within(kept.code, order))
+            code, halt = self._see_through(order, process)
+            if halt is not None:
+                raise Halted(halt)
+            if code:
+                end = machine.log_size()
+                raise SetupFailed(code, machine.read_log(max(start, end - _LAST), _LAST))
+            pump.until("keep", kept.finish, self._heed)
+        except BaseException:
+            machine.clear()
+            kept.drop()
+            raise
+
+    def _heed(self) -> float:
+        """The turn of what the time limit is for, but a command."""
+        return min(self._stops.heed(), self._limit.heed())
+
+    def _fetch(self, order: Order, code: str) -> None:
         bundle, machine = order.bundle, self._doors.machine
         if bundle.type not in BUNDLES:
             raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
@@ -120,9 +170,9 @@ class _Worker:
         if bundle.key:
             data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
         if bundle.type == "tar":
-            machine.unpack(data, bundle.digest)
+            machine.unpack(data, bundle.digest, code)
         elif bundle.type == "git":
-            machine.checkout(bundle, data)
+            machine.checkout(bundle, data, code)
 
     def _gather(self, order: Order) -> World:
         """The addresses of all workers. A gang waits for the bastion to say them: none starts before all are there."""
@@ -135,21 +185,23 @@ class _Worker:
             raise RecordError(f"{key} names {len(world.members)} workers; the order has {order.workers}")
         return world
 
-    def _start(self, order: Order, world: World) -> Process:
+    def _places(self, order: Order) -> Places:
         machine = self._doors.machine
-        machine.write_world(encode(world))
         output = order.output_dir or f"{self._doors.bucket.url}/{layout.outputs(order.job, order.task)}"
-        places = Places(
+        return Places(
             tmp=machine.tmp,
             progress=machine.progress,
             world=machine.world,
             output=machine.place(output),
             checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
         )
-        env = environment(order, self._post, world, machine.base_environment(), places)
+
+    def _start(self, order: Order, world: World, env: Callable[[World], dict[str, str]]) -> Process:
+        machine = self._doors.machine
+        machine.write_world(encode(world))
         argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
         try:
-            process = machine.start(argv, env, order.bundle.folder)
+            process = machine.start(argv, env(world), _within(machine.code, order))
         except (OSError, ValueError) as error:
             raise _Unstartable(argv[0], error) from error
         self._watch.started()
@@ -158,27 +210,27 @@ class _Worker:
         return process
 
     def _supervise(self, order: Order, process: Process) -> int:
+        self._limit.begin()
+        code, halt = self._see_through(order, process)
+        cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
+        return self._end(cause, code, "" if cause is Cause.OK else halt.reason if halt else self._last_words())
+
+    def _see_through(self, order: Order, process: Process) -> tuple[int, Halt | None]:
+        """Wait until nothing of a process is left: its exit code, and why it had to end, if it had to."""
         supervision = Supervision(
-            process,
-            self._doors.clock,
-            self._stops,
-            self._pace,
-            limit_s=order.time_limit_s,
-            grace_s=order.grace_s,
+            process, self._doors.clock, self._stops, self._pace, limit=self._limit, grace_s=order.grace_s
         )
         turn = self._turn(supervision)
         code: int = self._pump.until("process", process.wait, turn)
         supervision.command_ended()
         self._pump.until("rest", process.wait_rest, turn)
-        halt = supervision.halt
-        cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
-        return self._end(cause, code, "" if cause is Cause.OK else halt.reason if halt else self._last_words())
+        return code, supervision.halt
 
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
         def turn() -> float:
             self._spool.curb()
             wanted = supervision.turn()
-            if supervision.halt is not None and self._reporter.facts.phase == "running":
+            if supervision.halt is not None and self._reporter.facts.phase in ("setup", "running"):
                 self._enter("stopping")
                 self._pump.hurry("flush")
             return wanted
@@ -209,6 +261,11 @@ class _Worker:
         if cause is Cause.LOST:
             return TAKEN_AWAY
         return SETUP_FAILED if code is None else code
+
+
+def _within(code: str, order: Order) -> str:
+    """The folder of the code that commands run in."""
+    return f"{code}/{order.bundle.folder}".rstrip("/")
 
 
 class _Unstartable(Exception):

@@ -20,7 +20,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Tree:
-    """A command and its descendants. There is one in a worker's life: it reaps every child."""
+    """A command and its descendants. A worker has one at a time: it reaps every child."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, output: int) -> None:
         _adopt_orphans()

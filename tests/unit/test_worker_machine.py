@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from bastion.shell import SystemShell
-from bastion.system import SystemClock
+from bastion.system import RandomIds, SystemClock
 from bundler.checkout import Checkout
 from bundler.gitcall import Doors
+from runners.worker.cache import Cache
 from runners.worker.machine import LocalMachine
 
 MIB = 2**20
@@ -18,7 +19,10 @@ MIB = 2**20
 @pytest.fixture
 def machine(tmp_path: Path) -> LocalMachine:
     inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
-    return LocalMachine(tmp_path / "work", inherited, Checkout(doors=Doors(shell=SystemShell(), clock=SystemClock())))
+    shell, clock = SystemShell(), SystemClock()
+    fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
+    cache = Cache(root=tmp_path / "cache", shell=shell, clock=clock, ids=RandomIds())
+    return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache)
 
 
 def grow(tmp_path: Path, data: bytes) -> None:
