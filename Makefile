@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test test-gpu lint format bench simulate lock clean
+.PHONY: help demo test test-gpu lint format bench simulate play lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
@@ -28,11 +28,14 @@ format: $(READY)  ## Put the code into form
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## Measure what docs/design.md promises
+bench: $(READY)  ## Measure what docs/explanation/design.md promises
 	@$(BIN)/python -m tests.bench
 
 simulate: $(READY)  ## A world from a seed: make simulate SEED=28
 	@$(BIN)/python -m tests.sim $(if $(SEED),--seed=$(SEED))
+
+play: $(READY)  ## Play a page and write into it what is printed: make play PAGE=docs/tutorial.md
+	@$(BIN)/python -m docs.tools.play --write $(PAGE)
 
 # The lock is what gets installed, byte for byte; pyproject.toml says what would do.
 .venv/locked: requirements-dev.lock

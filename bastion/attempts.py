@@ -33,6 +33,8 @@ def started(state: State, event: Started, *_at: int) -> None:
         raise IllegalMove(f"{event.key} does not follow attempt {len(task.attempts) - 1}")
     if event.workers < 1:
         raise IllegalMove(f"{event.key} has no worker")
+    if job.held is not None:
+        raise IllegalMove(f"{job.id} is held by {job.held}")
     _legal(MOVES, task.state, JobState.PROVISIONING, event)
     job.tasks[event.task] = task
     task.attempts.append(
@@ -41,6 +43,7 @@ def started(state: State, event: Started, *_at: int) -> None:
             runner=event.runner,
             tier=event.tier,
             started=state.now,
+            renewed=job.renewed,
             workers=[Worker() for _ in range(event.workers)],
         )
     )
@@ -94,8 +97,8 @@ def stopping(state: State, event: Stopping, *_at: int) -> None:
     _legal(ATTEMPT_MOVES, attempt.state, AttemptState.STOPPING, event)
     attempt.state = AttemptState.STOPPING
     attempt.stopping, attempt.deadline, attempt.exit_code = event.cause, event.deadline, event.exit_code
-    attempt.for_job, attempt.reason = event.for_job, event.reason
-    shown = {Cause.PREEMPTED: JobState.PREEMPTING, Cause.CANCELLED: JobState.CANCELLING}.get(event.cause)
+    attempt.for_job, attempt.reason, attempt.grace_s = event.for_job, event.reason, job.grace_s
+    shown = _SHOWN.get(event.cause)
     if job.cancelled_by or task.cancel:
         shown = JobState.CANCELLING
     if shown:
@@ -126,6 +129,14 @@ def ended(state: State, event: Ended, *_at: int) -> None:
         del state.live[job.id]
     job.reason = event.reason
     settle(state, job)
+
+
+_SHOWN = {
+    Cause.PREEMPTED: JobState.PREEMPTING,
+    Cause.UPDATED: JobState.PREEMPTING,
+    Cause.CANCELLED: JobState.CANCELLING,
+}
+"""What a job is shown as while its attempt is stopped for this cause."""
 
 
 def _attempt(state: State, event: OfAttempt) -> tuple[Job, Task, Attempt]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from bastion.events import Ended, Forgotten, Stopping
+from bastion.events import Ended, Forgotten, Started, Stopping
 from bastion.ports import AttemptKey
 from bastion.state import FAILURES, Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
 
@@ -20,12 +20,18 @@ _OWN = FAILURES | {Cause.TIME_LIMIT}
 """Causes that the process brought about itself: true whatever was asked of it meanwhile."""
 
 
-def settle(state: State, now: datetime) -> Iterator[Stopping | Ended]:
-    """What the live attempts come to: stops that are due, and ends of those of which nothing can run any more."""
+def settle(state: State, now: datetime) -> Iterator[Stopping | Ended | Started]:
+    """What the live attempts come to: stops that are due, ends of those of which nothing can run any more, successors.
+
+    The successor of an attempt that a new command replaced begins on what that one held: it never waits in the queue.
+    """
     for key, job, attempt in state.live_attempts():
         task = job.tasks[key.task]
         if all(worker.over for worker in attempt.workers):
-            yield _end(key, job, task, attempt, now)
+            end = _end(key, job, task, attempt, now)
+            yield end
+            if end.outcome is JobState.PENDING and _replaced(job, attempt) and job.held is None:
+                yield _successor(key, attempt)
         elif attempt.state is not AttemptState.STOPPING:
             yield from _stop(key, job, task, attempt, now)
 
@@ -49,6 +55,8 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
     """Why to stop, in words too, and with which code a process has failed its gang."""
     if job.cancelled_by or task.cancel:
         return Cause.CANCELLED, f"cancelled by {job.cancelled_by or 'its user'}", None
+    if job.renewed is not None and attempt.renewed != job.renewed:
+        return Cause.UPDATED, f"{job.renewed.user} gave it a new command, which its next attempt runs", None
     if any(not worker.over and worker.cause is None for worker in attempt.workers):
         for index, worker in enumerate(attempt.workers):
             if worker.cause not in (None, Cause.OK):
@@ -67,7 +75,7 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
 
 def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Ended:
     cause, exit_code, told = _verdict(job, task, attempt)
-    outcome, wait = _outcome(cause, job, task)
+    outcome, wait = _outcome(cause, job, task, attempt)
     return Ended(
         job=key.job,
         task=key.task,
@@ -102,12 +110,30 @@ def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None,
     return Cause.LOST, code, _lost(workers)
 
 
-def _outcome(cause: Cause, job: Job, task: Task) -> tuple[JobState, timedelta | None]:
+def _replaced(job: Job, attempt: Attempt) -> bool:
+    """A new command came while it was live, and its resources were not promised to another."""
+    return attempt.renewed != job.renewed and attempt.stopping is not Cause.PREEMPTED
+
+
+def _successor(key: AttemptKey, attempt: Attempt) -> Started:
+    return Started(
+        job=key.job,
+        task=key.task,
+        attempt=key.attempt + 1,
+        runner=attempt.runner,
+        tier=attempt.tier,
+        workers=len(attempt.workers),
+    )
+
+
+def _outcome(cause: Cause, job: Job, task: Task, attempt: Attempt) -> tuple[JobState, timedelta | None]:
     """Where the task goes, and how long it waits before it may start again."""
     if cause is Cause.OK:
         return JobState.SUCCEEDED, None
     if job.cancelled_by or task.cancel:
         return JobState.CANCELLED, None
+    if attempt.renewed != job.renewed:  # however the old command ended: the new one is to be run
+        return JobState.PENDING, None
     if cause is Cause.TIME_LIMIT:
         return JobState.TIMEOUT, None
     if cause in FAILURES:

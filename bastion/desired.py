@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from bastion.changes import Changes, Renewal
 from bastion.ports import AttemptKey, Placement
 from bastion.records import Member, Order, StopOrder, World
 from bastion.spec import JobSpec
@@ -15,6 +16,7 @@ RESTART_REASONS = {
     Cause.LOST: "node_lost",
     Cause.VOID: "node_lost",
     Cause.CANCELLED: "user",
+    Cause.UPDATED: "user",
 }
 
 
@@ -40,6 +42,8 @@ class Desired:
     seq: int
     index: int
     count: int
+    changes: Changes | None
+    renewed: Renewal | None
     restart_reason: str
     last_step: int | None
     stopping: Cause | None
@@ -78,11 +82,13 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
         seq=job.seq,
         index=job.index,
         count=job.count,
+        changes=job.changes,
+        renewed=attempt.renewed,
         restart_reason=RESTART_REASONS.get(before[-1].cause or Cause.CODE, "failure") if before else "first",
         last_step=next((a.step for a in reversed(before) if a.step is not None), None),
         stopping=attempt.stopping,
         deadline=attempt.deadline,
-        grace_s=job.grace_s,
+        grace_s=job.grace_s if attempt.grace_s is None else attempt.grace_s,
         reason=attempt.reason,
     )
 

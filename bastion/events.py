@@ -6,6 +6,7 @@ from datetime import datetime
 
 import msgspec
 
+from bastion.changes import Changes
 from bastion.codec import SCHEMA, Record, decode, encode, readable
 from bastion.ports import AttemptKey
 from bastion.spec import JobSpec
@@ -102,6 +103,39 @@ class CancelRequested(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     task: int | None = None
 
 
+class Held(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Somebody asked that nothing more of a job starts. What runs goes on."""
+
+    request: str
+    user: str
+    job: str
+
+
+class Released(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A held job may start again, in its old place."""
+
+    request: str
+    user: str
+    job: str
+
+
+class Topped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A job got the best place that its user's pending jobs of its project and priority had; each of these moved back by one."""
+
+    request: str
+    user: str
+    job: str
+
+
+class Updated(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A job asks for something else now. A new command replaces what runs; the job keeps its place."""
+
+    request: str
+    user: str
+    job: str
+    changes: Changes
+
+
 class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Resources are promised to a new attempt."""
 
@@ -189,6 +223,10 @@ AnyEvent = (
     | JobRejected
     | RequestRejected
     | CancelRequested
+    | Held
+    | Released
+    | Topped
+    | Updated
     | Started
     | Claimed
     | Voided

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bastion import attempts
+from bastion import attempts, control
 from bastion.books import close_rest, job_of, move, settle
 from bastion.errors import BastionError, IllegalMove
 from bastion.events import (
@@ -19,14 +19,18 @@ from bastion.events import (
     FileChanged,
     Forgotten,
     Gone,
+    Held,
     Illegal,
     JobRejected,
     JournalObject,
     ReclaimDropped,
+    Released,
     RequestRejected,
     Started,
     Stopping,
     Submitted,
+    Topped,
+    Updated,
     Voided,
 )
 from bastion.state import File, Job, JobState, State, Task
@@ -182,6 +186,10 @@ _APPLY: dict[type, Callable[..., None]] = {
     JobRejected: _job_rejected,
     RequestRejected: _request_rejected,
     CancelRequested: _cancel_requested,
+    Held: control.held,
+    Released: control.released,
+    Topped: control.topped,
+    Updated: control.updated,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,

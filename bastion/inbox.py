@@ -4,21 +4,45 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from bastion import layout
 from bastion.admit import complaints
 from bastion.errors import BastionError, BucketError, Missing
-from bastion.events import AnyEvent, CancelRequested, JobRejected, RequestRejected, Submitted
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    Held,
+    JobRejected,
+    Released,
+    RequestRejected,
+    Submitted,
+    Topped,
+    Updated,
+)
+from bastion.permit import refusal
 from bastion.plan import Inputs, pool_of
 from bastion.ports import Bucket, Stat
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit, job_id, parse
+from bastion.requests import (
+    REQUEST_BYTES_MAX,
+    AboutJob,
+    Cancel,
+    Hold,
+    Release,
+    Request,
+    Submit,
+    Top,
+    Update,
+    job_id,
+    parse,
+)
 from bastion.spec import USER, JobSpec
 from bastion.state import State
 
 READS_MAX = 2_000
+TOPS_MAX = 32
 REQUEST_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
@@ -114,9 +138,9 @@ def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> An
         return None
     if isinstance(request, Submit):
         return _submit(state, letter, request.spec, inputs)
-    if isinstance(request, Cancel):
-        return _cancel(state, letter, request, inputs, all_read)
-    return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    if request is None:
+        return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    return _about_job(state, letter, request, inputs, all_read)
 
 
 def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs) -> AnyEvent:
@@ -135,23 +159,32 @@ def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs) -> AnyE
     return Submitted(request=letter.name, job=job, spec=spec)
 
 
-def _cancel(state: State, letter: Letter, cancel: Cancel, inputs: Inputs, all_read: bool) -> AnyEvent | None:
-    job = state.jobs.get(cancel.job)
-    if job is None and not all_read:
+def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, all_read: bool) -> AnyEvent | None:
+    known = request.job in state.jobs
+    if not known and not all_read:
         return None
-    if job is None:
-        reason = f"there is no job {cancel.job}"
-    elif job.user != letter.user and letter.user not in inputs.config.admins:
-        reason = f"job {job.id} is {job.user}'s; only they and admins may stop it"
-    elif cancel.task is not None and not 0 <= cancel.task < job.count:
-        reason = f"job {job.id} has {job.count} tasks, and no task {cancel.task}"
-    else:
-        return CancelRequested(request=letter.name, user=letter.user, job=cancel.job, task=cancel.task)
-    return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=cancel.job)
+    wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
+    if wrong:
+        return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
+    asked = {"request": letter.name, "user": letter.user, "job": request.job}
+    match request:
+        case Cancel():
+            return CancelRequested(**asked, task=request.task)
+        case Hold():
+            return Held(**asked)
+        case Release():
+            return Released(**asked)
+        case Top():
+            return Topped(**asked)
+        case Update():
+            return Updated(**asked, changes=request.changes)
 
 
-def in_order(letters: Iterable[Letter]) -> Iterator[Letter]:
-    """Submissions before anything else, so that a cancel finds the job that came with it."""
-    letters = list(letters)
-    yield from (letter for letter in letters if isinstance(letter.request, Submit))
-    yield from (letter for letter in letters if not isinstance(letter.request, Submit))
+def in_order(letters: Iterable[Letter]) -> tuple[list[Letter], list[Letter]]:
+    """Submissions before anything else, so that what is asked of a job finds it if it came along; and what is left
+    to the next tick, lest a flood of requests that each take a pass over all who wait holds up this one.
+    """
+    letters = sorted(letters, key=lambda letter: not isinstance(letter.request, Submit))
+    tops = [letter for letter in letters if isinstance(letter.request, Top)]
+    later = {letter.key for letter in tops[TOPS_MAX:]}
+    return [one for one in letters if one.key not in later], [one for one in letters if one.key in later]

@@ -146,6 +146,9 @@ def _wants(state: State, quota: Quota, now: datetime) -> tuple[list[Want], dict[
     wants, reasons, ready_at = [], {}, None
     for job_id in state.pending:
         job = state.jobs[job_id]
+        if job.held is not None:
+            reasons[job_id] = held(job)
+            continue
         if not quota.admits(job.user, job.project):
             reasons[job_id] = f"{job.user} is not a member of {job.project}; ask for a line in [project_membership]"
             continue
@@ -160,6 +163,11 @@ def _wants(state: State, quota: Quota, now: datetime) -> tuple[list[Want], dict[
     return wants, reasons, ready_at
 
 
+def held(job: Job) -> str:
+    """Why a held job does not start."""
+    return f"held by {job.held}; launch release {job.id} lets it start"
+
+
 def _resting(job: Job, until: datetime, now: datetime) -> str:
     return f"tries again in {(until - now).total_seconds():.0f} s, after: {job.reason}"
 
@@ -171,7 +179,7 @@ def _want(job: Job, count: int) -> Want:
         user=job.user,
         demand=job.demand,
         priority=job.priority,
-        order=job.seq * 1_000_000 + job.index,
+        order=job.order,
         since=job.since,
         count=count,
     )
@@ -185,7 +193,7 @@ def _holds(state: State) -> Iterator[Hold]:
             user=job.user,
             demand=job.demand,
             priority=job.priority,
-            order=job.seq * 1_000_000 + job.index,
+            order=job.order,
             since=attempt.started,
             task=key.task,
             tier=attempt.tier,

@@ -98,9 +98,7 @@ class Reconciler:
     def _paper(self, row: Desired, listed: Listed) -> list[Sighting]:
         """What the bucket has to say before anybody is called, and what the workers have said."""
         if row.state is AttemptState.STARTING:
-            self._write(
-                layout.order(row.key), lambda: encode(order(row, self.specs.of(row.key.job, row.seq, row.index)))
-            )
+            self._write(layout.order(row.key), lambda: encode(order(row, self.specs.revised(row))))
         elif row.state is AttemptState.RUNNING and len(row.posts) > 1:
             self._write(layout.world(row.key), lambda: encode(world(row)))
         elif row.state is AttemptState.STOPPING:

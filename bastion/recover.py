@@ -7,9 +7,10 @@ from datetime import datetime
 
 from bastion import layout
 from bastion.at_once import Map, one_by_one
+from bastion.changes import Changes, Renewal, revised
 from bastion.codec import Record, decode, encode, readable
 from bastion.errors import Missing, RecordError
-from bastion.events import AnyEvent, JournalObject, Submitted, unpack
+from bastion.events import AnyEvent, JournalObject, Submitted, Updated, unpack
 from bastion.fold import fold
 from bastion.ports import Bucket
 from bastion.spec import JobSpec
@@ -69,14 +70,30 @@ def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, 
 
 
 def spec_of(bucket: Bucket, job: Job) -> JobSpec:
-    """The spec of a job, from its place in the journal. Raises `RecordError` if it is not there."""
+    """The spec of a job as it is in force, from its places in the journal. Raises `RecordError` if it is not there."""
     try:
         event = unpack(bucket.read(layout.journal(job.seq)).data, job.seq).events[job.index]
     except (Missing, IndexError) as error:
         raise RecordError(f"the spec of {job.id} is not in journal object {job.seq}") from error
     if not isinstance(event, Submitted):
         raise RecordError(f"{job.id} was rejected; its spec was not kept")
-    return event.spec
+    return revised(event.spec, command_of(bucket, job.renewed), job.changes)
+
+
+def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
+    """The newest command with its bundle, from its place in the journal; None if there is none but the spec's.
+
+    Raises `RecordError` if it is not there.
+    """
+    if renewed is None:
+        return None
+    try:
+        event = unpack(bucket.read(layout.journal(renewed.seq)).data, renewed.seq).events[renewed.index]
+    except (Missing, IndexError) as error:
+        raise RecordError(f"the new command is not in journal object {renewed.seq}") from error
+    if not isinstance(event, Updated):
+        raise RecordError(f"event {renewed.index} of journal object {renewed.seq} is no update")
+    return event.changes
 
 
 def newest_snapshot(bucket: Bucket) -> State | None:

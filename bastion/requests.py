@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import msgspec
 
+from bastion.changes import Changes, complaints
 from bastion.codec import Record, decode, readable, refuse_newer
 from bastion.errors import RecordError
 from bastion.spec import JobSpec, deserialize_jobspec, shown
@@ -28,7 +30,33 @@ class Cancel(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag=
     task: int | None = None
 
 
-Request = Submit | Cancel
+class Hold(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
+    """Start nothing more of this job, until it is released. What runs goes on."""
+
+    job: str
+
+
+class Release(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
+    """Let a held job start again, in its old place."""
+
+    job: str
+
+
+class Top(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
+    """Give this job the best place that its user's pending jobs of its project and priority have."""
+
+    job: str
+
+
+class Update(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
+    """Change what a job asks for; a new command replaces what runs."""
+
+    job: str
+    changes: Changes
+
+
+AboutJob = Cancel | Hold | Release | Top | Update
+Request = Submit | AboutJob
 
 
 class _Envelope(msgspec.Struct):
@@ -43,7 +71,16 @@ class _Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag
     spec: msgspec.Raw
 
 
-readable(_Envelope, _Submit, Cancel)
+ABOUT_JOBS: Mapping[str, type[AboutJob]] = {
+    "cancel": Cancel,
+    "hold": Hold,
+    "release": Release,
+    "top": Top,
+    "update": Update,
+}
+"""What a request is read as, by its kind; a submit is read in two steps."""
+
+readable(_Envelope, _Submit, *ABOUT_JOBS.values())
 
 
 def parse(data: bytes) -> Request:
@@ -54,14 +91,16 @@ def parse(data: bytes) -> Request:
     kind = decode(data, _Envelope, "the request").kind
     if kind == "submit":
         return Submit(spec=deserialize_jobspec(bytes(decode(data, _Submit, "the request").spec)))
-    if kind == "cancel":
-        return _cancel(decode(data, Cancel, "the request"))
-    raise RecordError(f"the request's kind is {shown(kind)}; use submit or cancel")
+    if kind in ABOUT_JOBS:
+        return _about_job(decode(data, ABOUT_JOBS[kind], "the request"))
+    raise RecordError(f"the request's kind is {shown(kind)}; use submit, {', '.join(ABOUT_JOBS)}")
 
 
-def _cancel(request: Cancel) -> Cancel:
+def _about_job(request: AboutJob) -> AboutJob:
     if not _JOB_ID.fullmatch(request.job):
         raise RecordError(f"the request's job is {shown(request.job)}; use a job's id")
+    if isinstance(request, Update) and (wrong := complaints(request.changes)):
+        raise RecordError(f"the request's changes: {'; '.join(wrong)}")
     return request
 
 

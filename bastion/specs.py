@@ -6,10 +6,13 @@ import threading
 from collections import OrderedDict
 
 from bastion import layout
+from bastion.changes import revised
 from bastion.codec import encode
+from bastion.desired import Desired
 from bastion.errors import Missing, RecordError
 from bastion.events import Submitted, unpack
 from bastion.ports import Bucket
+from bastion.recover import command_of
 from bastion.spec import JobSpec
 
 KEPT = 4_096
@@ -33,6 +36,10 @@ class Specs:
             self._specs[job] = spec, size
             while len(self._specs) > KEPT or self._bytes > KEPT_BYTES:
                 self._bytes -= self._specs.popitem(last=False)[1][1]
+
+    def revised(self, row: Desired) -> JobSpec:
+        """The spec that an attempt is to run, with what updates changed. Raises `BucketError`, `RecordError`."""
+        return revised(self.of(row.key.job, row.seq, row.index), command_of(self._bucket, row.renewed), row.changes)
 
     def of(self, job: str, seq: int, index: int) -> JobSpec:
         """The spec of a job that lies at (seq, index) in the journal. Raises `BucketError`, `RecordError`."""

@@ -11,8 +11,10 @@ from enum import StrEnum
 
 import msgspec
 
+from bastion.changes import Changes, Renewal
 from bastion.ports import AttemptKey
 from bastion.sharing import one, sharing
+from bastion.stamp import Stamp
 from quota.resources import Resources, times, total
 
 
@@ -53,6 +55,7 @@ class Cause(StrEnum):
     LOST = "lost"
     SETUP = "setup"
     VOID = "void"
+    UPDATED = "updated"
 
 
 S = JobState
@@ -120,6 +123,8 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     ended: datetime | None = None
     stopping: Cause | None = None
     deadline: datetime | None = None
+    grace_s: float | None = None
+    renewed: Renewal | None = None
     for_job: str = ""
     cause: Cause | None = None
     exit_code: int | None = None
@@ -151,7 +156,9 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     `waiting` are the begun tasks that are PENDING again. `counts` says how many tasks stand where; it is made anew
     with every change, for what a hundred thousand jobs have in common is one object (see `sharing`).
     `since` is when it began to wait, `submitted` when it was journalled.
-    `seq` and `index` say where in the journal the spec lies; they are the job's place in the queue, too.
+    `seq` and `index` say where in the journal the spec lies; they are the job's `order` in the queue, too, unless it
+    was moved to another `place`. `changes` are what updates changed of the spec but for the command, which is `renewed`.
+    While it is `held` nothing more of it starts.
     """
 
     id: str
@@ -176,6 +183,10 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     waiting: dict[int, None] = {}
     counts: Mapping[JobState, int] = {}
     cancelled_by: str = ""
+    held: Stamp | None = None
+    place: int | None = None
+    changes: Changes | None = None
+    renewed: Renewal | None = None
     reason: str = ""
     ended: datetime | None = None
 
@@ -189,6 +200,11 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     def demand(self) -> Resources:
         """What one task holds: all its replicas together."""
         return self.resources if self.replicas == 1 else times(self.resources, self.replicas)
+
+    @property
+    def order(self) -> int:
+        """Its place in the queue: the smaller goes first."""
+        return self.seq * 1_000_000 + self.index if self.place is None else self.place
 
     @property
     def state(self) -> JobState:

@@ -213,9 +213,10 @@ class Bastion:
         return True
 
     def _judge(self, letters: Iterable[inbox.Letter], *, all_read: bool) -> None:
-        """Requests become events; what has to wait for others is not read again."""
-        self._waiting = {}
-        for letter in inbox.in_order(letters):
+        """Requests become events; what has to wait is not read again."""
+        now, later = inbox.in_order(letters)
+        self._waiting = {letter.key: letter for letter in later}
+        for letter in now:
             event = inbox.judge(self.journal.state, letter, self.inputs, all_read=all_read)
             if event is None:
                 self._waiting[letter.key] = letter
@@ -265,10 +266,9 @@ class Bastion:
     def _commit(self) -> None:
         if self.journal.dirty:
             self.fence.confirm(self.journal.commit())
-            rows = desired(self.journal.state)
-            if rows != self.rows:
+            before, self.rows = self.rows, desired(self.journal.state)
+            if self.rows != before:
                 self.chores.hurry()
-            self.rows = rows
 
     def _act(self) -> None:
         """Begin the tasks that are due; what they bring back is collected by a later tick."""

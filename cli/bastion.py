@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cli.flags import Command, Flag, Tool
+from cli.formats import CSV, JSON, TABLE
+from cli.formats import flag as format_flag
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
@@ -61,6 +63,19 @@ TOOL = Tool(
             name="status",
             about="Is it alive, what does it hold, and which project uses how much of its share.",
             module="cli.bastion_status",
+        ),
+        Command(
+            name="usage",
+            about="Who used how much of the fleet, how long jobs waited, and who was preempted for whom: from the "
+            "journal, also while no bastion runs.",
+            module="cli.bastion_usage",
+            flags=(
+                Flag("by", "Add up by project, user or job.", "WHAT", default="project"),
+                Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d"),
+                Flag("until", "End then. Default: now.", "TIME"),
+                Flag("plot", "Also draw it over time, as one HTML file that needs no network.", "FILE"),
+                format_flag(TABLE, CSV, JSON),
+            ),
         ),
         Command(
             name="logs",

@@ -9,8 +9,8 @@ from bastion.status import summary
 from bastion.system import SystemClock
 from bastion.usage import Use, usage
 from cli.main import DONE, Call
-from cli.output import table
 from cli.place import known_place_of
+from cli.table import table
 from quota import resources
 from quota.model import Quota
 

@@ -6,11 +6,13 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket, Clock
 from bastion.shell import SystemShell
-from bastion.spec import BundleRef
+from bastion.spec import BundleRef, Provenance
 from bundler.bundle import Bundle, Bundler, NoneBundler
 from bundler.git import GitBundler
 from bundler.tar import TarBundler
@@ -37,6 +39,13 @@ def bundle(bucket: Bucket, clock: Clock, output: Output, *, kind: str, settings:
 def reference(packed: Bundle) -> BundleRef:
     """A bundle as a spec names it."""
     return BundleRef(**{name: getattr(packed, name) for name in BundleRef.__struct_fields__})
+
+
+def came_from(packed: Bundle, here: Provenance) -> Provenance:
+    """Where the code comes from: this folder, or the commit that was bundled, whatever the folder holds."""
+    if not packed.commit:
+        return here
+    return msgspec.structs.replace(here, git_commit=packed.commit, git_dirty=bool(packed.digest))
 
 
 def settings_of(kind: str, texts: Iterable[str]) -> dict[str, str]:

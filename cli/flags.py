@@ -17,6 +17,8 @@ class Flag:
     """One flag. `sample` is what the help shows for its value; a flag without one is a switch.
 
     The kind is the default's type unless said: `str`, `int`, `float`, `bool`, or `list` for one that repeats.
+    `short` is the letter that stands for it: `-u alice`, `-ualice`. `bare` is its value when none is given; another
+    one then needs its `=`: `--watch`, `--watch=5`.
     """
 
     name: str
@@ -24,6 +26,8 @@ class Flag:
     sample: str = ""
     kind: type = str
     default: Any = None
+    short: str = ""
+    bare: Any = None
 
     @property
     def switch(self) -> bool:
@@ -112,7 +116,8 @@ def _split(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None]:
 
 def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
     """Where the first word stands that is neither a flag nor a flag's value, if it is the name of a command."""
-    valued = {flag.name for command in tool.all() for flag in (*SHARED, *command.flags) if not flag.switch}
+    flags = [flag for command in tool.all() for flag in (*SHARED, *command.flags)]
+    valued = {word for flag in flags if not flag.switch and flag.bare is None for word in (flag.name, flag.short)}
     names = {command.name for command in tool.commands}
     is_value = False
     for at, word in enumerate(words):
@@ -157,7 +162,7 @@ def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[st
     known = {flag.name: flag for flag in (HELP, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
-        rest = parser([tool.name, *(_underscored(word, known) for word in words)])[1:]
+        rest = parser([tool.name, *(_underscored(_lengthened(word, known), known) for word in words)])[1:]
     except absl_flags.UnrecognizedFlagError as error:
         wrong = f"--{error.flagname} is not a flag of {title(tool, command)}"
         see = f"see {title(tool, command)} --help"
@@ -190,8 +195,20 @@ def _parser(known: Mapping[str, Flag]) -> absl_flags.FlagValues:
     return values
 
 
+def _lengthened(word: str, known: Mapping[str, Flag]) -> str:
+    """`-ualice` as `--user=alice`. A long flag may have one dash, too, and comes first: `-user=alice`."""
+    name = word[1:].partition("=")[0].replace("-", "_")
+    if word[:1] != "-" or word[:2] == "--" or name in known or name.removeprefix("no") in known:
+        return word
+    flag = next((flag for flag in known.values() if flag.short and flag.short == word[1:2]), None)
+    if flag is None:
+        return word
+    value = word[2:].removeprefix("=")
+    return f"--{flag.name}={value}" if value else f"--{flag.name}"
+
+
 def _underscored(word: str, known: Mapping[str, Flag]) -> str:
-    """`--instance-type=T` as `--instance_type=T`, and `--no-follow` as absl's `--nofollow`."""
+    """`--instance-type=T` as `--instance_type=T`, `--no-follow` as absl's `--nofollow`, `--watch` as `--watch=2`."""
     if not word.startswith("--"):
         return word
     name, equals, value = word[2:].partition("=")
@@ -199,6 +216,8 @@ def _underscored(word: str, known: Mapping[str, Flag]) -> str:
     positive = name.removeprefix("no_")
     if name not in known and positive in known and known[positive].switch:
         name = f"no{positive}"
+    if not equals and name in known and known[name].bare is not None:
+        return f"--{name}={known[name].bare}"
     return f"--{name}{equals}{value}" if name in known or name.startswith("no") else word
 
 

@@ -36,7 +36,8 @@ def _commands(tool: Tool) -> list[str]:
 
 def _flag(flag: Flag) -> list[str]:
     default = "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
-    return _row(f"--{flag.name}" + (f"={flag.sample}" if flag.sample else ""), flag.help + default)
+    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
+    return _row((f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}", flag.help + default)
 
 
 def _row(left: str, about: str) -> list[str]:

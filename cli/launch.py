@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cli.flags import Command, Flag, Tool
+from cli.formats import CSV, JSON, TABLE, WIDE
+from cli.formats import flag as format_flag
+
+EVERY_S = 2.0
+"""Between two looks of those who watch."""
 
 _USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
+_FILTER = (
+    Flag("user", "Jobs of these users; several as A,B or by repeating it.", "USER,...", kind=list, short="u"),
+    Flag("project_id", "Jobs of these projects.", "PROJECT,...", kind=list, short="p"),
+    Flag("state", "Jobs in these states, ended ones too: PENDING, RUNNING, FAILED.", "STATE,...", kind=list, short="s"),
+    Flag("since", "Jobs submitted since then: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
+)
+_SEVERAL = (
+    Flag("all", "Patterns and filters mean everybody's jobs, not yours only.", kind=bool, default=False),
+    *_FILTER,
+)
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
+
+JOBS_MAX = 10_000
+"""The most jobs that one command line may name."""
 
 _LAUNCH = Command(
     name="",
@@ -54,6 +74,12 @@ _LAUNCH = Command(
     ),
 )
 
+
+def _unset(command: Command, name: str) -> Flag:
+    """The flag of another command, without its default: what is not said stays as it is."""
+    return replace(next(flag for flag in command.flags if flag.name == name), default=None)
+
+
 TOOL = Tool(
     name="launch",
     about=_LAUNCH.about,
@@ -65,6 +91,17 @@ TOOL = Tool(
             module="cli.launch_ls",
             flags=(
                 Flag("all", "Everybody's jobs, and ended ones too.", kind=bool, default=False),
+                *_FILTER,
+                Flag("limit", "The newest N of them.", "N", kind=int, short="n"),
+                Flag(
+                    "watch",
+                    "Look again every so many seconds, and show what is new.",
+                    "SECONDS",
+                    kind=float,
+                    short="w",
+                    bare=EVERY_S,
+                ),
+                format_flag(TABLE, WIDE, CSV, JSON),
                 _USER,
             ),
         ),
@@ -110,12 +147,61 @@ TOOL = Tool(
         ),
         Command(
             name="stop",
-            about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL.",
+            about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL. Several are named by words, patterns like "
+            "'sweep-*' and filters, and you are asked first.",
             module="cli.launch_stop",
+            words="[JOB...]",
+            most=JOBS_MAX,
+            flags=(
+                *_SEVERAL,
+                Flag("yes", "Stop several without being asked.", kind=bool, default=False),
+                Flag("wait", "Wait until they have ended.", kind=bool, default=False),
+                _TASK,
+                _USER,
+            ),
+        ),
+        Command(
+            name="hold",
+            about="Start nothing more of these jobs until they are released. What runs goes on, and is not started again "
+            "after a preemption or a failure.",
+            module="cli.launch_hold",
+            words="[JOB...]",
+            most=JOBS_MAX,
+            flags=(*_SEVERAL, _USER),
+        ),
+        Command(
+            name="release",
+            about="Let held jobs start again, each in its old place. What an admin holds, an admin releases.",
+            module="cli.launch_release",
+            words="[JOB...]",
+            most=JOBS_MAX,
+            flags=(*_SEVERAL, _USER),
+        ),
+        Command(
+            name="top",
+            about="Give a job the best place that its user's pending jobs of its project and priority have. "
+            "Nobody else's place changes.",
+            module="cli.launch_top",
             words="JOB",
             least=1,
             most=1,
-            flags=(Flag("wait", "Wait until it has ended.", kind=bool, default=False), _TASK, _USER),
+            flags=(_USER,),
+        ),
+        Command(
+            name="update",
+            about="Change what a job asks for. A COMMAND is its next attempt: what runs gets SIGTERM and its grace, and "
+            "the next attempt begins at once on what it held, with this folder's code.",
+            module="cli.launch_update",
+            words="JOB",
+            least=1,
+            most=1,
+            takes_command=True,
+            flags=(
+                *(_unset(_LAUNCH, name) for name in ("priority", "max_tries", "retry_interval", "grace")),
+                Flag("time_limit", "The longest that an attempt may run, or none. Not while one runs.", "TIME"),
+                *(_unset(_LAUNCH, name) for name in ("bundler_type", "bundler_spec")),
+                _USER,
+            ),
         ),
         Command(
             name="show",

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from bastion.errors import UsageError
+from cli.choosing import limit_of, named
 from cli.desk import desk_of, user_of
+from cli.formats import CSV, JSON, TABLE, WIDE, format_of
+from cli.job_table import Asked, text
+from cli.launch_watch import interval, looks, watch
 from cli.main import DONE, Call
-from cli.output import table
-from launcher.derive import derived
-from launcher.queue import CAPS, HEADS, RIGHT, Queue, footer, queue
-from launcher.view import tick_age_s
+from launcher.columns import csv_rows
+from launcher.selection import LIVE, Filter
 
 
 def run(call: Call) -> int:
-    """Print the table, or its JSON."""
-    desk, user, everything = desk_of(call), user_of(call), call.flags["all"]
-    view = desk.reader(user=None if everything else user).look()
-    shown = queue(view, derived(view), user=user, everything=everything)
-    if call.output.json:
-        call.output.data(_json(shown, desk.bastion))
+    """Print the jobs that are meant, once or again and again."""
+    every_s = interval(call.flags["watch"])
+    desk = desk_of(call)
+    filters = named(call, desk.clock.wall())
+    asked = _asked(call, desk.bastion, filters)
+    if every_s and asked.form == CSV:
+        raise UsageError("--watch goes with tables and json; leave out --watch or --output=csv")
+    reader = asked.reader(desk)
+    view = reader.look()
+    for line in filters.strangers(view):
+        call.output.note(line)
+    if every_s:
+        watch(call.output, asked, looks(view, reader, desk.clock, every_s))
+    elif asked.form == CSV:
+        call.output.csv(list(csv_rows(asked.of(view))))
     else:
-        _print(call, shown, desk.bastion)
+        call.output.say(text(asked.of(view), asked, call.output))
     return DONE
 
 
-def _json(shown: Queue, bastion: str) -> dict[str, object]:
-    age = tick_age_s(shown.view.status, shown.view.now)
-    return {"schema": 1, "jobs": shown.rows(), "bastion": {"name": bastion, "last_tick_age_s": age}}
-
-
-def _print(call: Call, shown: Queue, bastion: str) -> None:
-    output = call.output
-    if shown.jobs:
-        heads, *lines = table(HEADS, shown.cells(), right=RIGHT, caps=CAPS, width=output.width)
-        output.say("\n".join([output.bold(heads), *lines]))
-    output.say(footer(shown, bastion))
+def _asked(call: Call, bastion: str, filters: Filter) -> Asked:
+    """Mine that have not ended, unless the flags say more."""
+    user = user_of(call)
+    if not call.flags["all"]:
+        filters = replace(filters, users=filters.users or frozenset({user}), states=filters.states or LIVE)
+    form = format_of(call.flags, TABLE, WIDE, CSV, JSON)
+    return Asked(bastion=bastion, user=user, meant=filters, limit=limit_of(call), form=form)

@@ -12,8 +12,7 @@ from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec, serialize_jobspec
 from bastion.version import VERSION
-from bundler.bundle import Bundle
-from cli.bundling import bundle, reference, settings_of
+from cli.bundling import bundle, came_from, reference, settings_of
 from cli.desk import Desk, desk_of, user_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
@@ -37,17 +36,10 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
         return DONE
-    spec = with_code(spec, bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings))
+    packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
+    spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return _submitted(call, desk, job_id(spec.name, request_id), spec.name)
-
-
-def with_code(spec: JobSpec, packed: Bundle) -> JobSpec:
-    """The spec with its bundle. Where that is a commit, this is where the job comes from, whatever the folder holds."""
-    origin = spec.provenance
-    if packed.commit:
-        origin = msgspec.structs.replace(origin, git_commit=packed.commit, git_dirty=bool(packed.digest))
-    return msgspec.structs.replace(spec, bundle=reference(packed), provenance=origin)
 
 
 def _wish(call: Call) -> build.Wish:

@@ -10,16 +10,19 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any, TextIO
 
 from bastion.errors import BastionError, NotFound, UsageError
 from cli import help as help_text
 from cli.flags import Tool, parse
+from cli.formats import wants_json
 from cli.output import Output
 
 DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
 
-_CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+"""What a command exits with when it raises this; all other errors of ours: `FAILED`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,19 +38,21 @@ class Call:
 
 def main(tool: Tool) -> int:
     """A console script: this process's own arguments and streams."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show is no reason to fail
     return run(tool, sys.argv[1:], environ=os.environ, out=sys.stdout, err=sys.stderr)
 
 
 def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:
     """Run a command line. Its exit code; what goes wrong on purpose is one line on `err`."""
-    output = Output(out, err, json=_wants_json(argv), environ=environ)
+    output = Output(out, err, json=wants_json(argv), environ=environ)
     try:
         return _dispatch(tool, argv, environ, output)
     except BrokenPipeError:
         return _closed_pipe(out)
     except (BastionError, OSError) as error:
         output.error(str(error))
-        return next((code for kind, code in _CODES if isinstance(error, kind)), FAILED)
+        return next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -61,16 +66,6 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
     call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output)
     code: int = import_module(line.command.module).run(call)
     return code
-
-
-def _wants_json(argv: Sequence[str]) -> bool:
-    """Known before the words are understood, because errors in them are JSON as well."""
-    for word in argv:
-        if word == "--":
-            break
-        if word in ("--json", "-json", "--json=true"):
-            return True
-    return False
 
 
 def _closed_pipe(out: TextIO) -> int:

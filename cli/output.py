@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv as csv_module
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import select
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-WIDTH = 120
+WIDTH, HEIGHT = 120, 40
+"""What a terminal has that does not say how large it is."""
 
 
 class Output:
@@ -17,12 +21,62 @@ class Output:
         self.out = out
         self.err = err
         self.json = json
-        self._plain = bool(environ.get("NO_COLOR")) or environ.get("TERM") == "dumb"
+        self._environ = environ
+        self._dumb = environ.get("TERM") == "dumb"
+        self._plain = bool(environ.get("NO_COLOR")) or self._dumb
 
     @property
     def width(self) -> int | None:
-        """How long a line may be: `WIDTH` on a terminal, without limit for a program."""
-        return WIDTH if self.out.isatty() else None
+        """How long a line may be: as wide as the terminal, without limit for a program."""
+        return self._size()[0] if self.out.isatty() else None
+
+    @property
+    def height(self) -> int | None:
+        """How many lines can be drawn over again; None if none can."""
+        return self._size()[1] if self.out.isatty() and not self._dumb else None
+
+    def check_reader(self) -> None:
+        """Raise `BrokenPipeError` if whoever read standard output went away, without waiting for the next line."""
+        try:
+            fd = self.out.fileno()
+        except (OSError, ValueError):
+            return
+        poll = select.poll()
+        poll.register(fd, 0)
+        if any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0)):
+            raise BrokenPipeError
+
+    @contextmanager
+    def screen(self) -> Iterator[Callable[[Sequence[str]], None]]:
+        """The whole terminal, to draw lines on over and over; what was there before comes back afterwards."""
+        from rich.console import Console  # heavy: only for a terminal
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(file=self.out, force_terminal=True, highlight=False)
+        with Live(
+            console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        ) as live:
+
+            def draw(lines: Sequence[str]) -> None:
+                columns, rows = self._size()
+                console.width, console.height = columns, rows
+                first = Text(lines[0] if lines else "", style="" if self._plain or len(lines) < 2 else "bold")
+                live.update(Text("\n").join([first, *map(Text, lines[1:])]), refresh=True)
+
+            yield draw
+
+    def _size(self) -> tuple[int, int]:
+        """Columns and lines of the terminal: the size that is set wins, as for other programs."""
+        try:
+            columns, lines = os.get_terminal_size(self.out.fileno())
+        except (OSError, ValueError):
+            columns, lines = 0, 0
+        said = self._environ.get("COLUMNS", ""), self._environ.get("LINES", "")
+        columns, lines = (
+            int(word) if word.isdecimal() else size for word, size in zip(said, (columns, lines), strict=True)
+        )
+        return columns or WIDTH, lines or HEIGHT
 
     def say(self, text: str) -> None:
         """A line of the result."""
@@ -31,6 +85,11 @@ class Output:
     def data(self, value: Any) -> None:
         """The result as one line of JSON."""
         self.say(json.dumps(value, ensure_ascii=False))
+
+    def csv(self, rows: Sequence[Sequence[Any]]) -> None:
+        """The result as comma-separated values; the first row holds their names."""
+        csv_module.writer(self.out, lineterminator="\n").writerows(rows)
+        self.out.flush()
 
     def note(self, text: str) -> None:
         """A line for people: progress, hints. Scripts get none."""
@@ -59,40 +118,3 @@ class Output:
 
         with Console(file=self.err).status(text):
             yield
-
-
-def table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    right: frozenset[str] = frozenset(),
-    caps: Mapping[str, int] | None = None,
-    width: int | None = None,
-) -> list[str]:
-    """Aligned lines with two-space gutters and no drawing, so that `awk` works; `-` stands for nothing.
-
-    Heads in `right` are aligned to the right. With a `width`, columns in `caps` are cut to their length, in the
-    middle, because ids differ at their ends; and every line is cut to `width`.
-    """
-    limits = [(caps or {}).get(head) if width else None for head in heads]
-    cells = [[_cut(cell or "-", cap) for cell, cap in zip(row, limits, strict=True)] for row in (heads, *rows)]
-    sizes = [max(len(line[i]) for line in cells) for i in range(len(heads))]
-    lines = [
-        "  ".join(_pad(*part) for part in zip(line, sizes, (h in right for h in heads), strict=True)) for line in cells
-    ]
-    return [_end(line.rstrip(), width) for line in lines]
-
-
-def _pad(cell: str, size: int, to_right: bool) -> str:
-    return cell.rjust(size) if to_right else cell.ljust(size)
-
-
-def _cut(cell: str, cap: int | None) -> str:
-    if cap is None or len(cell) <= cap:
-        return cell
-    tail = cap // 2
-    return f"{cell[: cap - tail - 1]}~{cell[-tail:]}"
-
-
-def _end(line: str, width: int | None) -> str:
-    return line if width is None or len(line) <= width else f"{line[: width - 1]}~"

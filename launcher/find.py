@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bastion.errors import NotFound, UsageError
 from bastion.nearest import did_you_mean
+from bastion.spec import JobSpec
 from bastion.state import Job
-from launcher.view import Unread, View
+from launcher.view import Known, Unread, View
 
 _TASK = re.compile(r"(?P<job>.+)\[(?P<task>[0-9]{1,6})\]")
 
@@ -26,7 +27,13 @@ class Found:
     unread: Unread | None = None
 
     @property
-    def known(self) -> Job | Unread:
+    def spec(self) -> JobSpec:
+        """The spec of a job that is not read yet."""
+        assert self.unread is not None
+        return self.unread.spec
+
+    @property
+    def known(self) -> Known:
         """What is known of it."""
         known = self.job or self.unread
         assert known is not None
@@ -38,10 +45,23 @@ def find(word: str, view: View, *, task: int | None = None) -> Found:
     match = _TASK.fullmatch(word)
     wanted = match["job"] if match else word
     number = int(match["task"]) if match else task
-    found = _job(wanted, view, number)
-    if number is not None and not 0 <= number < found.count:
-        raise NotFound(f"{wanted} has no task {number}; its tasks are 0 to {found.count - 1}")
-    return found
+    found = _job(wanted, view)
+    return checked_task(found, number)
+
+
+def checked_task(found: Found, task: int | None) -> Found:
+    """This task of a job. Raises `NotFound` if it has none of this number."""
+    if task is not None and not 0 <= task < found.count:
+        raise NotFound(f"{found.name} has no task {task}; its tasks are 0 to {found.count - 1}")
+    return replace(found, task=task)
+
+
+def found_of(known: Known) -> Found:
+    """A job that is known."""
+    if isinstance(known, Job):
+        return Found(id=known.id, name=known.name, user=known.user, count=known.count, job=known)
+    spec = known.spec
+    return Found(id=known.id, name=spec.name, user=spec.user, count=spec.count, unread=known)
 
 
 def one_task(found: Found) -> int:
@@ -51,23 +71,14 @@ def one_task(found: Found) -> int:
     return found.task or 0
 
 
-def _job(wanted: str, view: View, task: int | None) -> Found:
+def _job(wanted: str, view: View) -> Found:
     if wanted in view.state.jobs:
-        return _read(view.state.jobs[wanted], task)
+        return found_of(view.state.jobs[wanted])
     unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
     if unread:
-        return _not_read(max(unread, key=lambda u: (u.id == wanted, u.stored)), task)
+        return found_of(max(unread, key=lambda u: (u.id == wanted, u.stored)))
     named = [job for job in view.state.jobs.values() if job.name == wanted]
     if named:
-        return _read(max(named, key=lambda job: (job.seq, job.index)), task)
+        return found_of(max(named, key=lambda job: (job.seq, job.index)))
     known = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
     raise NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], known, 'see launch ls --all')}")
-
-
-def _read(job: Job, task: int | None) -> Found:
-    return Found(id=job.id, name=job.name, user=job.user, count=job.count, task=task, job=job)
-
-
-def _not_read(unread: Unread, task: int | None) -> Found:
-    spec = unread.spec
-    return Found(id=unread.id, name=spec.name, user=spec.user, count=spec.count, task=task, unread=unread)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from bastion import layout
 from bastion.errors import BastionError, BucketError, Denied, NoBucket
 from bastion.ports import AttemptKey, Bucket, Clock, Tasks
 from bastion.state import ENDED, AttemptState, Task
@@ -17,10 +16,17 @@ from launcher.rows import ended_text
 from launcher.streams import Choice, Stream, streams
 from launcher.view import View
 from launcher.wait import Waiter, code_now
+from launcher.watching import Watching
 
-POLL_S = 0.5
-LOOK_S = 2.0
-WATCH_S = 30.0
+POLL_S, QUIET_POLL_S, QUIET_S = 0.5, 0.8, 30.0
+"""Between two looks for output: while it comes, and after `QUIET_S` without any."""
+
+READS_A_S = 20.0
+"""Of a large gang's logs no more are looked at in a second."""
+
+LOOK_S, END_LOOK_S = 5.0, 0.5
+"""Between two looks into the journal: while a log may go on, and when only the journal's word is missing."""
+
 END_MARKER_S = 30.0
 
 
@@ -94,22 +100,31 @@ class _Follower:
     def __init__(self, doors: Doors, waiter: Waiter, key: AttemptKey, logs: list[Stream], screen: Screen) -> None:
         self._bucket, self._clock, self._tasks = doors.bucket, doors.clock, doors.tasks
         self._waiter, self._key, self._logs, self._screen = waiter, key, logs, screen
-        self._watched = self._looked = -inf
+        self._watching = Watching(doors.bucket, doors.clock, key.job, key.task)
+        self._unheard = ""
+        self._looked = -inf
+        self._printed = doors.clock.monotonic()
         self._over: float | None = None
 
     def run(self) -> View:
         """Print until every log has ended, or the journal says so and no more has come for `END_MARKER_S`."""
         view = None
         while True:
+            began = self._clock.monotonic()
             self._watch()
             self._print()
-            if self._clock.monotonic() - self._looked >= LOOK_S or all(log.ended for log in self._logs):
-                view, self._looked = self._waiter.look(), self._clock.monotonic()
+            if began - self._looked >= (END_LOOK_S if all(log.ended for log in self._logs) else LOOK_S):
+                view, self._looked = self._waiter.look(), began
             if view is not None and self._is_done(view):
                 for log in self._logs:
                     self._screen.lines(log.close())
                 return view
-            self._clock.sleep(POLL_S)
+            self._clock.sleep(began + self._pause() - self._clock.monotonic())
+
+    def _pause(self) -> float:
+        """From the beginning of one turn to that of the next."""
+        quiet = self._clock.monotonic() - self._printed >= QUIET_S
+        return max(QUIET_POLL_S if quiet else POLL_S, len(self._logs) / READS_A_S)
 
     def _is_done(self, view: View) -> bool:
         attempt = view.state.attempt(self._key)
@@ -125,6 +140,7 @@ class _Follower:
             for log in self._logs:
                 for lines in log.more(self._tasks):
                     self._screen.lines(lines)
+                    self._printed = self._clock.monotonic()
         except (Denied, NoBucket):
             raise
         except BucketError as error:
@@ -132,13 +148,12 @@ class _Follower:
 
     def _watch(self) -> None:
         """Tell the workers that somebody looks, so that they flush fast. Who may not write sees it a little later."""
-        if self._clock.monotonic() - self._watched < WATCH_S:
-            return
-        self._watched = self._clock.monotonic()
         try:
-            self._bucket.write(layout.watch(self._key.job, self._key.task), b"")
+            self._watching.renew()
         except BucketError as error:
-            self._screen.note(f"the workers are not told that somebody follows: {error}")
+            if str(error) != self._unheard:
+                self._screen.note(f"the workers are not told that somebody follows: {error}")
+            self._unheard = str(error)
 
 
 def _was_last(task: Task | None, number: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from bastion.changes import in_words
 from bastion.events import (
     AnyEvent,
     CancelRequested,
@@ -14,14 +15,18 @@ from bastion.events import (
     Ended,
     Exited,
     Gone,
+    Held,
     JobRejected,
     JournalObject,
     OfAttempt,
     ReclaimDropped,
+    Released,
     RequestRejected,
     Started,
     Stopping,
     Submitted,
+    Topped,
+    Updated,
     Voided,
 )
 from launcher.rows import Row, rfc3339
@@ -77,6 +82,10 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     JobRejected: lambda event: f"rejected: {event.reason}",
     RequestRejected: lambda event: f"request of {event.user} refused: {event.reason}",
     CancelRequested: _cancel,
+    Held: lambda event: f"held by {event.user}: nothing more of it starts",
+    Released: lambda event: f"released by {event.user}: it is back in its place",
+    Topped: lambda event: f"moved by {event.user} to the top of its user's pending jobs",
+    Updated: lambda event: f"updated by {event.user}: {in_words(event.changes)}",
     Started: lambda event: f"begins on {event.runner}, tier {event.tier}, workers: {event.workers}",
     Claimed: lambda event: f"worker {event.worker} is up on {event.machine}",
     Voided: lambda event: f"worker {event.worker} never came and can never run",

@@ -10,14 +10,15 @@ from datetime import datetime
 from bastion.state import Attempt, Job, JobState
 from launcher.durations import short
 from launcher.rows import Row, newest_attempt, row, unread_row
-from launcher.view import Unread, View, not_read_yet, tick_age_s
+from launcher.selection import Filter, newest, submitted
+from launcher.view import Known, View, not_read_yet, tick_age_s
 from quota import resources
 
 HEADS = ("JOB", "USER", "PROJECT", "PRI", "RESOURCES", "STATE", "AGE", "RUN", "TRY", "WHY / WHERE")
 RIGHT = frozenset({"PRI", "AGE", "RUN"})
+SPARE = ("TRY", "PRI", "RUN", "RESOURCES", "AGE", "PROJECT", "USER")
+"""What a narrow terminal does without, the first one first."""
 CAPS = {"JOB": 30, "USER": 12, "PROJECT": 12, "RESOURCES": 14}
-
-Known = Job | Unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,6 @@ class Queue:
 
     def _cells(self, known: Known) -> tuple[str, ...]:
         shown = self.row(known)
-        submitted = known.submitted if isinstance(known, Job) else known.stored
         last = newest_attempt(known) if isinstance(known, Job) else None
         return (
             shown["id"] + (f"[0-{shown['count'] - 1}]" if shown["count"] > 1 else ""),
@@ -53,21 +53,22 @@ class Queue:
             shown["project"],
             str(shown["priority"]),
             _resources(shown),
-            _state(shown),
-            short((self.view.now - submitted).total_seconds()),
+            state_text(shown),
+            short((self.view.now - submitted(known)).total_seconds()),
             short(run_s(last, self.view.now)) if last else "",
             tries(known) if isinstance(known, Job) else "",
             shown["reason"] or (where(last) if last and last.ended is None else ""),
         )
 
 
-def queue(view: View, reasons: Mapping[str, str], *, user: str, everything: bool) -> Queue:
-    """The user's jobs that have not ended, or everybody's and the ended ones too. Own jobs first, then as submitted."""
-    jobs = [job for job in view.state.jobs.values() if everything or (job.user == user and job.ended is None)]
+def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, limit: int | None = None) -> Queue:
+    """The jobs that are meant, at most the newest `limit` of them: the user's own first, then as submitted."""
+    jobs = [job for job in view.state.jobs.values() if meant.matches(job)]
     jobs.sort(key=lambda job: (job.user != user, job.seq, job.index))
-    unread = [found for found in view.unread if everything or found.spec.user == user]
+    unread = [found for found in view.unread if meant.matches(found)]
     unread.sort(key=lambda found: (found.spec.user != user, found.stored, found.request_id))
-    return Queue(view, (*jobs, *unread), reasons)
+    known: list[Known] = [*jobs, *unread]
+    return Queue(view, tuple(known if limit is None else newest(known, limit)), reasons)
 
 
 def footer(shown: Queue, bastion: str) -> str:
@@ -112,6 +113,7 @@ def _resources(shown: Row) -> str:
     return each if shown["num_replicas"] == 1 else f"{shown['num_replicas']}x{each}"
 
 
-def _state(shown: Row) -> str:
+def state_text(shown: Row) -> str:
+    """`RUNNING`, and of an array how many tasks: `RUNNING(3/100)`."""
     state: str = shown["state"]
     return state if shown["count"] == 1 else f"{state}({shown['tasks'].get(state, 0)}/{shown['count']})"

@@ -26,16 +26,29 @@ class Reader:
         self._inbox = f"{layout.INBOX}{user}/" if user else layout.INBOX
         self._state: State | None = None
         self._parsed: dict[str, Unread | None] = {}
+        self._listed: list[Stat] = []
+        self._status: Status | None = None
+        self._looks = 0
 
-    def look(self) -> View:
-        """What is there now. Raises `BucketError`, `RecordError`."""
-        listed = list(self._bucket.list(self._inbox))
+    def look(self, *, thrifty: bool = False) -> View:
+        """What is there now. Raises `BucketError`, `RecordError`.
+
+        `thrifty`, for who looks every few seconds: the inbox and the sign of life are asked for in turn, so that a look
+        where nothing is new costs two requests. What is shown of one of them is then as old as the look before.
+        """
+        asks_both = not thrifty or self._state is None
+        self._looks += 1
+        if asks_both or self._looks % 2:
+            self._listed = list(self._bucket.list(self._inbox))
+        if asks_both or not self._looks % 2:
+            self._status = read_status(self._bucket)
+        listed = self._listed
         state = self._grown()
         unread = self._unread(listed, state)
         if unread is None:  # some were taken between list and read: they are in the journal now
             state = self._grown()
             unread = self._unread(listed, state) or ()
-        return View(state=state, unread=unread, status=read_status(self._bucket), now=self._clock.wall())
+        return View(state=state, unread=unread, status=self._status, now=self._clock.wall())
 
     def _grown(self) -> State:
         """The state with all that the journal holds by now."""

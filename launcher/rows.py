@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from bastion.plan import held
 from bastion.requests import job_id
 from bastion.spec import JobSpec
 from bastion.state import Attempt, AttemptState, Cause, Job, JobState
@@ -60,7 +61,9 @@ def reason_of(job: Job, derived: str) -> str:
         case JobState.REJECTED:
             return job.reason
         case JobState.RUNNING | JobState.PROVISIONING:
-            return _tasks(job) + derived if derived and job.counts.get(JobState.PENDING) else ""
+            if derived and job.counts.get(JobState.PENDING):
+                return _tasks(job) + derived
+            return f"runs on, and is not started again: {held(job)}" if job.held else ""
         case JobState.PREEMPTING | JobState.CANCELLING:
             return (last.reason if last else "") or job.reason
         case JobState.CANCELLED:
@@ -93,6 +96,7 @@ _CAUSES: Mapping[Cause, str] = {
     Cause.LOST: "machine lost",
     Cause.SETUP: "setup failed",
     Cause.VOID: "given up before it began",
+    Cause.UPDATED: "replaced by a new command",
 }
 
 

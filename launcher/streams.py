@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bastion import layout, logs
 from bastion.errors import UsageError
@@ -101,14 +101,14 @@ def worker_list(text: str) -> frozenset[int]:
     return frozenset(found)
 
 
-def moment(text: str, now: datetime) -> datetime:
-    """`10m` ago, or a time as RFC 3339 has it. Raises `UsageError`."""
-    if not text[:4].isdigit() or "-" not in text:
-        return now - timedelta(seconds=seconds(text, "--since"))
+def moment(text: str, now: datetime, what: str = "--since") -> datetime:
+    """`10m` ago, or a time as RFC 3339 has it. Raises `UsageError` naming `what`."""
     try:
+        if not text[:4].isdigit() or "-" not in text:
+            return now - timedelta(seconds=seconds(text, what))
         found = datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
-        raise UsageError(f"--since is {text[:64]!r}; use 10m, or a time with its zone, as in 2026-01-31T09:30:00Z")
-    return found
+        if found.tzinfo is not None:
+            return found.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise UsageError(f"{what} is {text[:64]!r}; use 10m, or a time with its zone, as in 2026-01-31T09:30:00Z")

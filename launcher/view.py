@@ -8,7 +8,7 @@ from datetime import datetime
 from bastion.records import Status
 from bastion.requests import job_id
 from bastion.spec import JobSpec
-from bastion.state import State
+from bastion.state import Job, State
 from launcher.durations import short
 
 
@@ -24,6 +24,10 @@ class Unread:
     def id(self) -> str:
         """The id that the job will have."""
         return job_id(self.spec.name, self.request_id)
+
+
+Known = Job | Unread
+"""A job, read by the bastion or not yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.servers import gcs_server
+from tests.servers import gcs_server, s3_server
 
 # A slow machine breaks no law; and the same code always gives the same answer.
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -19,6 +19,29 @@ def gcs_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the real fake-gcs-server of this session listens."""
     with gcs_server(tmp_path_factory.mktemp("gcs")) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def s3_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where moto's S3 server of this session listens."""
+    with s3_server(tmp_path_factory.mktemp("s3")) as address:
+        yield address
+
+
+@pytest.fixture
+def s3_environ(s3_address: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Variables of AWS that lead to that server; they are set."""
+    environ = {
+        "AWS_ENDPOINT_URL": s3_address,
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_CONFIG_FILE": "/nowhere/config",
+        "AWS_SHARED_CREDENTIALS_FILE": "/nowhere/credentials",
+    }
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    return environ
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,7 @@ import json
 import socket
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -32,11 +33,36 @@ class Refuse:
     message: str = "injected"
 
 
-class FaultProxy:
-    """Forwards to `target`. Each request takes the next of `faults`, if any is left, or else `always`, if set."""
+_OUR_OWN = ("connection", "expect")
+"""Headers that speak of one connection."""
 
-    def __init__(self, target: str) -> None:
+
+def google(refusal: Refuse) -> bytes:
+    """How Google's API says it."""
+    return json.dumps({"error": {"code": refusal.status, "message": refusal.message}}).encode()
+
+
+def s3(refusal: Refuse) -> bytes:
+    """How S3 says it."""
+    code = {403: "AccessDenied", 409: "ConditionalRequestConflict", 503: "SlowDown"}.get(refusal.status, "Injected")
+    return f"<Error><Code>{code}</Code><Message>{refusal.message}</Message></Error>".encode()
+
+
+class FaultProxy:
+    """Forwards to `target`. Each request takes the next of `faults`, if any is left, or else `always`, if set.
+
+    A refusal is put into words by `saying`. `only` says which requests, by method and path, may be harmed at all.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        saying: Callable[[Refuse], bytes] = google,
+        only: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         self.target = urlsplit(target).netloc
+        self.saying = saying
+        self.only = only
         self.faults: deque[Harm | Refuse] = deque()
         self.always: Harm | Refuse | None = None
         self.requests: list[str] = []
@@ -63,6 +89,8 @@ class FaultProxy:
     def fault(self, request: str) -> Harm | Refuse | None:
         """Note a request; what is to happen to it."""
         self.requests.append(request)
+        if not self.only(request):
+            return None
         return self.faults.popleft() if self.faults else self.always
 
 
@@ -87,12 +115,18 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             except (ConnectionError, TimeoutError):
                 self.close_connection = True
 
+        def handle_expect_100(self) -> bool:
+            super().handle_expect_100()
+            self.wfile.flush()
+            return True
+
         def _forward(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             fault = proxy.fault(f"{self.command} {self.path}")
             if isinstance(fault, Refuse):
-                text = json.dumps({"error": {"code": fault.status, "message": fault.message}}).encode()
-                self._answer(fault.status, [("Content-Type", "application/json")], text, len(text))
+                text = proxy.saying(fault)
+                kind = "application/json" if text.startswith(b"{") else "application/xml"
+                self._answer(fault.status, [("Content-Type", kind)], text, len(text))
             elif fault is Harm.LOSE_REQUEST:
                 self._cut()
             elif fault is Harm.HANG:
@@ -102,7 +136,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
                 self._pass_on(body, fault)
 
         def _pass_on(self, body: bytes, fault: Harm | None) -> None:
-            headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in _OUR_OWN}
             server = http.client.HTTPConnection(proxy.target, timeout=30)
             try:
                 server.request(self.command, self.path, body, {**headers, "Host": proxy.target})

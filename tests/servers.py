@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -28,6 +29,22 @@ def gcs_server(folder: Path) -> Iterator[str]:
                 yield f"http://{address}"
             finally:
                 server.kill()
+
+
+@contextmanager
+def s3_server(folder: Path) -> Iterator[str]:
+    """The address of moto's S3 server, which keeps its objects in memory; its output goes to a file in `folder`."""
+    port = _free_port()
+    argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with (
+        (folder / "s3.log").open("wb") as log,
+        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server,
+    ):
+        try:
+            _wait_for(f"http://127.0.0.1:{port}/moto-api/data.json", server)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            server.kill()
 
 
 def _free_port() -> int:

@@ -1,6 +1,6 @@
 """A bucket of Google Cloud Storage: `gs://bucket` or `gs://bucket/some/prefix`. An object's version is its generation.
 
-google-cloud-storage is imported when a bucket is opened. Its own retries are switched off: `_ask` is the one place
+google-cloud-storage is imported when a bucket is opened. Its own retries are switched off: `asking` is the one place
 that asks again. It may do so after an answer that was lost, so a refused create or replace may be refused by our own
 first try: who needs to know reads back.
 """
@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from bastion.buckets.asking import ask, is_passing
 from bastion.buckets.keys import PAGE, check_key, check_prefix, is_key
 from bastion.errors import BastionError, BucketError, Denied, Missing, NoBucket, UsageError
 from bastion.ports import Stat, Stored
@@ -22,7 +23,6 @@ _URL = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])((?:/[^/]+)*)/?")
 _LONGEST_PREFIX = 120
 _CONNECTIONS = 32
 _FIELDS = "items(name,generation,size,updated),nextPageToken"
-_AGAIN = (408, 409, 429)
 
 T = TypeVar("T")
 
@@ -171,16 +171,8 @@ class GcsBucket:
 
         Raises `Missing` for 404, `_Refused` for 412, `Denied`, or `BucketError` when the time is over.
         """
-        from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
-
-        asking = Retrying(
-            retry=retry_if_exception(_is_transient),
-            wait=wait_random_exponential(multiplier=0.2, max=8),
-            stop=stop_before_delay(self._limit_s),
-            reraise=True,
-        )
         try:
-            return asking(request)
+            return ask(request, _is_transient, self._limit_s)
         except Exception as error:
             raise _failure(error, f"{self.url}: cannot {verb} {key!r}") from error
 
@@ -221,7 +213,7 @@ def _is_transient(error: BaseException) -> bool:
     if isinstance(error, GoogleAuthError):
         return isinstance(error, TransportError) or bool(error.retryable)
     broken = isinstance(error, (RequestException, HTTPError, DataCorruption, ConnectionError, TimeoutError))
-    return broken or _code(error) in _AGAIN or _code(error) >= 500
+    return broken or is_passing(_code(error))
 
 
 def _failure(error: Exception, what: str) -> BastionError:

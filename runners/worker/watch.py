@@ -34,8 +34,9 @@ class Watch:
 
     def look(self) -> str | None:
         """The version of the follower's sign of life; None if there is none or it does not matter now. A task."""
-        if self._clock.monotonic() < self._fast_until or not self._spool.unsent:
-            return None
+        left = self._fast_until - self._clock.monotonic()
+        if left > 2 * self._pace.watch_s or (left <= 0 and not self._spool.unsent):
+            return None  # a little before the fast time ends we look: who follows on is to see no pause
         if self._pace.steady_flush_s <= self._pace.flush_s:
             return None
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, idle, inbox, memory, start
+from tests.bench import client, crash, decide, idle, inbox, memory, start, usage
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "client": client.rows,
     "crash": crash.rows,
     "memory": memory.rows,
+    "usage": usage.rows,
 }
 
 

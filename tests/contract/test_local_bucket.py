@@ -17,10 +17,10 @@ from threading import Event
 import pytest
 
 from bastion.buckets.local import LocalBucket
+from bastion.buckets.races import race
 from bastion.errors import Denied, Missing, NoBucket, UsageError
 from bastion.ports import Bucket
 from tests.contract.bucket_contract import BucketContract
-from tests.race import race
 
 _FILL = """
 import sys

@@ -36,8 +36,25 @@ WALLS: Mapping[str, set[str]] = {
     "cli": set(ROOMS),
     ENTRY: {"cli"},
 }
-HEAVY = {"google", "pathspec", "pynvml", "requests", "rich", "tenacity", "urllib3", "zstandard"}
+HEAVY = {
+    "aiohttp",
+    "botocore",
+    "fsspec",
+    "google",
+    "pathspec",
+    "pygal",
+    "pynvml",
+    "requests",
+    "rich",
+    "s3fs",
+    "tenacity",
+    "urllib3",
+    "zstandard",
+}
 """What takes long to import: only inside the functions that use it."""
+
+HEAVY_OF_PYTHON = {"asyncio"}
+"""The same, in the standard library."""
 
 LIGHT = {"absl", "msgspec", "psutil"}
 SERVER = {"bastion.loop", "bastion.tick", "bastion.reconcile", "bastion.journal"}
@@ -63,7 +80,7 @@ def test_only_the_heavy_are_imported_inside_functions_and_always_there() -> None
     wrong = []
     for module in modules().values():
         for imported in module.imports:
-            heavy = imported.module.split(".")[0] in HEAVY
+            heavy = imported.module.split(".")[0] in HEAVY | HEAVY_OF_PYTHON
             if imported.inner != heavy and module.name != ENTRY:
                 wrong.append(f"{module.shown}:{imported.line} imports {imported.module}")
     assert wrong == []

@@ -10,6 +10,8 @@ from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from cli.bastion import TOOL as BASTION
+from cli.flags import Tool
 from cli.launch import TOOL
 from cli.main import run
 
@@ -27,6 +29,14 @@ v4 = 0.5
 [project_resources.vision]
 v4 = 0.5
 """
+
+
+class Terminal(StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        """It is."""
+        return True
 
 
 @dataclass
@@ -58,11 +68,13 @@ class Bench:
             self.bucket.write("project-quotas/project-quotas.config", quota.encode())
         self.environ = {"BASTION_NAME": "b", "BASTION_BUCKET": f"file://{folder}"}
 
-    def launch(self, *argv: str) -> Said:
-        """Run `launch` with these words."""
-        out, err = StringIO(), StringIO()
-        code = run(TOOL, argv, environ=self.environ, out=out, err=err)
-        return Said(code, out.getvalue(), err.getvalue())
+    def launch(self, *argv: str, terminal: bool = False) -> Said:
+        """Run `launch` with these words; `terminal`: its output goes to one."""
+        return self._run(TOOL, argv, Terminal() if terminal else StringIO())
+
+    def bastion(self, *argv: str, terminal: bool = False) -> Said:
+        """Run `bastion` with these words; `terminal` as above."""
+        return self._run(BASTION, argv, Terminal() if terminal else StringIO())
 
     def submit(self, *words: str) -> Said:
         """Submit a job of alice's that needs no code."""
@@ -71,3 +83,8 @@ class Bench:
     def objects(self) -> list[str]:
         """All there is in the bastion's part."""
         return [stat.key for stat in self.bucket.list("")]
+
+    def _run(self, tool: Tool, argv: tuple[str, ...], out: StringIO) -> Said:
+        err = StringIO()
+        code = run(tool, argv, environ=self.environ, out=out, err=err)
+        return Said(code, out.getvalue(), err.getvalue())

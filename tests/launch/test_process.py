@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.bench import Bench
+from tests.terminal import terminal
 
 LAUNCH = [sys.executable, "-c", "import sys; from bastion_entry import launch; sys.exit(launch())"]
 
@@ -76,3 +77,40 @@ def test_ctrl_c_leaves_the_job_and_says_how_to_come_back(bench: Bench, environ: 
     assert "launch stop j-" in rest
     assert "Traceback" not in rest
     assert bench.objects() == before
+
+
+def test_watching_on_a_narrow_terminal_ends_with_a_clean_screen(bench: Bench, environ: dict[str, str]) -> None:
+    bench.submit("--name=j", "--", "x")
+
+    with terminal([*LAUNCH, "ls", "--all", "--watch=0.5"], environ, columns=40, lines=10) as screen:
+        screen.until("j-", times=2)
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.end() == 130
+
+    before, drawn = screen.raw.split("\x1b[?1049h")
+    drawn, after = drawn.split("\x1b[?1049l")
+    assert before == ""
+    assert "not read yet" in drawn
+    assert "\x1b[?25h" in drawn + after
+    assert screen.raw.count("Traceback") == 0
+    assert after.replace("\x1b[?25h", "").strip() == ""
+
+
+def test_watching_ends_when_nobody_reads_any_more(environ: dict[str, str]) -> None:
+    argv = [*LAUNCH, "ls", "--watch=0.5"]
+    with subprocess.Popen(argv, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"no jobs.")
+        process.stdout.close()
+        assert process.wait(60) == 141
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_what_a_terminal_cannot_show_is_no_reason_to_fail(bench: Bench, environ: dict[str, str]) -> None:
+    bench.submit("--name=" + "j" * 60, "--", "x")
+
+    with terminal([*LAUNCH, "ls", "--all"], {**environ, "PYTHONIOENCODING": "ascii"}, columns=40, lines=10) as screen:
+        assert screen.end() == 0
+
+    assert "jjj?jjj" in screen.text

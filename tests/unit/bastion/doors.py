@@ -10,7 +10,7 @@ from bastion.buckets.memory import MemoryBucket
 from bastion.errors import BucketError, RunnerError
 from bastion.events import AnyEvent
 from bastion.fold import apply
-from bastion.ports import AttemptKey, Machine, Placement, Sight, Stat, Stored
+from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
 from bastion.state import State
 from bastion.system import RandomIds
 from quota.resources import Resources
@@ -31,7 +31,7 @@ class FaultyBucket:
     A fault is called with (verb, key) before the effect; what it returns is called after it. Either may raise.
     """
 
-    inner: MemoryBucket = field(default_factory=memory)
+    inner: Bucket = field(default_factory=memory)
     faults: list[Fault] = field(default_factory=list)
     calls: list[tuple[str, str]] = field(default_factory=list)
     url: str = "memory://faulty"

@@ -21,10 +21,10 @@ from bastion.events import (
     RequestRejected,
     Submitted,
 )
-from bastion.inbox import READS_MAX, Letter, in_order, judge, sort
+from bastion.inbox import READS_MAX, TOPS_MAX, Letter, in_order, judge, sort
 from bastion.plan import Inputs
 from bastion.ports import Stat
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Submit
+from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit, Top
 from bastion.spec import JobSpec
 from bastion.state import State
 from quota.file import parse
@@ -50,7 +50,7 @@ def stat(user: str, number: int, at: float = 0.0) -> Stat:
     return Stat(layout.request(user, f"{number:032}"), "1", 10, NOON + timedelta(seconds=at))
 
 
-def letter(request: Submit | Cancel, user: str = "alice", request_id: str = "r" * 32) -> Letter:
+def letter(request: Request, user: str = "alice", request_id: str = "r" * 32) -> Letter:
     return Letter(layout.request(user, request_id), user, request_id, request)
 
 
@@ -258,7 +258,15 @@ def test_submissions_go_before_all_else_and_otherwise_in_order() -> None:
         Letter("inbox/x", "", "3", None, "no request"),
         letter(Submit(spec=spec()), request_id="4"),
     ]
-    assert [found.id for found in in_order(letters)] == ["2", "4", "1", "3"]
+    now, later = in_order(letters)
+    assert ([found.id for found in now], later) == (["2", "4", "1", "3"], [])
+
+
+def test_of_what_takes_a_pass_over_the_queue_only_some_is_done_in_one_tick() -> None:
+    letters = [letter(Top(job="j-1"), request_id=f"{number:03}") for number in range(100)]
+    now, later = in_order([*letters, letter(Cancel(job="j-1"), request_id="last")])
+    assert [found.id for found in now] == [*(f"{number:03}" for number in range(TOPS_MAX)), "last"]
+    assert [found.id for found in later] == [f"{number:03}" for number in range(TOPS_MAX, 100)]
 
 
 def test_a_letter_of_a_newer_client_says_upgrade() -> None:

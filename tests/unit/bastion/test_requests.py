@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bastion.changes import Changes
 from bastion.codec import encode
 from bastion.errors import BastionError, Newer, RecordError, SpecError
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Submit, job_id, parse
+from bastion.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top, Update, job_id, parse
+from bastion.spec import BundleRef, Provenance
 from tests.unit.launcher.world import spec
 
 SPEC = json.loads(encode(spec()))
@@ -22,8 +24,20 @@ def _submit(**fields: Any) -> bytes:
     return json.dumps({"schema": 1, "kind": "submit", "spec": SPEC, **fields}).encode()
 
 
-@pytest.mark.parametrize("request_", [Submit(spec=spec()), Cancel(job="j-1"), Cancel(job="j-1", task=3)])
-def test_what_a_client_writes_is_read(request_: Submit | Cancel) -> None:
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Submit(spec=spec()),
+        Cancel(job="j-1"),
+        Cancel(job="j-1", task=3),
+        Hold(job="j-1"),
+        Release(job="j-1"),
+        Top(job="j-1"),
+        Update(job="j-1", changes=Changes(time_limit_s=None, priority=2)),
+        Update(job="j-1", changes=Changes(command=["x"], bundle=BundleRef(), provenance=Provenance(host="h"))),
+    ],
+)
+def test_what_a_client_writes_is_read(request_: Request) -> None:
     assert parse(encode(request_)) == request_
 
 
@@ -35,7 +49,7 @@ def test_what_a_client_writes_is_read(request_: Submit | Cancel) -> None:
         (b"[]", RecordError, "cannot be read"),
         (b"[" * 200_000, RecordError, "cannot be read"),
         (b"{}", RecordError, "kind is ''"),
-        (b'{"kind": "explode"}', RecordError, "use submit or cancel"),
+        (b'{"kind": "explode"}', RecordError, "use submit, cancel, hold"),
         (b'{"kind": 7}', RecordError, "cannot be read"),
         (b'{"kind": "submit"}', RecordError, "spec"),
         (b'{"kind": "submit", "spec": []}', SpecError, "not a JSON object"),
@@ -43,6 +57,15 @@ def test_what_a_client_writes_is_read(request_: Submit | Cancel) -> None:
         (b'{"kind": "cancel", "job": "j", "task": "all"}', RecordError, "task"),
         (b'{"kind": "cancel", "job": "j", "surprise": 1}', RecordError, "surprise"),
         (json.dumps({"kind": "cancel", "job": "j" * 1000}).encode(), RecordError, "use a job's id"),
+        (b'{"kind": "update", "job": "j", "changes": {}}', RecordError, "nothing is to be changed"),
+        (
+            b'{"kind": "update", "job": "j", "changes": {"priority": 9, "max_tries": 0}}',
+            RecordError,
+            "priority is 9.*max_tr",
+        ),
+        (b'{"kind": "update", "job": "j", "changes": {"name": "x"}}', RecordError, "name"),
+        (b'{"kind": "update", "job": "j", "changes": {"command": ["x"]}}', RecordError, "come together"),
+        (b'{"kind": "update", "job": "j", "changes": {"max_tries": null}}', RecordError, "max_tries"),
         (_submit(surprise=1), RecordError, "surprise"),
         (_submit(schema=2), Newer, "upgrade"),
         (_submit(schema=2, kind="unheard of"), Newer, "upgrade"),

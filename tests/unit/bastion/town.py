@@ -8,15 +8,16 @@ from bastion import layout, loop, snapshot
 from bastion.chores import Doors
 from bastion.codec import encode
 from bastion.events import AnyEvent
-from bastion.ports import AttemptKey
+from bastion.plan import plan
+from bastion.ports import AttemptKey, Bucket
 from bastion.records import Claim, Facts, Status
 from bastion.recover import objects
-from bastion.requests import Cancel, Submit, job_id
+from bastion.requests import Cancel, Request, Submit, job_id
 from bastion.standing import parse
-from bastion.state import Cause, Job
+from bastion.state import Cause, Job, JobState
 from bastion.system import RandomIds
 from bastion.tick import Bastion
-from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks
+from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks, memory
 from tests.unit.launcher.world import HandClock, spec
 
 ME = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True)
@@ -25,8 +26,8 @@ ME = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True
 class Town:
     """One bastion. `ticks` moves the clock by the poll before each tick."""
 
-    def __init__(self, *files: tuple[str, str], poll: float = 1.0) -> None:
-        self.bucket, self.clock, self.tasks = FaultyBucket(), HandClock(), HandTasks()
+    def __init__(self, *files: tuple[str, str], poll: float = 1.0, bucket: Bucket | None = None) -> None:
+        self.bucket, self.clock, self.tasks = FaultyBucket(bucket or memory()), HandClock(), HandTasks()
         self.runner, self.ids, self.poll = HandRunner(), RandomIds(), poll
         for key, text in files:
             self.bucket.inner.write(key, text.encode())
@@ -59,9 +60,30 @@ class Town:
 
     def cancels(self, job: str, user: str = "alice", task: int | None = None) -> str:
         """A client's request. Its key."""
+        return self.asks(Cancel(job=job, task=task), user)
+
+    def asks(self, request: Request, user: str = "alice") -> str:
+        """A client's request. Its key."""
         key = layout.request(user, self.ids.new())
-        self.bucket.inner.create(key, encode(Cancel(job=job, task=task)))
+        self.bucket.inner.create(key, encode(request))
         return key
+
+    def runs(self, job: str, attempt: int = 0, workers: int = 1) -> AttemptKey:
+        """All workers of an attempt that was begun are up."""
+        key = AttemptKey(job, 0, attempt)
+        for worker in range(workers):
+            self.claims(key, worker)
+        self.ticks(2)
+        assert self.job(job).state is JobState.RUNNING
+        return key
+
+    def ends(self, key: AttemptKey, cause: Cause | None, code: int | None = None) -> None:
+        """The one worker of an attempt ends (None: without a word), and its machine is gone."""
+        if cause is not None:
+            self.says(key, cause, code)
+        self.ticks(20)
+        self.runner.loses(f"machine-{key}-0")
+        self.ticks(3)
 
     def claims(self, key: AttemptKey, worker: int = 0) -> str:
         """A worker comes up. Its machine."""
@@ -78,6 +100,10 @@ class Town:
 
     def job(self, job: str) -> Job:
         return self.bastion.journal.state.jobs[job]
+
+    def reasons(self) -> dict[str, str]:
+        """Why those wait that wait, by job."""
+        return dict(plan(self.bastion.journal.state, self.bastion.inputs, self.bastion.time.now()).reasons)
 
     def journal(self) -> list[AnyEvent]:
         """Every event that is written."""

@@ -10,6 +10,11 @@ from bastion.errors import UsageError
 from cli.flags import Command, Flag, Tool, parse
 
 LS = Command(name="ls", about="List.", module="none", flags=(Flag("all", "All.", kind=bool, default=False),))
+PICK = Command(
+    name="pick", about="Pick.", module="none",
+    flags=(Flag("user", "Users.", "USER", kind=list, short="u"), Flag("number", "How many.", "N", kind=int, short="n"),
+           Flag("watch", "Again.", "SECONDS", kind=float, short="w", bare=2)),
+)  # fmt: skip
 LOGS = Command(
     name="logs", about="Show.", module="none", words="JOB", least=1, most=1,
     flags=(Flag("follow", "Go on.", kind=bool, default=True), Flag("tail", "Lines.", "N", kind=int)),
@@ -18,7 +23,7 @@ RUN = Command(
     name="", about="Run.", module="none", takes_command=True,
     flags=(Flag("instance_type", "Type.", "T"), Flag("env", "Env.", "K=V", kind=list)),
 )  # fmt: skip
-TOOL = Tool(name="launch", about="Launch.", action=RUN, commands=(LS, LOGS))
+TOOL = Tool(name="launch", about="Launch.", action=RUN, commands=(LS, LOGS, PICK))
 BARE = Tool(name="bastion", about="Bastion.", commands=(LS, LOGS))
 
 
@@ -44,6 +49,24 @@ def test_dashes_and_underscores_are_the_same_in_a_flags_name(word: str) -> None:
 @pytest.mark.parametrize("word", ["--no_follow", "--no-follow", "--nofollow", "--follow=false"])
 def test_a_switch_is_turned_off_in_each_of_the_usual_ways(word: str) -> None:
     assert flags("logs", "j", word)["follow"] is False
+
+
+@pytest.mark.parametrize(
+    "argv", [("-u", "bob", "-n", "3"), ("-ubob", "-n3"), ("-u=bob", "-n=3"), ("--user", "bob", "-number=3")]
+)
+def test_a_letter_stands_for_a_flag(argv: tuple[str, ...]) -> None:
+    for words in (("pick", *argv), (*argv, "pick")):
+        found = flags(*words)
+        assert (found["user"], found["number"]) == (["bob"], 3)
+
+
+@pytest.mark.parametrize(
+    ("argv", "seconds"),
+    [((), None), (("--watch",), 2), (("-w",), 2), (("--watch=5",), 5), (("-w5",), 5), (("-w", "-n1"), 2)],
+)
+def test_a_flag_may_need_no_value(argv: tuple[str, ...], seconds: float | None) -> None:
+    assert flags("pick", *argv)["watch"] == seconds
+    assert flags(*argv, "pick")["watch"] == seconds
 
 
 def test_what_follows_the_two_dashes_is_left_alone() -> None:
@@ -74,6 +97,9 @@ def test_what_is_not_given_has_its_default() -> None:
         (["logs", "a", "b"], "'b' is one word too many for launch logs; see launch logs --help"),
         (["logs", "a", "--tail=many"], "--tail is 'many'; use a whole number"),
         (["logs", "a", "--follow=maybe"], "--follow is 'maybe'; use true or false"),
+        (["ls", "-x"], "-x is not a flag of launch ls; see launch ls --help"),
+        (["pick", "--watch", "5"], "'5' is one word too many for launch pick"),
+        (["pick", "-nmany"], "--number is 'many'; use a whole number"),
         (["logs", "a", "--tail"], "Missing value for flag --tail"),
     ],
 )

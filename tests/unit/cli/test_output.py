@@ -8,36 +8,8 @@ import pytest
 
 from cli import help as help_text
 from cli.flags import Command, Flag, Tool, parse
-from cli.output import Output, table
-
-
-class Terminal(StringIO):
-    """A stream that says it is a terminal."""
-
-    def isatty(self) -> bool:
-        """It is."""
-        return True
-
-
-def test_a_table_is_aligned_and_every_cell_is_filled() -> None:
-    lines = table(("JOB", "N", "WHY"), [("a", "1", ""), ("longer", "100", "no v4 is free")], right=frozenset({"N"}))
-
-    assert lines == [
-        "JOB       N  WHY",
-        "a         1  -",
-        "longer  100  no v4 is free",
-    ]
-
-
-def test_only_a_terminal_gets_cut_lines() -> None:
-    rows = [("n" * 30 + "-id", "because " * 10)]
-
-    wide = table(("JOB", "WHY"), rows, caps={"JOB": 11})
-    narrow = table(("JOB", "WHY"), rows, caps={"JOB": 11}, width=40)
-
-    assert wide[1].split()[0] == rows[0][0]
-    assert narrow[1] == "nnnnn~nn-id  because because because be~"
-    assert len(narrow[1]) == 40
+from cli.output import Output
+from tests.launch.bench import Terminal
 
 
 def test_an_error_is_one_line_or_one_json_object() -> None:
@@ -66,11 +38,27 @@ def test_progress_is_shown_on_a_terminal_only() -> None:
         assert bool(err.getvalue()) is shown
 
 
+@pytest.mark.parametrize(
+    ("environ", "width"), [({}, 120), ({"COLUMNS": "40"}, 40), ({"COLUMNS": "0"}, 120), ({"COLUMNS": "wide"}, 120)]
+)
+def test_a_line_is_as_long_as_the_terminal_is_wide(environ: dict[str, str], width: int) -> None:
+    assert Output(Terminal(), StringIO(), environ=environ).width == width
+    assert Output(StringIO(), StringIO(), environ=environ).width is None
+
+
+def test_only_a_terminal_with_a_cursor_is_drawn_over() -> None:
+    assert Output(Terminal(), StringIO(), environ={"LINES": "10"}).height == 10
+    assert Output(Terminal(), StringIO(), environ={"TERM": "dumb"}).height is None
+    assert Output(StringIO(), StringIO(), environ={}).height is None
+
+
 def test_help_shows_usage_commands_flags_and_defaults() -> None:
     tool = Tool(
         name="t", about="Does things.",
         action=Command(name="", about="Does things.", module="none", takes_command=True,
-                       flags=(Flag("priority", "1 is high.", "N", int, 5), Flag("wait", "Wait.", kind=bool, default=False))),
+                       flags=(Flag("priority", "1 is high.", "N", int, 5, short="p"),
+                              Flag("watch", "Again.", "SECONDS", kind=float, bare=2),
+                              Flag("wait", "Wait.", kind=bool, default=False))),
         commands=(Command(name="stop", about="Ends it.", module="none", words="JOB", least=1, most=1),),
     )  # fmt: skip
 
@@ -87,7 +75,8 @@ Commands:
 See `t COMMAND --help` for the flags of each.
 
 Flags:
-  --priority=N              1 is high. Default: 5.
+  -p, --priority=N          1 is high. Default: 5.
+  --watch[=SECONDS]         Again.
   --wait                    Wait.
   --bastion=NAME            Name of the bastion; also BASTION_NAME.
   --bucket=URL              URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.

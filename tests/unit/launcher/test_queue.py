@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from bastion.events import CancelRequested, JobRejected, Stopping
 from bastion.state import Cause, JobState
-from cli.output import table
+from cli.table import table
 from launcher.derive import derived
 from launcher.queue import CAPS, HEADS, RIGHT, Queue, footer, queue
+from launcher.selection import LIVE, Filter
 from tests.unit.launcher.world import World
 
 
 def shown(world: World, *, everything: bool = False) -> Queue:
     view = world.look()
-    return queue(view, derived(view), user="alice", everything=everything)
+    meant = Filter() if everything else Filter(users=frozenset({"alice"}), states=LIVE)
+    return queue(view, derived(view), user="alice", meant=meant)
 
 
 def test_the_table_is_one_line_a_job_and_says_why() -> None:
@@ -133,6 +135,6 @@ def test_a_terminal_gets_short_lines_that_still_say_why() -> None:
     _, line = table(HEADS, shown(world).cells(), right=RIGHT, caps=CAPS, width=120)
 
     assert len(line) <= 120
-    assert line.startswith("nnnnnnnnnnnnnn~")
+    assert line.startswith("nnnnnnnnnnnnnn…")
     assert line.split()[0].endswith("-rrrrrrrr")
     assert "pool" in line

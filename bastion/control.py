@@ -1,0 +1,75 @@
+"""What people ask of jobs that are there, taken into the state. Pure but for the state it changes."""
+
+from __future__ import annotations
+
+from bastion.books import job_of
+from bastion.changes import Renewal, in_place, merged, said
+from bastion.errors import IllegalMove
+from bastion.events import Held, Released, Topped, Updated
+from bastion.stamp import Stamp
+from bastion.state import Job, State
+
+
+def held(state: State, event: Held, *_at: int) -> None:
+    """Nothing more of the job starts, and nothing is kept free for it. What its user holds, an admin can hold harder."""
+    job = _open(state, event.job)
+    stamp = _consumed(state, event)
+    if job.held is None or (job.held.user == job.user and event.user != job.user):
+        job.held = stamp
+    state.reclaims.pop(job.id, None)
+
+
+def released(state: State, event: Released, *_at: int) -> None:
+    """The job is back in its old place; others are given anew the time to end by themselves before they are stopped for it."""
+    job = _open(state, event.job)
+    stamp = _consumed(state, event)
+    if job.held is not None:
+        job.held, job.since = None, stamp.at
+
+
+def topped(state: State, event: Topped, *_at: int) -> None:
+    """The job gets the best place of its user's pending jobs of its project and priority, each of them the next one.
+
+    So these jobs have the places among them that they had before, and nobody else's is touched. A pass over all who wait.
+    """
+    job = _open(state, event.job)
+    if job.id not in state.pending:
+        raise IllegalMove(f"{job.id} does not wait")
+    _consumed(state, event)
+    waiting = (state.jobs[name] for name in state.pending)
+    line = sorted((other for other in waiting if _alike(other, job)), key=lambda other: other.order)
+    places = [other.order for other in line]
+    line.sort(key=lambda other: other is not job)
+    for other, place in zip(line, places, strict=True):
+        if other.order != place:
+            other.place = place
+
+
+def updated(state: State, event: Updated, seq: int, index: int) -> None:
+    """What is decided by changes at once; a new command is known by where in the journal it lies."""
+    job = _open(state, event.job)
+    stamp = _consumed(state, event)
+    for name, value in said(in_place(event.changes)).items():
+        if name in job.__struct_fields__:
+            setattr(job, name, value)
+    job.changes = merged(job.changes, in_place(event.changes))
+    if event.changes.renew:
+        job.renewed = Renewal(user=stamp.user, seq=seq, index=index)
+
+
+def _alike(other: Job, job: Job) -> bool:
+    return other.user == job.user and other.project == job.project and other.priority == job.priority
+
+
+def _open(state: State, job_id: str) -> Job:
+    job = job_of(state, job_id)
+    if job.ended is not None:
+        raise IllegalMove(f"{job_id} has ended")
+    return job
+
+
+def _consumed(state: State, event: Held | Released | Topped | Updated) -> Stamp:
+    """The request has had its effect: who asked, and now."""
+    assert state.now is not None
+    state.requests[event.request] = state.now
+    return Stamp(user=event.user, at=state.now)

@@ -1,0 +1,223 @@
+"""Who used how much, waited how long and preempted whom in a window of time: one pass over the journal. Pure but for itself.
+
+What it keeps is bounded by the jobs that the bastion itself remembers, and eight bytes for each start in the window.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from bastion.events import (
+    CapacityChanged,
+    Ended,
+    FileChanged,
+    Forgotten,
+    JournalObject,
+    Started,
+    Stopping,
+    Submitted,
+)
+from bastion.fold import apply
+from bastion.meter import MICROSECOND, Meter, Window
+from bastion.plan import inputs
+from bastion.spec import JobSpec
+from bastion.state import ENDED, Cause, Job, JobState, State
+from bastion.usage import shares
+from quota.model import Quota
+from quota.resources import Resources, times
+
+K = TypeVar("K")
+Of = Callable[[Job | JobSpec, str], str]
+"""Whose entry a job goes to: its spec or what the state knows of it, and its id."""
+
+BY: Mapping[str, Of] = {
+    "project": lambda job, _: job.project,
+    "user": lambda job, _: job.user,
+    "job": lambda _, job_id: job_id,
+}
+
+
+@dataclass(slots=True)
+class Entry:
+    """What one user, project or job had in the window.
+
+    `held` is by kind, see `Meter`. `waits` are microseconds from when a task could have run to its start, one for each start;
+    `suffered` counts the attempts that were asked to stop for others, `caused` those that were stopped for it.
+    `jobs` were submitted in the window, or held something, or others were stopped for them.
+    """
+
+    jobs: int = 0
+    waits: array[int] = field(default_factory=lambda: array("q"))
+    suffered: int = 0
+    caused: int = 0
+    held: dict[str, Meter] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Job:
+    """What has to be known of a job that is not over: `left` tasks are not, `live` attempts hold `demand` each.
+
+    `again` is when a task that ran before could run again.
+    """
+
+    who: str
+    demand: Resources
+    submitted: datetime
+    left: int
+    live: int = 0
+    counted: bool = False
+    again: dict[int, datetime] = field(default_factory=dict)
+
+
+class Ledger:
+    """The entries of a window. Give it the journal from a state on, object by object, and close it.
+
+    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `Entry.held` is.
+    """
+
+    def __init__(self, window: Window, by: str, state: State | None = None) -> None:
+        """`by`: one of `BY`. `state`: the fold of what is not given; it must be from before the window."""
+        self.window = window
+        self.entries: dict[str, Entry] = {}
+        self.promised: dict[tuple[str, str], Meter] = {}
+        self.pool: dict[str, Meter] = {}
+        self._of = BY[by]
+        self._jobs: dict[str, _Job] = {}
+        self._facts = State()
+        self._opened = False
+        if state is not None:
+            self._begin(state)
+
+    def take(self, record: JournalObject) -> bool:
+        """Take one journal object. False if it is from after the window: no more is needed."""
+        if record.now >= self.window.until:
+            return False
+        if not self._opened and record.now >= self.window.since:
+            self._open()
+        place = self.window.place(record.now)
+        for event in record.events:
+            work = _WORK.get(type(event))
+            if work is not None:
+                work(self, event, record.now, place)
+        return True
+
+    def close(self) -> None:
+        """Count what still holds something up to the window's end."""
+        if not self._opened:
+            self._open()
+        held = [meter for entry in self.entries.values() for meter in entry.held.values()]
+        for meter in (*held, *self.promised.values(), *self.pool.values()):
+            meter.advance(self.window.length)
+
+    def _begin(self, state: State) -> None:
+        for job in state.jobs.values():
+            if job.ended:
+                continue
+            known = self._known(job.id, job, job.submitted)
+            known.left = sum(number for where, number in job.counts.items() if where not in ENDED)
+            for number, task in job.tasks.items():
+                if task.state is JobState.PENDING and task.attempts:
+                    known.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
+                known.live += task.live is not None
+        self._facts = State(files=dict(state.files), capacity=dict(state.capacity))
+        self._promise(0)
+
+    def _open(self) -> None:
+        """The window begins: what holds something now is counted from here on."""
+        self._opened = True
+        for job in self._jobs.values():
+            if job.live:
+                self._hold(job, 0, job.live)
+
+    def _known(self, job_id: str, job: Job | JobSpec, submitted: datetime) -> _Job:
+        known = _Job(self._of(job, job_id), times(job.resources, job.replicas), submitted, job.count)
+        self._jobs[job_id] = known
+        return known
+
+    def _entry(self, job: _Job) -> Entry:
+        """The entry that the job goes to; the job is one of its jobs."""
+        entry = self.entries.setdefault(job.who, Entry())
+        entry.jobs += not job.counted
+        job.counted = True
+        return entry
+
+    def _hold(self, job: _Job, place: int, number: int) -> None:
+        """From this place on so many more attempts of the job hold what it needs."""
+        held = self._entry(job).held
+        for kind, amount in job.demand.items():
+            if kind not in held:
+                held[kind] = Meter(self.window)
+            held[kind].add(place, number * amount)
+
+    def _submitted(self, event: Submitted, now: datetime, _place: int) -> None:
+        known = self._known(event.job, event.spec, now)
+        if self._opened:
+            self._entry(known)
+
+    def _started(self, event: Started, now: datetime, place: int) -> None:
+        job = self._jobs.get(event.job)
+        if job is None:
+            return
+        job.live += 1
+        waiting = job.again.pop(event.task, job.submitted)
+        if self._opened:
+            self._hold(job, place, 1)
+            self._entry(job).waits.append(max(0, (now - waiting) // MICROSECOND))
+
+    def _ended(self, event: Ended, now: datetime, place: int) -> None:
+        job = self._jobs.get(event.job)
+        if job is None:
+            return
+        job.live -= 1
+        if self._opened:
+            self._hold(job, place, -1)
+        if event.outcome is JobState.PENDING:
+            job.again[event.task] = max(now, event.ready_at or now)
+            return
+        job.left -= 1
+        if not job.left:
+            del self._jobs[event.job]
+
+    def _stopping(self, event: Stopping, _now: datetime, _place: int) -> None:
+        if not self._opened or event.cause is not Cause.PREEMPTED:
+            return
+        if event.job in self._jobs:
+            self._entry(self._jobs[event.job]).suffered += 1
+        if event.for_job in self._jobs:
+            self._entry(self._jobs[event.for_job]).caused += 1
+
+    def _forgotten(self, event: Forgotten, *_at: Any) -> None:
+        for job_id in event.jobs:
+            self._jobs.pop(job_id, None)
+
+    def _changed(self, event: FileChanged | CapacityChanged, _now: datetime, place: int) -> None:
+        apply(self._facts, event, 0, 0)
+        self._promise(place)
+
+    def _promise(self, place: int) -> None:
+        """From this place on shares and pool are as quota and runners say."""
+        quota = inputs(self._facts).quota or Quota.open()
+        promised = shares(self._facts, quota)
+        units = {(project, kind): n for project in quota.shares for kind, n in promised.units(project).items()}
+        _set(self.promised, units, place, self.window)
+        _set(self.pool, promised.pool, place, self.window)
+
+
+def _set(meters: dict[K, Meter], levels: Mapping[K, int], place: int, window: Window) -> None:
+    for key in {*meters, *levels}:
+        meters.setdefault(key, Meter(window)).set(place, levels.get(key, 0))
+
+
+_WORK: Mapping[type, Callable[..., None]] = {
+    Submitted: Ledger._submitted,
+    Started: Ledger._started,
+    Ended: Ledger._ended,
+    Stopping: Ledger._stopping,
+    Forgotten: Ledger._forgotten,
+    FileChanged: Ledger._changed,
+    CapacityChanged: Ledger._changed,
+}

@@ -1,0 +1,19 @@
+"""`launch top`: first of one's own pending jobs."""
+
+from __future__ import annotations
+
+from bastion.requests import Top
+from cli.asking import Asking
+from cli.main import Call
+from launcher.find import Found
+
+
+def run(call: Call) -> int:
+    """Ask for it, and say among which jobs."""
+    asking = Asking.begin(call)
+    return asking.ask(asking.one(), lambda found: Top(job=found.id), _told)
+
+
+def _told(found: Found) -> str:
+    job = found.job or found.spec
+    return f"{found.id}: first of the pending jobs of {job.user} in {job.project} with priority {job.priority}"

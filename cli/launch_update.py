@@ -1,0 +1,79 @@
+"""`launch update`: what a job asks for, changed; a new command as its next attempt."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from bastion.changes import Changes, complaints, in_words
+from bastion.errors import SpecError, UsageError
+from bastion.requests import Update
+from bastion.shell import SystemShell
+from bastion.spec import BundleRef
+from bastion.state import AttemptState
+from bastion.version import VERSION
+from cli.asking import Asking
+from cli.bundling import bundle, came_from, reference, settings_of
+from cli.desk import Desk
+from cli.main import Call
+from launcher.build import command
+from launcher.durations import seconds
+from launcher.find import Found
+from launcher.provenance import provenance
+
+TIMES = ("retry_interval", "grace", "time_limit")
+NONE, TAR = "none", "tar"
+
+
+def run(call: Call) -> int:
+    """Check, bundle the code of a new command, ask, and say what that means for what runs."""
+    said = _said(call)
+    settings = settings_of(call.flags["bundler_type"] or TAR, call.flags["bundler_spec"])
+    asking = Asking.begin(call)
+    found = asking.one()
+    (job,) = found.jobs
+    if call.after:
+        said |= {"command": command(call.after), "bundle": BundleRef()}
+    changes = Changes(**said)
+    if wrong := complaints(changes):
+        raise SpecError("; ".join(wrong))
+    if call.after:
+        asking.check([(job, Update(job=job.id, changes=changes))])  # before the code travels
+        changes = Changes(**said | _code(call, asking.desk, settings))
+    return asking.ask(found, lambda job: Update(job=job.id, changes=changes), lambda job: _told(job, changes))
+
+
+def _said(call: Call) -> dict[str, Any]:
+    """What the flags change, by the fields of the spec. Raises `UsageError`."""
+    if not call.after and (call.flags["bundler_type"] or call.flags["bundler_spec"]):
+        raise UsageError("code is bundled for a new command only; put it after --")
+    said = {name: call.flags[name] for name in ("priority", "max_tries") if call.flags[name] is not None}
+    for name in TIMES:
+        text = call.flags[name]
+        if text is not None:
+            no_limit = name == "time_limit" and text == NONE
+            said[f"{name}_s"] = None if no_limit else seconds(text, f"--{name}")
+    if not said and not call.after:
+        raise UsageError("nothing is to be changed; use --priority and its like, or a new command after --")
+    return said
+
+
+def _code(call: Call, desk: Desk, settings: Mapping[str, str]) -> dict[str, Any]:
+    """The bundle of a new command, and where it comes from."""
+    source = settings.get("source") or os.curdir
+    kind = call.flags["bundler_type"] or TAR
+    packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
+    here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())
+    return {"bundle": reference(packed), "provenance": came_from(packed, here)}
+
+
+def _told(found: Found, changes: Changes) -> str:
+    told = f"{found.id}: {in_words(changes)}"
+    live = [task.live for task in found.job.tasks.values() if task.live] if found.job else []
+    if changes.renew and any(attempt.state is not AttemptState.STOPPING for attempt in live):
+        told += (
+            "; what runs gets SIGTERM and its grace, and the next attempt begins at once on what it held. "
+            "Should it end with exit code 0 before that, the job is done"
+        )
+    return told

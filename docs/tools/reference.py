@@ -1,0 +1,215 @@
+"""The reference pages that are made from the code: `python -m docs.tools.reference` writes them.
+
+A test compares what is committed with what this prints, so a flag, a field or an error cannot go undocumented.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bastion import config, errors, spec
+from bastion.ports import AttemptKey
+from bastion.records import Member, Order, World
+from cli import bastion as bastion_tool
+from cli import launch as launch_tool
+from cli import main as command_line
+from cli.flags import HELP, SHARED, Command, Flag, Tool, title
+from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
+from runners.worker.doors import Post
+from runners.worker.environment import Places, environment
+
+REFERENCE = Path(__file__).resolve().parents[1] / "reference"
+MADE = "<!-- Made from the code by `make docs`; a change here is lost. -->"
+
+TYPES: Mapping[Any, tuple[str, Any]] = {
+    str: ("text", "/"),
+    int: ("whole number", -1),
+    float: ("number", -1.0),
+    float | None: ("number", -1.0),
+    list[str]: ("list of texts", ["/"]),
+    list[str] | str: ("list of texts, or text", None),
+    dict[str, str]: ("table of texts", {"0": ""}),
+    dict[str, int]: ("table of whole numbers", {"0": -1}),
+    bool: ("true or false", None),
+    bool | None: ("true, false or nothing", None),
+    datetime | None: ("time", None),
+    config.Git: ("table of paths", config.Git(deploy_key="-")),
+    spec.BundleRef: ("table", None),
+    spec.Provenance: ("table", None),
+}
+"""Of each type its name, and a value that rules refuse: what they say then is what they allow. None: do not ask."""
+
+
+def pages() -> dict[str, str]:
+    """Every page that is made, by its file name."""
+    made = {
+        "launch.md": _tool(launch_tool.TOOL),
+        "bastion.md": _tool(bastion_tool.TOOL),
+        "job-spec.md": _job_spec(),
+        "config.md": _config(),
+        "environment.md": _environment(),
+        "errors.md": _errors(),
+    }
+    return {name: "\n".join([*lines, "", MADE, ""]) for name, lines in made.items()}
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    """The lines of a Markdown table."""
+    for row in (heads, ["---"] * len(heads), *rows):
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def _tool(tool: Tool) -> Iterator[str]:
+    yield from (f"# {tool.name}", "")
+    yield from () if tool.action else (tool.about, "")
+    yield from (
+        "Flags stand in any order before `--`, with underscores or dashes; `--no_x` undoes the switch `--x`.",
+        "",
+    )
+    yield from ("These go with every command:", "", *_flags([*SHARED, HELP]))
+    for command in tool.all():
+        yield from _command(tool, command)
+
+
+def _command(tool: Tool, command: Command) -> Iterator[str]:
+    words = "-- COMMAND..." if command.takes_command else command.words
+    usage = f"{title(tool, command)} [flags] {words}".rstrip()
+    yield from ("", f"## {title(tool, command)}", "", command.about, "", "```text", usage, "```")
+    if command.flags:
+        yield from ("", *_flags(command.flags))
+
+
+def _flags(flags: Iterable[Flag]) -> Iterator[str]:
+    named = (("--" + f.name if f.switch else f"--{f.name}={f.sample}", f) for f in flags)
+    return table(["flag", "default", "meaning"], ([f"`{name}`", _default(f), f.help] for name, f in named))
+
+
+def _default(flag: Flag) -> str:
+    return "" if flag.default in (None, "", [], False) else f"`{str(flag.default).lower()}`"
+
+
+def _job_spec() -> Iterator[str]:
+    some = spec.JobSpec(name="n", user="u", project="p", command="c")
+    yield from ("# Job spec", "", _doc(spec.JobSpec), "")
+    yield f"It is JSON of at most {spec.SPEC_BYTES_MAX // 1024} KiB. Unknown fields are refused, and all complaints come in"
+    yield "one message. `launch --dry_run` prints a spec and writes nothing; `launch show JOB` prints that of a job."
+    yield from ("", *_fields(spec.JobSpec, _spec_meaning, lambda field, bad: spec.check(_with(some, field, bad))))
+    for part in (spec.BundleRef, spec.Provenance):
+        yield from ("", f"`{part.__name__}`: {_doc(part)}", "")
+        yield from table(["field", "type", "default"], [[f"`{f.name}`", TYPES[f.type][0], _json(f)] for f in _of(part)])
+
+
+def _spec_meaning(name: str) -> str:
+    flag, meaning = SPEC[name]
+    return f"{meaning} (`--{flag}`)" if flag else meaning
+
+
+def _config() -> Iterator[str]:
+    yield from (
+        "# config.toml",
+        "",
+        "The settings of a bastion, in the bucket. `bastion create` writes them; a bastion at",
+    )
+    yield "work reads a new file within 10 s, and keeps the last good one when it makes no sense."
+    yield from (
+        "",
+        *_fields(config.Config, CONFIG.__getitem__, lambda k, bad: config.check(_with(config.Config(), k, bad))),
+    )
+
+
+def _fields(
+    record: type[msgspec.Struct], meaning: Callable[[str], str], check: Callable[[str, Any], list[str]]
+) -> Iterator[str]:
+    """A table of a record's fields."""
+    heads = ["field", "type", "default", "allowed", "meaning"]
+    rows = ([f"`{f.name}`", TYPES[f.type][0], _json(f), _allowed(f, check), meaning(f.name)] for f in _of(record))
+    return table(heads, rows)
+
+
+def _of(record: type[msgspec.Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(record)
+
+
+def _json(field: msgspec.structs.FieldInfo) -> str:
+    """Its default, as JSON has it; needed if there is none."""
+    made = field.default_factory
+    value = made() if made is not msgspec.NODEFAULT else field.default
+    if value is msgspec.NODEFAULT:
+        return "needed"
+    return f"`{msgspec.json.encode(value).decode()}`" if value not in ("", {}, [], None) else ""
+
+
+def _allowed(field: msgspec.structs.FieldInfo, check: Callable[[str, Any], list[str]]) -> str:
+    """What the field's rule tells somebody who broke it."""
+    probe = TYPES[field.type][1]
+    said = [] if probe is None else check(field.name, probe)
+    return " ".join(said).partition("; use ")[2]
+
+
+def _with(record: Any, field: str, value: Any) -> Any:
+    return msgspec.structs.replace(record, **{field: value})
+
+
+def _environment() -> Iterator[str]:
+    yield from (
+        "# Environment",
+        "",
+        "What a process finds. Later ones win: the account's PATH, HOME, USER and LANG; the",
+    )
+    yield "defaults marked *; what the job's `--env` says; all others, which `--env` may not set."
+    mine = variables({})
+    free = {name for name in mine if variables({name: "mine"})[name] == "mine"}
+    rows = ([f"`{name}`" + " *" * (name in free), ENVIRONMENT[name]] for name in mine)
+    yield from ("", *table(["variable", "meaning"], rows))
+
+
+def variables(env: dict[str, str]) -> dict[str, str]:
+    """The variables of some process whose job sets these."""
+    order = Order(
+        job="", name="", user="", project="", task=0, count=1, attempt=0, tier=0, command="", env=env, resources={},
+        replicas=1, workers=1, bundle=spec.BundleRef(), output_dir="", checkpoint_dir="", grace_s=0.0,
+        time_limit_s=None, max_tries=1, restart_reason="", last_step=0,
+    )  # fmt: skip
+    post = Post(key=AttemptKey("", 0, 0), worker=0, machine="", address="")
+    places = Places(tmp="", progress="", world="", output="", checkpoint="")
+    return environment(order, post, World(members=[Member(address="", port=0)]), {}, places)
+
+
+def _errors() -> Iterator[str]:
+    yield from (
+        "# Errors",
+        "",
+        "One line on standard error, which says what is, to which object, and what to do next; with",
+    )
+    yield '`--json`, `{"error": "…"}`. The classes are those of [`bastion/errors.py`](../../bastion/errors.py); each is'
+    yield "also what stands below it. Codes of ended jobs are on the page of [exit codes](exit-codes.md)."
+    yield from ("", *table(["error", "meaning", "exit code"], _family(errors.BastionError, 0)))
+
+
+def _family(error: type[errors.BastionError], depth: int) -> Iterator[Sequence[str]]:
+    code = next((code for kind, code in command_line.CODES if issubclass(error, kind)), command_line.FAILED)
+    yield ["· " * depth + f"`{error.__name__}`", _doc(error), str(code)]
+    for below in error.__subclasses__():
+        if below.__module__ == errors.__name__:
+            yield from _family(below, depth + 1)
+
+
+def _doc(thing: type) -> str:
+    return "\n".join(line.strip() for line in (thing.__doc__ or "").splitlines()).strip()
+
+
+def main() -> int:
+    """Write the pages."""
+    for name, text in pages().items():
+        (REFERENCE / name).write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The jobs that several words mean: names, ids, patterns, and what they have in common. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import translate
+
+from bastion.errors import NotFound, UsageError
+from bastion.state import JobState
+from launcher.find import Found, find, found_of
+from launcher.selection import LIVE, Filter
+from launcher.view import Known, View
+
+PATTERN_MAX = 200
+_PATTERN = re.compile(r"[*?]|\[[^\]]*[^0-9\]][^\]]*\]")
+
+
+def is_pattern(word: str) -> bool:
+    """True for `sweep-*`, `run-?`, `run-[ab]`; `sweep[3]` is task 3 of a job."""
+    return _PATTERN.search(word) is not None
+
+
+def chosen(words: Sequence[str], view: View, meant: Filter, *, user: str | None) -> tuple[Found, ...]:
+    """The jobs of these words that match, each once; without a word all that match and have not ended.
+
+    A name or id means that job, whoever's it is. A pattern is held against names and ids of jobs that have not ended:
+    of `user`, unless `meant` says whose or `user` is None, everybody. Raises `NotFound`, `UsageError`.
+    """
+    scope = replace(meant, users=meant.users or (frozenset({user}) if user else None), states=_live(meant))
+    everything: list[Known] = [*view.state.jobs.values(), *view.unread]
+    live = [found_of(known) for known in everything if scope.matches(known)]
+    jobs: dict[tuple[str, int | None], Found] = {}
+    for word in words:
+        for found in _matching(word, live) if is_pattern(word) else _named(word, view, meant):
+            jobs[found.id, found.task] = found
+    found_all = tuple(jobs.values()) if words else tuple(live)
+    if not found_all:
+        whose = f" of {user}'s" if user and meant.users is None else ""
+        raise NotFound(f"no job{whose} that has not ended is meant; see launch ls --all")
+    return found_all
+
+
+def _live(meant: Filter) -> frozenset[JobState]:
+    states = meant.states or LIVE
+    if not states & LIVE:
+        raise UsageError(f"a job that is {' or '.join(sorted(states))} has ended; ask for {', '.join(sorted(LIVE))}")
+    return states & LIVE
+
+
+def _named(word: str, view: View, meant: Filter) -> Iterator[Found]:
+    found = find(word, view)
+    if meant.matches(found.known):
+        yield found
+
+
+def _matching(pattern: str, live: Sequence[Found]) -> list[Found]:
+    if len(pattern) > PATTERN_MAX:
+        raise UsageError(f"a pattern of {len(pattern)} characters; at most {PATTERN_MAX} are allowed")
+    matches = re.compile(translate(pattern)).match
+    jobs = [found for found in live if matches(found.name) or matches(found.id)]
+    if not jobs:
+        raise NotFound(f"no job that is meant and has not ended matches {pattern!r}; see launch ls")
+    return jobs

@@ -1,0 +1,21 @@
+"""The reference is what the code says: pages that are made from it are committed as they come out."""
+
+from __future__ import annotations
+
+import pytest
+
+from bastion.config import Config
+from bastion.spec import JobSpec
+from docs.tools import meanings
+from docs.tools.reference import REFERENCE, pages, variables
+
+
+@pytest.mark.parametrize("name", pages())
+def test_a_page_that_is_made_is_committed_as_it_comes_out(name: str) -> None:
+    assert (REFERENCE / name).read_text() == pages()[name], "run `make docs`"
+
+
+def test_nothing_is_explained_that_is_not_there() -> None:
+    assert set(meanings.SPEC) == set(JobSpec.__struct_fields__)
+    assert set(meanings.CONFIG) == set(Config.__struct_fields__)
+    assert set(meanings.ENVIRONMENT) == set(variables({}))

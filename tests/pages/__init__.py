@@ -1,0 +1,1 @@
+"""The pages are played, and the site that is built of them is looked at in a browser."""
