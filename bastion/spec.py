@@ -60,13 +60,14 @@ class BundleRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the job came from; for people, never for decisions."""
+    """Where the job came from; for people, never for decisions. `parent` is the id of the job that it repeats."""
 
     host: str = ""
     git_commit: str = ""
     git_dirty: bool = False
     client_version: str = ""
     submitted: datetime | None = None
+    parent: str = ""
 
 
 class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -268,7 +269,7 @@ def _folder(value: str) -> Iterator[str]:
 
 
 def _provenance(value: Provenance) -> Iterator[str]:
-    if max(len(value.host), len(value.git_commit), len(value.client_version)) > 256:
+    if max(map(len, (value.host, value.git_commit, value.client_version, value.parent))) > 256:
         yield "holds a text of more than 256 characters"
 
 

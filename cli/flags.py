@@ -51,6 +51,10 @@ class Command:
     takes_command: bool = False
     flags: tuple[Flag, ...] = ()
 
+    def flag(self, name: str) -> Flag:
+        """Its flag of this name."""
+        return next(flag for flag in self.flags if flag.name == name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:

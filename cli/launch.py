@@ -77,7 +77,14 @@ _LAUNCH = Command(
 
 def _unset(command: Command, name: str) -> Flag:
     """The flag of another command, without its default: what is not said stays as it is."""
-    return replace(next(flag for flag in command.flags if flag.name == name), default=None)
+    return replace(command.flag(name), default=None)
+
+
+_AGAIN = (
+    "name", "project_id", "resources", "instance_type", "num_replicas", "count", "priority", "max_tries",
+    "retry_interval", "grace", "output_dir", "setup",
+)  # fmt: skip
+"""What of a job may be said otherwise when it is run again."""
 
 
 TOOL = Tool(
@@ -202,6 +209,35 @@ TOOL = Tool(
                 *(_unset(_LAUNCH, name) for name in ("bundler_type", "bundler_spec")),
                 _USER,
             ),
+        ),
+        Command(
+            name="rerun",
+            about="Submit a job once more, with the code that it had. Flags, and a COMMAND after --, say what is otherwise; "
+            "--env adds variables. Outputs go to a new folder, unless the job's user had named one.",
+            module="cli.launch_rerun",
+            words="JOB",
+            least=1,
+            most=1,
+            takes_command=True,
+            flags=(
+                *(_unset(_LAUNCH, name) for name in _AGAIN),
+                Flag("time_limit", "The longest that an attempt may run, or none.", "TIME"),
+                *(_LAUNCH.flag(name) for name in ("env", "dry_run", "follow", "wait", "user_id")),
+            ),
+        ),
+        Command(
+            name="diff",
+            about="What differs between two jobs: what was asked for, the files of the code, and what they ran in.",
+            module="cli.launch_diff",
+            words="JOB JOB",
+            least=2,
+            most=2,
+        ),
+        Command(
+            name="bundle",
+            about="Put this folder's code into the bucket, and print what it is known by and where it is. No job is made.",
+            module="cli.launch_bundle",
+            flags=tuple(_LAUNCH.flag(name) for name in ("bundler_type", "bundler_spec")),
         ),
         Command(
             name="show",

@@ -6,15 +6,11 @@ import json
 from typing import Any
 
 from bastion.codec import encode
-from bastion.errors import RecordError
-from bastion.ports import Bucket
-from bastion.recover import spec_of
-from bastion.spec import JobSpec
 from cli.desk import desk_of, job_of
 from cli.main import DONE, Call
 from launcher.derive import derived
-from launcher.find import Found
 from launcher.queue import Queue
+from launcher.stored import stored_spec
 
 
 def run(call: Call) -> int:
@@ -23,23 +19,13 @@ def run(call: Call) -> int:
     view = desk.reader().look()
     found = job_of(call, view)
     row = Queue(view, (), derived(view)).row(found.known)
-    spec = _spec(desk.bucket, found)
+    spec = stored_spec(desk.bucket, found)
     shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
     if call.output.json:
         call.output.data(shown)
     else:
         call.output.say("\n".join(_page(shown)))
     return DONE
-
-
-def _spec(bucket: Bucket, found: Found) -> JobSpec | None:
-    """The job's spec; None for one that was rejected, whose spec is not kept."""
-    if found.unread:
-        return found.unread.spec
-    try:
-        return spec_of(bucket, found.job) if found.job else None
-    except RecordError:
-        return None
 
 
 def _page(shown: dict[str, Any]) -> list[str]:

@@ -39,17 +39,14 @@ def run(call: Call) -> int:
     packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
     spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
-    return _submitted(call, desk, job_id(spec.name, request_id), spec.name)
+    return submitted(call, desk, job_id(spec.name, request_id), spec)
 
 
 def _wish(call: Call) -> build.Wish:
     flags = call.flags
     if not call.after:
         raise UsageError("there is no command; put it after --, as in launch [flags] -- python train.py")
-    if flags["follow"] and flags["count"] > 1:
-        raise UsageError(
-            f"--follow shows one task, and there are {flags['count']}; use --wait, and launch logs 'NAME[0]'"
-        )
+    check_follow(call, flags["count"])
     return build.Wish(
         user=user_of(call),
         command=call.after,
@@ -70,6 +67,12 @@ def _wish(call: Call) -> build.Wish:
     )
 
 
+def check_follow(call: Call, count: int) -> None:
+    """Raises `UsageError` if --follow was said of an array."""
+    if call.flags["follow"] and count > 1:
+        raise UsageError(f"--follow shows one task, and there are {count}; use --wait, and launch logs 'NAME[0]'")
+
+
 def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str) -> JobSpec:
     """The checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket)
@@ -86,7 +89,7 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str) -> JobSpec
     return spec
 
 
-def _submitted(call: Call, desk: Desk, job: str, name: str) -> int:
+def submitted(call: Call, desk: Desk, job: str, spec: JobSpec) -> int:
     """Say what was submitted; on demand, see it through."""
     output = call.output
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
@@ -96,5 +99,5 @@ def _submitted(call: Call, desk: Desk, job: str, name: str) -> int:
             code = show_log(call, desk, found, Choice()) if call.flags["follow"] else until_end(desk, found, output)
     else:
         code = DONE
-    output.say(json.dumps({"id": job, "name": name}) if output.json else name)
+    output.say(json.dumps({"id": job, "name": spec.name}) if output.json else spec.name)
     return code

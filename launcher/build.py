@@ -52,7 +52,7 @@ def build(
         project=wish.project or only_project(wish.user, quota),
         command=command(wish.command),
         env=dict(wish.env),
-        resources=demand(wish, pool),
+        resources=demand(wish.instance_type, wish.resources, pool),
         instance_type=wish.instance_type,
         replicas=wish.replicas,
         count=wish.count,
@@ -64,7 +64,7 @@ def build(
         bundle=bundle,
         setup=wish.setup,
         output_dir=outputs,
-        checkpoint_dir=f"{outputs}/checkpoints" if outputs else "",
+        checkpoint_dir=checkpoints(outputs),
         provenance=provenance,
     )
 
@@ -77,6 +77,11 @@ def default_name(user: str, request_id: str) -> str:
 def default_outputs(name: str, request_id: str, home: str, count: int) -> str:
     """The folder of a plain job below `home`; empty for an array, whose tasks get one each from their workers."""
     return f"{home}/{layout.outputs(job_id(name, request_id), 0)}" if count == 1 else ""
+
+
+def checkpoints(outputs: str) -> str:
+    """The folder of checkpoints below a folder of outputs; empty below none."""
+    return f"{outputs.rstrip('/')}/checkpoints" if outputs else ""
 
 
 def only_project(user: str, quota: Quota) -> str:
@@ -96,16 +101,14 @@ def command(words: Sequence[str]) -> list[str] | str:
     return list(words)
 
 
-def demand(wish: Wish, pool: Resources) -> dict[str, int]:
+def demand(instance_type: str, wanted: Resources, pool: Resources) -> dict[str, int]:
     """What one replica holds: the instance type's, and what is asked for besides it; one cpu if nothing is said."""
-    typed = instances.resources(wish.instance_type) if wish.instance_type else {}
-    twice = sorted(typed.keys() & wish.resources.keys())
+    typed = instances.resources(instance_type) if instance_type else {}
+    twice = sorted(typed.keys() & wanted.keys())
     if twice:
-        raise SpecError(
-            f"--resources names {twice[0]}, which --instance_type={wish.instance_type} gives; leave one out"
-        )
-    if typed or wish.resources:
-        return {**typed, **wish.resources}
+        raise SpecError(f"--resources names {twice[0]}, which --instance_type={instance_type} gives; leave one out")
+    if typed or wanted:
+        return {**typed, **wanted}
     if pool and "cpu" not in pool:
         raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {', '.join(sorted(pool))}")
     return {"cpu": 1}
