@@ -211,6 +211,30 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="run",
+            about="Run COMMAND here and now, as the fleet would: the code bundled, the same variables, and the exit code of "
+            "a job that ended so. No bastion and no bucket is asked. Ctrl-C stops it with its grace; another one kills it.",
+            module="cli.launch_run",
+            takes_command=True,
+            flags=(
+                *(
+                    _LAUNCH.flag(name)
+                    for name in (
+                        "name",
+                        "num_replicas",
+                        "grace",
+                        "time_limit",
+                        "env",
+                        "setup",
+                        "bundler_type",
+                        "bundler_spec",
+                    )
+                ),
+                Flag("output_dir", "URL or folder that stays. Default: one that is removed at the end.", "URL"),
+                _USER,
+            ),
+        ),
+        Command(
             name="rerun",
             about="Submit a job once more, with the code that it had. Flags, and a COMMAND after --, say what is otherwise; "
             "--env adds variables. Outputs go to a new folder, unless the job's user had named one.",

@@ -33,9 +33,13 @@ _MARK, _LOCK = "ready", "lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """The entries below `root`, of all workers of this account on this machine."""
+    """The entries below `root`, of all workers of this account on this machine.
+
+    `boot` names the time since its start. What was made before that is made anew: it may never have reached the disk.
+    """
 
     root: Path
+    boot: str
     shell: Shell
     clock: Clock
     ids: Ids
@@ -52,15 +56,23 @@ class Cache:
         folder = self.root / word
         while True:
             shared = _locked(folder, fcntl.LOCK_SH)
-            if made := _made(folder):
+            if made := self._made(folder):
                 os.utime(folder / _MARK)
                 return Entry(self, folder / made, python, shared, ready=True)
             os.close(shared)
             alone = _locked(folder, fcntl.LOCK_EX)
-            if not _made(folder):
+            if not self._made(folder):
                 _remove_parts(folder)
                 return Entry(self, folder / self.ids.new(), python, alone, ready=False)
             os.close(alone)
+
+    def _made(self, folder: Path) -> str:
+        """The name of what is whole; "" if nothing is."""
+        try:
+            made, _, boot = (folder / _MARK).read_text().partition(" ")
+        except FileNotFoundError:
+            return ""
+        return made if boot == self.boot and (folder / made / "venv").is_dir() else ""
 
     def sweep(self) -> None:
         """Remove the entries that are too many or too old, but none that is in use or being built."""
@@ -94,10 +106,9 @@ class Entry:
             raise BundleError(f"{' '.join(argv[:4])} failed on this machine: {words}")
 
     def finish(self) -> None:
-        """It is whole: the next worker uses it. On the disk first, or a machine that falls would have half of it."""
-        os.sync()
+        """It is whole: the next worker uses it."""
         mark = self._folder.parent / f"{self._folder.name}.{_MARK}"
-        mark.write_text(self._folder.name)
+        mark.write_text(f"{self._folder.name} {self._cache.boot}")
         mark.replace(self._folder.parent / _MARK)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._cache.sweep()
@@ -134,15 +145,6 @@ def _is(path: Path, lock: int) -> bool:
         return os.path.samestat(path.stat(), os.fstat(lock))
     except FileNotFoundError:
         return False
-
-
-def _made(folder: Path) -> str:
-    """The name of what is whole; "" if nothing is."""
-    try:
-        made = (folder / _MARK).read_text()
-    except FileNotFoundError:
-        return ""
-    return made if (folder / made / "venv").is_dir() else ""
 
 
 def _used(folder: Path) -> datetime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -28,7 +29,7 @@ def path(tmp_path: Path) -> str:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
-    return Cache(root=tmp_path / "cache", shell=SystemShell(), clock=SystemClock(), ids=RandomIds())
+    return Cache(root=tmp_path / "cache", boot="1", shell=SystemShell(), clock=SystemClock(), ids=RandomIds())
 
 
 def made(cache: Cache, name: str, path: str) -> Entry:
@@ -134,3 +135,9 @@ def test_a_python_that_cannot_make_environments_is_told(cache: Cache, path: str,
         cache.keep("a", path).begin()
     with pytest.raises(BundleError, match="python3"):
         cache.keep("a", str(tmp_path))
+
+
+def test_what_was_made_before_the_machine_fell_is_made_anew(cache: Cache, path: str) -> None:
+    """Its files may never have reached the disk."""
+    let_go(made(cache, "a", path))
+    assert not replace(cache, boot="2").keep("a", path).ready

@@ -21,7 +21,7 @@ def machine(tmp_path: Path) -> LocalMachine:
     inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
     shell, clock = SystemShell(), SystemClock()
     fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
-    cache = Cache(root=tmp_path / "cache", shell=shell, clock=clock, ids=RandomIds())
+    cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
     return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache)
 
 
