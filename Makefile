@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test test-gpu lint format bench simulate play lock clean
+.PHONY: help demo test test-gpu lint format bench simulate docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
@@ -23,6 +23,11 @@ lint: $(READY)  ## Style, format, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy $(CLIENTS) --platform=darwin --python-version=3.12 --cache-dir=.mypy_cache/darwin
+	$(BIN)/mypy $(CLIENTS) --python-version=3.13
+
+# What runs on people's own machines, macOS too. Of what it imports only itself is judged.
+CLIENTS := -p bastion -p bundler -p cli -p launcher -p quota --follow-imports=silent
 
 format: $(READY)  ## Put the code into form
 	$(BIN)/ruff check --fix .
@@ -34,8 +39,15 @@ bench: $(READY)  ## Measure what docs/explanation/design.md promises
 simulate: $(READY)  ## A world from a seed: make simulate SEED=28
 	@$(BIN)/python -m tests.sim $(if $(SEED),--seed=$(SEED))
 
+docs: $(READY)  ## Make the reference from the code, and the site of all pages: build/docs/index.html
+	$(BIN)/python -m docs.tools.reference
+	$(BIN)/python -m sphinx -W -n --keep-going -q -b html docs build/docs
+
 play: $(READY)  ## Play a page and write into it what is printed: make play PAGE=docs/tutorial.md
 	@$(BIN)/python -m docs.tools.play --write $(PAGE)
+
+record: $(READY)  ## Record the terminal session of the README anew
+	@$(BIN)/python -m docs.tools.record
 
 # The lock is what gets installed, byte for byte; pyproject.toml says what would do.
 .venv/locked: requirements-dev.lock

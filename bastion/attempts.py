@@ -33,6 +33,8 @@ def started(state: State, event: Started, *_at: int) -> None:
         raise IllegalMove(f"{event.key} does not follow attempt {len(task.attempts) - 1}")
     if event.workers < 1:
         raise IllegalMove(f"{event.key} has no worker")
+    if state.paused is not None:
+        raise IllegalMove(f"the bastion is paused by {state.paused}")
     if job.held is not None:
         raise IllegalMove(f"{job.id} is held by {job.held}")
     _legal(MOVES, task.state, JobState.PROVISIONING, event)

@@ -116,7 +116,7 @@ class Chores:
     def retire(self, retired: Retired) -> None:
         """Let jobs go that ended long ago."""
         if retired.jobs:
-            self.doors.tasks.start("retire", lambda: remove(self.doors.bucket, retired))
+            self.doors.tasks.start("retire", lambda: remove(self.doors.bucket, retired, self.doors.tasks.map))
 
     def next_s(self) -> float:
         """Seconds until something is due."""

@@ -12,7 +12,9 @@ import msgspec
 from bastion.codec import SCHEMA
 from bastion.errors import Newer, RecordError
 from bastion.nearest import did_you_mean
-from bastion.spec import AMOUNT_MAX, KIND, USER, shown
+from bastion.spec import AMOUNT_MAX, KIND, USER
+from bastion.wording import shown
+from quota.lines import Lines
 
 CONFIG_BYTES_MAX = 64 * 1024
 RUNNERS = ("local",)
@@ -45,17 +47,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def parse(text: str | bytes) -> Config:
-    """The settings in the text of a `config.toml`. Raises `RecordError` with every complaint in one line; `Newer`."""
+    """The settings in the text of a `config.toml`. Raises `RecordError` with every complaint and its line; `Newer`."""
     if len(text) > CONFIG_BYTES_MAX:
         raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
     try:
-        raw = tomllib.loads(text if isinstance(text, str) else text.decode())
+        text = text if isinstance(text, str) else text.decode()
+        raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # bad TOML, bad UTF-8, a number of 5,000 digits
         raise RecordError(f"config.toml is not TOML: {error}") from error
     schema = raw.get("schema", SCHEMA)
     if isinstance(schema, int) and schema > SCHEMA:
         raise Newer(f"config.toml has schema {schema}, and this version of Bastion reads up to {SCHEMA}: upgrade")
-    return _checked(raw)
+    return _checked(raw, Lines(text))
 
 
 def check(config: Config) -> list[str]:
@@ -76,20 +79,22 @@ def render(config: Config) -> str:
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Config)}
 
 
-def _checked(raw: dict[str, Any]) -> Config:
+def _checked(raw: dict[str, Any], lines: Lines) -> Config:
     fields: dict[str, Any] = {}
-    wrong = []
+    wrong: list[tuple[int, str]] = []
     for key, value in raw.items():
         if key not in _TYPES:
-            wrong.append(f"{shown(key)} is not a setting; {did_you_mean(key, _TYPES, _use(_TYPES))}")
+            complaint = f"{shown(key)} is not a setting; {did_you_mean(key, _TYPES, _use(_TYPES))}"
+            wrong.append((lines.of(key), complaint))
             continue
         try:
             fields[key] = msgspec.convert(value, _TYPES[key], strict=True)
         except msgspec.ValidationError:
-            wrong.append(f"{key} is {shown(value)}; use {_EXPECTED[key]}")
-    wrong += [f"{key} {complaint}" for key, value in fields.items() for complaint in _RULES[key](value)]
+            wrong.append((lines.of(key), f"{key} is {shown(value)}; use {_EXPECTED[key]}"))
+    for key, value in fields.items():
+        wrong += [(lines.of(key), f"{key} {complaint}") for complaint in _RULES[key](value)]
     if wrong:
-        raise RecordError(f"config.toml: {'; '.join(wrong)}")
+        raise RecordError(f"config.toml: {'; '.join(f'line {line}: {what}' for line, what in sorted(wrong))}")
     return Config(**fields)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.books import job_of
 from bastion.changes import Renewal, in_place, merged, said
 from bastion.errors import IllegalMove
-from bastion.events import Held, Released, Topped, Updated
+from bastion.events import Held, Paused, Released, Resumed, Topped, Updated
 from bastion.stamp import Stamp
 from bastion.state import Job, State
 
@@ -57,6 +57,18 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
         job.renewed = Renewal(user=stamp.user, seq=seq, index=index)
 
 
+def paused(state: State, event: Paused, *_at: int) -> None:
+    """Nothing starts any more. Who paused it first is remembered."""
+    stamp = _consumed(state, event)
+    state.paused = state.paused or stamp
+
+
+def resumed(state: State, event: Resumed, *_at: int) -> None:
+    """Jobs start again."""
+    _consumed(state, event)
+    state.paused = None
+
+
 def _alike(other: Job, job: Job) -> bool:
     return other.user == job.user and other.project == job.project and other.priority == job.priority
 
@@ -68,7 +80,7 @@ def _open(state: State, job_id: str) -> Job:
     return job
 
 
-def _consumed(state: State, event: Held | Released | Topped | Updated) -> Stamp:
+def _consumed(state: State, event: Held | Released | Topped | Updated | Paused | Resumed) -> Stamp:
     """The request has had its effect: who asked, and now."""
     assert state.now is not None
     state.requests[event.request] = state.now

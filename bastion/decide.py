@@ -30,7 +30,7 @@ def settle(state: State, now: datetime) -> Iterator[Stopping | Ended | Started]:
         if all(worker.over for worker in attempt.workers):
             end = _end(key, job, task, attempt, now)
             yield end
-            if end.outcome is JobState.PENDING and _replaced(job, attempt) and job.held is None:
+            if end.outcome is JobState.PENDING and _replaced(job, attempt) and not (job.held or state.paused):
                 yield _successor(key, attempt)
         elif attempt.state is not AttemptState.STOPPING:
             yield from _stop(key, job, task, attempt, now)

@@ -13,6 +13,7 @@ BastionError          raised on purpose; printed as one line
     Denied            the bucket says that we may not
     Full              no room is left to write
   Missing             there is no object of this key (an answer, not a failure)
+  Overtaken           somebody else changed the object since it was read; nothing was written
   IllegalMove         the table of moves does not allow an event; nothing was changed
   RunnerError         a runner could not be asked; asking again may help
   Deposed             another bastion took over: this one must stop at once
@@ -69,6 +70,10 @@ class Full(BucketError):
 
 class Missing(BastionError):
     """There is no object of this key. An answer, not a failure."""
+
+
+class Overtaken(BastionError):
+    """Somebody else changed the object since it was read. Nothing was written."""
 
 
 class IllegalMove(BastionError):

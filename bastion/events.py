@@ -136,6 +136,20 @@ class Updated(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     changes: Changes
 
 
+class Paused(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Nothing is started and nobody preempted from here on. What runs goes on."""
+
+    request: str
+    user: str
+
+
+class Resumed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The bastion decides again."""
+
+    request: str
+    user: str
+
+
 class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Resources are promised to a new attempt."""
 
@@ -227,6 +241,8 @@ AnyEvent = (
     | Released
     | Topped
     | Updated
+    | Paused
+    | Resumed
     | Started
     | Claimed
     | Voided

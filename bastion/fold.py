@@ -23,9 +23,11 @@ from bastion.events import (
     Illegal,
     JobRejected,
     JournalObject,
+    Paused,
     ReclaimDropped,
     Released,
     RequestRejected,
+    Resumed,
     Started,
     Stopping,
     Submitted,
@@ -35,37 +37,67 @@ from bastion.events import (
 )
 from bastion.state import File, Job, JobState, State, Task
 
+MARKS_MAX = 1_000
 
-def fold(state: State, record: JournalObject) -> None:
-    """Take one journal object into the state. Raises `BastionError` if it is not the next one."""
+
+def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
+    """Take one journal object into the state. Raises `BastionError` if it is not the next one.
+
+    `lenient`: leave out what does not fit, for something before it is missing. Never for who decides.
+    """
     if record.seq != state.seq:
         raise BastionError(f"journal object {record.seq} does not follow; expected {state.seq}")
     state.now = record.now
     for index, event in enumerate(record.events):
-        apply(state, event, record.seq, index)
+        try:
+            apply(state, event, record.seq, index)
+        except IllegalMove:
+            if not lenient:
+                raise
     state.seq += 1
 
 
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
     """Take one event into the state; (seq, index) is its place in the journal. Raises `IllegalMove`, changing nothing."""
     _APPLY[type(event)](state, event, seq, index)
+    for job_id in concerned(event):
+        job = state.jobs.get(job_id)
+        if job is not None and seq > (job.later[-1] if job.later else job.seq):
+            job.later += (seq,)
+
+
+def concerned(event: AnyEvent) -> tuple[str, ...]:
+    """The ids of the jobs whose history an event belongs to: whom it is about, and for whose sake it happens."""
+    if isinstance(event, Stopping) and event.for_job:
+        return event.job, event.for_job
+    job = getattr(event, "job", "")
+    return (job,) if job else ()
+
+
+def _mark(state: State, what: str, seq: int) -> None:
+    known = state.marks.get(what, ())
+    if not known or known[-1] < seq:
+        state.marks[what] = (*known, seq)[-MARKS_MAX:]
 
 
 def _epoch(state: State, event: Epoch, *_at: int) -> None:
     state.epoch = event.epoch
 
 
-def _file_changed(state: State, event: FileChanged, *_at: int) -> None:
+def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
     state.files[event.file] = File(version=event.version, text=event.text)
+    _mark(state, event.file, seq)
 
 
-def _file_broken(state: State, event: FileBroken, *_at: int) -> None:
+def _file_broken(state: State, event: FileBroken, seq: int, *_at: int) -> None:
     text = state.files[event.file].text if event.file in state.files else None
     state.files[event.file] = File(version=event.version, text=text, problem=event.problem)
+    _mark(state, event.file, seq)
 
 
-def _capacity_changed(state: State, event: CapacityChanged, *_at: int) -> None:
+def _capacity_changed(state: State, event: CapacityChanged, seq: int, *_at: int) -> None:
     state.capacity[event.runner] = event.resources
+    _mark(state, "capacity", seq)
 
 
 def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
@@ -91,6 +123,7 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
         request=event.request,
         submitted=state.now,
         since=state.now,
+        time_limit_s=spec.time_limit_s,
         counts={JobState.PENDING: spec.count},
     )
 
@@ -163,7 +196,9 @@ def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
         if job_of(state, job_id).ended is None:
             raise IllegalMove(f"{job_id} has not ended; it cannot be forgotten")
     for job_id in event.jobs:
-        del state.jobs[job_id]
+        ended = state.jobs.pop(job_id).ended
+        assert ended is not None
+        state.forgotten = max(ended, state.forgotten or ended)
     for request in event.requests:
         state.requests.pop(request, None)
 
@@ -190,6 +225,8 @@ _APPLY: dict[type, Callable[..., None]] = {
     Released: control.released,
     Topped: control.topped,
     Updated: control.updated,
+    Paused: control.paused,
+    Resumed: control.resumed,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bastion import layout
 from bastion.admit import complaints
@@ -16,22 +16,27 @@ from bastion.events import (
     CancelRequested,
     Held,
     JobRejected,
+    Paused,
     Released,
     RequestRejected,
+    Resumed,
     Submitted,
     Topped,
     Updated,
 )
-from bastion.permit import refusal
+from bastion.permit import not_for, refusal
 from bastion.plan import Inputs, pool_of
 from bastion.ports import Bucket, Stat
 from bastion.requests import (
     REQUEST_BYTES_MAX,
+    AboutAll,
     AboutJob,
     Cancel,
     Hold,
+    Pause,
     Release,
     Request,
+    Resume,
     Submit,
     Top,
     Update,
@@ -43,18 +48,23 @@ from bastion.state import State
 
 READS_MAX = 2_000
 TOPS_MAX = 32
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 REQUEST_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """One request of the inbox; `name` is what the state knows it by. `problem` says why it is no request at all."""
+    """One request of the inbox; `name` is what the state knows it by. `problem` says why it is no request at all.
+
+    `stored` is by the store's clock.
+    """
 
     key: str
     user: str
     id: str
     request: Request | None
     problem: str = ""
+    stored: datetime = _LONG_AGO
 
     @property
     def name(self) -> str:
@@ -90,7 +100,7 @@ def sort(state: State, listing: Iterable[Stat], waiting: Mapping[str, Letter]) -
         elif stat.key in waiting:
             kept.append(waiting[stat.key])
         else:
-            users[name.partition("/")[0]].append(stat)
+            users[_user(stat.key)].append(stat)
     read, later = _in_turn(users.values())
     return Sorted(read=read, later=later, known=tuple(known), names=frozenset(names), kept=tuple(kept))
 
@@ -106,29 +116,68 @@ def _in_turn(users: Iterable[Iterable[Stat]]) -> tuple[tuple[Stat, ...], int]:
     return tuple(sorted(chosen, key=_age)), sum(map(len, waiting))
 
 
-def _age(stat: Stat) -> tuple[datetime, str]:
+def _age(found: Stat | Letter) -> tuple[datetime, str]:
     """The store's clock orders what one listing shows; beyond that, the journal is the order."""
-    return stat.modified, stat.key
+    return found.stored if isinstance(found, Letter) else found.modified, found.key
 
 
 def read(bucket: Bucket, stat: Stat) -> Letter | None:
     """One request; None if it is gone. Raises `BucketError`."""
     named = layout.request_of(stat.key)
     user, request_id = named or ("", stat.key)
-    if named is None or not USER.fullmatch(user) or not REQUEST_ID.fullmatch(request_id):
-        return Letter(stat.key, user, request_id, None, "its key is not inbox/<user>/<request id>.json")
-    if stat.size > REQUEST_BYTES_MAX:
-        return Letter(
-            stat.key, user, request_id, None, f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
-        )
+    request, problem = None, ""
     try:
-        return Letter(stat.key, user, request_id, parse(bucket.read(stat.key).data))
+        if named is None or not USER.fullmatch(user) or not REQUEST_ID.fullmatch(request_id):
+            problem = "its key is not inbox/<user>/<request id>.json"
+        elif stat.size > REQUEST_BYTES_MAX:
+            problem = f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
+        else:
+            request = parse(bucket.read(stat.key).data)
     except Missing:
         return None
     except BucketError:
         raise
     except BastionError as error:
-        return Letter(stat.key, user, request_id, None, str(error)[:2048])
+        problem = str(error)[:2048]
+    return Letter(stat.key, user, request_id, request, problem, stat.modified)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """Letters to judge now, in order; those that wait for the next tick; and what went wrong."""
+
+    now: tuple[Letter, ...]
+    later: tuple[Letter, ...]
+    failed: tuple[Exception, ...]
+
+
+def in_order(mail: Sorted, found: Sequence[Letter | Exception | None]) -> Read:
+    """What came of reading a listing, submissions first, so that what is asked of a job finds it if it came along.
+
+    What a user asked after a request that cannot be read now waits for that one, lest a release go before its hold; an end
+    may be asked for at any time. And of what takes a pass over all who wait there is only so much in one tick.
+    """
+    letters = [*mail.kept, *(letter for letter in found if isinstance(letter, Letter))]
+    letters.sort(key=lambda letter: (not isinstance(letter.request, Submit), _age(letter)))
+    gaps: dict[str, tuple[datetime, str]] = {}
+    for stat, problem in zip(mail.read, found, strict=True):
+        if isinstance(problem, Exception):
+            gaps.setdefault(_user(stat.key), _age(stat))
+    late = {letter.key for letter in letters if _waits(letter) and _age(letter) > gaps.get(letter.user, _age(letter))}
+    late |= {letter.key for letter in [one for one in letters if isinstance(one.request, Top)][TOPS_MAX:]}
+    return Read(
+        now=tuple(letter for letter in letters if letter.key not in late),
+        later=tuple(letter for letter in letters if letter.key in late),
+        failed=tuple(problem for problem in found if isinstance(problem, Exception)),
+    )
+
+
+def _waits(letter: Letter) -> bool:
+    return not isinstance(letter.request, Submit | Cancel | None)
+
+
+def _user(key: str) -> str:
+    return layout.request_name(key).partition("/")[0]
 
 
 def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> AnyEvent | None:
@@ -140,6 +189,8 @@ def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> An
         return _submit(state, letter, request.spec, inputs)
     if request is None:
         return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    if isinstance(request, (Pause, Resume)):
+        return _about_all(letter, request, inputs)
     return _about_job(state, letter, request, inputs, all_read)
 
 
@@ -180,11 +231,7 @@ def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, 
             return Updated(**asked, changes=request.changes)
 
 
-def in_order(letters: Iterable[Letter]) -> tuple[list[Letter], list[Letter]]:
-    """Submissions before anything else, so that what is asked of a job finds it if it came along; and what is left
-    to the next tick, lest a flood of requests that each take a pass over all who wait holds up this one.
-    """
-    letters = sorted(letters, key=lambda letter: not isinstance(letter.request, Submit))
-    tops = [letter for letter in letters if isinstance(letter.request, Top)]
-    later = {letter.key for letter in tops[TOPS_MAX:]}
-    return [one for one in letters if one.key not in later], [one for one in letters if one.key in later]
+def _about_all(letter: Letter, request: AboutAll, inputs: Inputs) -> AnyEvent:
+    if wrong := not_for(letter.user, request, inputs.config.admins):
+        return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
+    return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)

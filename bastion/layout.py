@@ -16,6 +16,7 @@ STATUS = "status.json"
 INBOX = "inbox/"
 JOURNAL = "journal/"
 SNAPSHOTS = "snapshots/"
+ENDED = "ended/"
 ATTEMPTS = "attempts/"
 CLAIMS = "claims/"
 BEATS = "beats/"
@@ -66,6 +67,16 @@ def seq_of(key: str) -> int:
 def snapshot(seq: int) -> str:
     """The state after all journal objects below `seq`."""
     return f"{SNAPSHOTS}{seq:012d}.json.zst"
+
+
+def ended(job: str) -> str:
+    """What is kept of a job that the state has forgotten, beside others of its name: the id without its last part."""
+    return f"{ended_of(job.rpartition('-')[0])}{job}.json"
+
+
+def ended_of(name: str) -> str:
+    """The prefix of what is kept of the forgotten jobs of this name."""
+    return f"{ENDED}{name}/"
 
 
 def bundle(digest: str, extension: str) -> str:

@@ -124,6 +124,7 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
 def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
     while True:
         state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
+        state.share()
         journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), Time(doors.clock, state.now)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
@@ -180,6 +181,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         counts=bastion.counts(),
         capacity=_capacity(bastion),
         problems=problems(bastion),
+        paused=journal.state.paused,
     )
 
 

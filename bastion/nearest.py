@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+MANY = 1_000
+"""Of more words, only so many neighbours in the alphabet are compared: comparing is slow."""
 
 
 def nearest(word: str, valid: Iterable[str]) -> str | None:
     """The valid word that is most like `word`, whatever its capitals; None if none is near."""
     lower = {choice.lower(): choice for choice in sorted(valid, reverse=True)}
-    found = get_close_matches(word.lower(), lower, n=1, cutoff=0.6)
+    choices = list(lower)
+    if len(choices) > MANY:
+        at = bisect(sorted(choices), word.lower())
+        choices = sorted(choices)[max(0, at - MANY // 2) : at + MANY // 2]
+    found = get_close_matches(word.lower(), choices, n=1, cutoff=0.6)
     return lower[found[0]] if found else None
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from msgspec import UNSET
 
 from bastion.changes import Changes
-from bastion.plan import Inputs
-from bastion.requests import AboutJob, Cancel, Hold, Release, Top, Update
+from bastion.plan import Inputs, paused
+from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Top, Update
 from bastion.spec import JobSpec
 from bastion.state import Job, State
 
@@ -15,14 +17,24 @@ VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "rele
 
 def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: Inputs) -> str:
     """Why this user may not ask for it, whatever the job does; empty if they may."""
-    if user == whose.user or is_admin(user, inputs):
+    if user == whose.user or is_admin(user, whose.project, inputs):
         return ""
     return f"job {request.job} is {whose.user}'s; only they and admins may {VERBS[type(request)]} it"
 
 
-def is_admin(user: str, inputs: Inputs) -> bool:
-    """True for who may do everything to all jobs."""
-    return user in inputs.config.admins
+def not_for(user: str, request: AboutAll, admins: Collection[str]) -> str:
+    """Why this user may not ask it of the whole bastion; empty if they may."""
+    if user in admins:
+        return ""
+    verb = "pause" if isinstance(request, Pause) else "resume"
+    return (
+        f"{user} is no admin of the bastion, and may not {verb} it; ask one of {', '.join(sorted(admins)) or 'nobody'}"
+    )
+
+
+def is_admin(user: str, project: str, inputs: Inputs) -> bool:
+    """True for the admins of the bastion, and for those of the project."""
+    return user in inputs.config.admins or (inputs.quota is not None and inputs.quota.administers(user, project))
 
 
 def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
@@ -38,7 +50,7 @@ def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
         return _not_theirs(user, job, inputs)
     if isinstance(request, Top) and job.id not in state.pending:
         return f"job {job.id} does not wait: it has no place that could be better"
-    return _too_late(request.changes, job, job.id in state.live) if isinstance(request, Update) else ""
+    return _too_late(request.changes, job, state) if isinstance(request, Update) else ""
 
 
 def _no_task(request: Cancel, job: Job) -> str:
@@ -47,23 +59,21 @@ def _no_task(request: Cancel, job: Job) -> str:
     return f"job {job.id} has {job.count} tasks, and no task {request.task}"
 
 
-def _too_late(changes: Changes, job: Job, runs: bool) -> str:
-    """What cannot be changed of a job any more."""
+def _too_late(changes: Changes, job: Job, state: State) -> str:
+    """What cannot be changed of a job any more, or not now."""
     if job.cancelled_by:
         return f"job {job.id} is being cancelled by {job.cancelled_by}"
-    if runs and changes.renew and job.held is not None:
-        return (
-            f"job {job.id} runs, and is held by {job.held}: it would be stopped and not started again; release it first"
-        )
-    if runs and not changes.renew and changes.time_limit_s is not UNSET:
-        return (
-            f"job {job.id} runs, and its worker goes by the time limit it began with; change it with a new command only"
-        )
-    return ""
+    if job.id not in state.live:
+        return ""
+    if not changes.renew:
+        limit = "and its worker goes by the time limit it began with; change it with a new command only"
+        return f"job {job.id} runs, {limit}" if changes.time_limit_s is not UNSET else ""
+    stays = f"is held by {job.held}" if job.held else paused(state) and f"the bastion is {paused(state)}"
+    return f"job {job.id} runs, and {stays}: it would be stopped and not started again" if stays else ""
 
 
 def _not_theirs(user: str, job: Job, inputs: Inputs) -> str:
     """What an admin holds, only an admin releases."""
-    if job.held is None or job.held.user == job.user or is_admin(user, inputs):
+    if job.held is None or job.held.user == job.user or is_admin(user, job.project, inputs):
         return ""
     return f"job {job.id} is held by {job.held}; only an admin may release it"

@@ -75,7 +75,10 @@ def pool_of(state: State, inputs: Inputs) -> tuple[Resources, ...]:
 
 
 def plan(state: State, inputs: Inputs, now: datetime) -> Plan:
-    """Run the policy on the state."""
+    """Run the policy on the state. A paused bastion starts nothing and stops nobody."""
+    if state.paused is not None:
+        waiting = (state.jobs[job_id] for job_id in state.pending)
+        return Plan(schedule=Schedule(), reasons={job.id: held(job) if job.held else paused(state) for job in waiting})
     if inputs.quota is None:
         problem = state.files["quota"].problem
         return Plan(schedule=Schedule(), reasons=dict.fromkeys(state.pending, f"the quota file is broken: {problem}"))
@@ -161,6 +164,11 @@ def _wants(state: State, quota: Quota, now: datetime) -> tuple[list[Want], dict[
         else:
             reasons[job_id] = _resting(job, min(later), now)
     return wants, reasons, ready_at
+
+
+def paused(state: State) -> str:
+    """Why nothing starts while the bastion is paused; empty if it is not."""
+    return f"paused by {state.paused}" if state.paused else ""
 
 
 def held(job: Job) -> str:

@@ -18,16 +18,13 @@ from bastion.errors import BucketError, Deposed, Missing, RecordError, RunnerErr
 from bastion.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
-from bastion.records import Claim, Facts
+from bastion.records import PAPER_BYTES_MAX, Claim, Facts
 from bastion.specs import Specs
 from bastion.standing import Fence
 from bastion.state import AttemptState
 
 ASK_S = 60.0
 """How long a creation is given before it is asked for again, and the longest between two looks for a claim."""
-
-PAPER_BYTES_MAX = 64 * 1024
-"""No claim and no facts of an honest worker are as large."""
 
 WorkerKey = tuple[AttemptKey, int]
 Listed = dict[WorkerKey, list[str]]

@@ -7,11 +7,17 @@ from datetime import datetime
 import msgspec
 
 from bastion.codec import Record, readable
+from bastion.gpus import Gpu
 from bastion.spec import BundleRef
+from bastion.stamp import Stamp
 from bastion.state import Cause
 
 BEAT_S = 15.0
 """Between two beats of a worker, and between two looks at them: one number for both sides, since they must agree."""
+
+
+PAPER_BYTES_MAX = 64 * 1024
+"""No claim and no facts of an honest worker are as large."""
 
 
 class Order(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +93,8 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`workers/…`: what a worker knows of its process; replaced on change, at most once a second.
 
     `phase` is one of claimed, setup, waiting, running, stopping, ended. `cause` and `exit_code` come with `ended`;
-    the code of a signal is 128 + n. `message` is the first fatal line, or what went wrong in the setup.
+    the code of a signal is 128 + n. `message` is the first fatal line, or what went wrong in the setup, behind what
+    broke on a GPU. `gpus` are this worker's, looked at once a minute.
     """
 
     phase: str
@@ -99,12 +106,14 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     checkpoint_at: datetime | None = None
     started: datetime | None = None
     ended: datetime | None = None
+    gpus: list[Gpu] = []
 
 
 class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`status.json`: the bastion's sign of life, swapped at most every 5 s. `epoch` and `nonce` fence.
 
-    `state` is running or stopped. `written` is wall time; `capacity` what the runners report together.
+    `state` is running or stopped. `written` is wall time; `capacity` what the runners report together. While it is
+    `paused` nothing starts.
     """
 
     name: str
@@ -123,6 +132,7 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     counts: dict[str, int]
     capacity: dict[str, int]
     problems: list[str]
+    paused: Stamp | None = None
 
 
 readable(Order, StopOrder, World, Claim, Facts, Status)

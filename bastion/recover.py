@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from bastion import layout
 from bastion.at_once import Map, one_by_one
 from bastion.changes import Changes, Renewal, revised
 from bastion.codec import Record, decode, encode, readable
-from bastion.errors import Missing, RecordError
+from bastion.errors import Denied, Missing, RecordError
 from bastion.events import AnyEvent, JournalObject, Submitted, Updated, unpack
 from bastion.fold import fold
 from bastion.ports import Bucket
 from bastion.spec import JobSpec
 from bastion.state import Job, State
+
+AT_ONCE = 64
+"""Journal objects that are asked for together."""
 
 
 class Snapshot(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,19 +45,24 @@ def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
 
 
 def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one) -> Iterator[JournalObject]:
-    """The journal objects from `seq` on. One list request a thousand, and a read each.
+    """The journal objects from `seq` on. One list request a thousand, and a read each."""
+    last = end(bucket, seq)
+    for start in range(seq, last, AT_ONCE):
+        for record in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
+            if isinstance(record, Exception):
+                raise record
+            yield record
+
+
+def end(bucket: Bucket, seq: int) -> int:
+    """The number after the last journal object; `seq` if there is none from there on.
 
     The listing only says how far the journal goes: it may hold a stranger's files, and one that was taken while an
     object was written may leave out the one before it.
     """
     after = layout.journal(seq - 1) if seq else ""
     ours = (stat.key for stat in bucket.list(layout.JOURNAL, after=after) if layout.is_journal(stat.key))
-    end = max((layout.seq_of(key) + 1 for key in ours), default=seq)
-    for start in range(seq, end, 64):
-        for record in at_once(lambda number: _object(bucket, number), range(start, min(start + 64, end))):
-            if isinstance(record, Exception):
-                raise record
-            yield record
+    return max((layout.seq_of(key) + 1 for key in ours), default=seq)
 
 
 def _object(bucket: Bucket, seq: int) -> JournalObject:
@@ -60,6 +70,8 @@ def _object(bucket: Bucket, seq: int) -> JournalObject:
         return unpack(bucket.read(layout.journal(seq)).data, seq)
     except Missing as missing:
         raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
+    except Denied as denied:  # patience does not help
+        raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
 
 
 def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, AnyEvent]]:
@@ -121,4 +133,17 @@ def unpack_snapshot(data: bytes, what: str) -> State:
         plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=2**32)
     except zstandard.ZstdError as error:
         raise RecordError(f"{what} is damaged: {error}") from error
-    return decode(plain, Snapshot, what).state
+    with _without_collection():
+        return decode(plain, Snapshot, what).state
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let nobody look for garbage meanwhile: a million objects are being made, and none of them is any."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from bastion.wording import shown
+
 URL_MAX = 1024
 FOLDER_MAX = 512
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -45,10 +47,10 @@ def faults(url: str, commit: str, folder: str) -> Iterator[str]:
     if wrong := fault(url):
         yield f"repo {wrong}"
     if not COMMIT.fullmatch(commit):
-        yield f"commit is {commit[:60]!r}; use the full name of a commit, 40 hexadecimal digits"
+        yield f"commit is {shown(commit)}; use the full name of a commit, 40 hexadecimal digits"
     parts = folder.split("/") if folder else []
     if len(folder) > FOLDER_MAX or "\0" in folder or any(part in {"", ".", "..", ".git"} for part in parts):
-        yield f"folder is {folder[:60]!r}; use a path within the repository"
+        yield f"folder is {shown(folder)}; use a path within the repository"
 
 
 def _tells_a_secret(match: re.Match[str]) -> bool:

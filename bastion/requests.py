@@ -10,7 +10,8 @@ import msgspec
 from bastion.changes import Changes, complaints
 from bastion.codec import Record, decode, readable, refuse_newer
 from bastion.errors import RecordError
-from bastion.spec import JobSpec, deserialize_jobspec, shown
+from bastion.spec import JobSpec, deserialize_jobspec
+from bastion.wording import shown
 
 REQUEST_BYTES_MAX = 256 * 1024
 
@@ -55,8 +56,17 @@ class Update(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag=
     changes: Changes
 
 
+class Pause(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="pause", tag_field="kind"):
+    """Start nothing and preempt nobody until the bastion is resumed. What runs goes on, and may be stopped."""
+
+
+class Resume(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resume", tag_field="kind"):
+    """Decide again."""
+
+
 AboutJob = Cancel | Hold | Release | Top | Update
-Request = Submit | AboutJob
+AboutAll = Pause | Resume
+Request = Submit | AboutJob | AboutAll
 
 
 class _Envelope(msgspec.Struct):
@@ -80,7 +90,9 @@ ABOUT_JOBS: Mapping[str, type[AboutJob]] = {
 }
 """What a request is read as, by its kind; a submit is read in two steps."""
 
-readable(_Envelope, _Submit, *ABOUT_JOBS.values())
+ABOUT_ALL: Mapping[str, type[AboutAll]] = {"pause": Pause, "resume": Resume}
+
+readable(_Envelope, _Submit, *ABOUT_JOBS.values(), *ABOUT_ALL.values())
 
 
 def parse(data: bytes) -> Request:
@@ -93,7 +105,9 @@ def parse(data: bytes) -> Request:
         return Submit(spec=deserialize_jobspec(bytes(decode(data, _Submit, "the request").spec)))
     if kind in ABOUT_JOBS:
         return _about_job(decode(data, ABOUT_JOBS[kind], "the request"))
-    raise RecordError(f"the request's kind is {shown(kind)}; use submit, {', '.join(ABOUT_JOBS)}")
+    if kind in ABOUT_ALL:
+        return decode(data, ABOUT_ALL[kind], "the request")
+    raise RecordError(f"the request's kind is {shown(kind)}; use submit, {', '.join((*ABOUT_JOBS, *ABOUT_ALL))}")
 
 
 def _about_job(request: AboutJob) -> AboutJob:

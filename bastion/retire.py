@@ -1,4 +1,4 @@
-"""Jobs that ended long ago leave: first their orders, then their claims, and only then the state.
+"""Jobs that ended long ago leave: a trace of them is written, then go their orders, their claims, and only then the state.
 
 In that order, so that a machine that comes months late finds no order to run, and a crash on the way leaves a job that
 is retired again.
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bastion import layout
+from bastion import layout, traces
+from bastion.at_once import Map, one_by_one
 from bastion.ports import AttemptKey, Bucket
 from bastion.state import Job, State
 
@@ -21,9 +22,9 @@ KEEP_MAX = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """What leaves the bucket with some jobs."""
+    """Jobs that leave, and what leaves the bucket with them."""
 
-    jobs: tuple[str, ...]
+    jobs: tuple[Job, ...]
     papers: tuple[str, ...]
     claims: tuple[str, ...]
 
@@ -38,17 +39,20 @@ def retirable(state: State, now: datetime) -> Retired:
         if now - at > KEEP or (i < surplus and now - at > KEEP_AT_LEAST)
     ]
     return Retired(
-        jobs=tuple(job.id for job in leave),
+        jobs=tuple(leave),
         papers=tuple(key for job in leave for key in _papers(job)),
         claims=tuple(key for job in leave for key in _claims(job)),
     )
 
 
-def remove(bucket: Bucket, retired: Retired) -> tuple[str, ...]:
-    """Remove the objects. The jobs that may now be forgotten. Raises `BucketError`."""
+def remove(bucket: Bucket, retired: Retired, at_once: Map = one_by_one) -> tuple[str, ...]:
+    """Leave traces, then remove the objects. The ids that may now be forgotten. Raises `BucketError`."""
+    for outcome in at_once(lambda job: traces.leave(bucket, job), retired.jobs):
+        if isinstance(outcome, Exception):
+            raise outcome
     for keys in (retired.papers, retired.claims):
         bucket.delete(keys)
-    return retired.jobs
+    return tuple(job.id for job in retired.jobs)
 
 
 def _papers(job: Job) -> Iterator[str]:

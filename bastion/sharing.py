@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Protocol, TypeVar, cast
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -14,10 +14,16 @@ Share = Callable[[Mapping[K, int]], Mapping[K, int]]
 REMEMBERED = 4_096
 
 
-def one(value: T) -> T:
-    """An equal value of the same type: one object for all who ask while it is in fashion."""
-    same: T = _one(value)
-    return same
+class _Same(Protocol):
+    def __call__(self, value: T, /) -> T: ...
+
+
+def _itself(value: object) -> object:
+    return value
+
+
+one = cast(_Same, lru_cache(REMEMBERED, typed=True)(_itself))
+"""An equal value of the same type: one object for all who ask while it is in fashion."""
 
 
 def sharing(_kind: type[K]) -> Share[K]:
@@ -28,8 +34,3 @@ def sharing(_kind: type[K]) -> Share[K]:
         return dict(rows)
 
     return lambda mapping: table(tuple(mapping.items()))
-
-
-@lru_cache(REMEMBERED, typed=True)
-def _one(value: Any) -> Any:
-    return value

@@ -12,6 +12,8 @@ import msgspec
 from bastion import repo
 from bastion.codec import SCHEMA, Record, encode, readable, refuse_newer
 from bastion.errors import SpecError
+from bastion.nearest import did_you_mean
+from bastion.wording import between, named, plain, shown
 
 SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
 COUNT_MAX = 100_000
@@ -21,7 +23,6 @@ TRIES_MAX = 1_000
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
 ENV_MAX = 1_000
-_SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
@@ -139,20 +140,28 @@ readable(*_HINTS.values())
 _REQUIRED = frozenset(f.name for f in msgspec.structs.fields(JobSpec) if f.required)
 
 
-def _checked(raw: Mapping[str, Any]) -> JobSpec:
+def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The fields of a spec that may be incomplete, and all that is wrong with those that are there."""
     fields: dict[str, Any] = {}
-    wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())]
+    wrong = []
     for name, value in raw.items():
         if name not in _HINTS:
-            wrong.append(f"{shown(name)} is not a field of a job spec")
+            hint = did_you_mean(name[:100], _HINTS, "see docs/reference/job-spec.md")
+            wrong.append(f"{shown(name)} is not a field of a job spec; {hint}")
             continue
         try:
             fields[name] = msgspec.convert(value, _HINTS[name], strict=True)
         except msgspec.ValidationError as error:
-            wrong.append(f"{name} is {shown(value)}: {_plain(str(error))}")
+            wrong.append(f"{name} is {shown(value)}: {plain(str(error))}")
     for field, rule in RULES:
         if field in fields:
             wrong += [f"{field} {complaint}" for complaint in rule(fields[field])]
+    return fields, wrong
+
+
+def _checked(raw: Mapping[str, Any]) -> JobSpec:
+    fields, wrong = checked_fields(raw)
+    wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())] + wrong
     if wrong:
         raise SpecError("; ".join(wrong))
     spec = JobSpec(**fields)
@@ -174,33 +183,6 @@ def _writable(value: Any) -> bool:
         return bool(encode(value))
     except UnicodeEncodeError:
         return False
-
-
-def shown(value: Any) -> str:
-    """A stranger's value for an error message: one short line."""
-    large = isinstance(value, int) and abs(value) >= _SAYABLE
-    text = "a very large number" if large else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _plain(error: str) -> str:
-    return error[:1].lower() + error[1:].replace("`$", "`").replace("object", "table")
-
-
-def _named(pattern: re.Pattern[str], allowed: str) -> Callable[[str], Iterator[str]]:
-    def rule(value: str) -> Iterator[str]:
-        if not pattern.fullmatch(value) or ".." in value:
-            yield f"is {shown(value)}; use {allowed}"
-
-    return rule
-
-
-def _between(low: float, high: float, unit: str = "") -> Callable[[float | None], Iterator[str]]:
-    def rule(value: float | None) -> Iterator[str]:
-        if value is not None and not low <= value <= high:
-            yield f"is {shown(value)}; use {low:g} to {high:g}{unit}"
-
-    return rule
 
 
 def _schema(value: int) -> Iterator[str]:
@@ -277,20 +259,20 @@ _WORD = "1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a 
 
 RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("schema", _schema),
-    ("name", _named(NAME, _WORD)),
-    ("user", _named(USER, "1 to 64 letters, digits, '.', '_', '@', '+' and '-', without '..'")),
-    ("project", _named(NAME, _WORD)),
+    ("name", named(NAME, _WORD)),
+    ("user", named(USER, "1 to 64 letters, digits, '.', '_', '@', '+' and '-', without '..'")),
+    ("project", named(NAME, _WORD)),
     ("command", _command),
     ("env", _env),
     ("resources", _resources),
     ("instance_type", _type),
-    ("replicas", _between(1, REPLICAS_MAX)),
-    ("count", _between(1, COUNT_MAX)),
-    ("priority", _between(1, 5, " (1 is the highest)")),
-    ("max_tries", _between(1, TRIES_MAX)),
-    ("retry_interval_s", _between(0, SECONDS_MAX, " seconds")),
-    ("grace_s", _between(0, GRACE_MAX_S, " seconds")),
-    ("time_limit_s", _between(1, SECONDS_MAX, " seconds")),
+    ("replicas", between(1, REPLICAS_MAX)),
+    ("count", between(1, COUNT_MAX)),
+    ("priority", between(1, 5, " (1 is the highest)")),
+    ("max_tries", between(1, TRIES_MAX)),
+    ("retry_interval_s", between(0, SECONDS_MAX, " seconds")),
+    ("grace_s", between(0, GRACE_MAX_S, " seconds")),
+    ("time_limit_s", between(1, SECONDS_MAX, " seconds")),
     ("bundle", _bundle),
     ("setup", _setup),
     ("output_dir", _folder),

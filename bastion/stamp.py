@@ -15,4 +15,9 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """`alice since 2026-01-31T09:30:00Z`."""
-        return f"{self.user} since {self.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return f"{self.user} since {since(self)}"
+
+
+def since(stamp: Stamp) -> str:
+    """`2026-01-31T09:30:00Z`."""
+    return f"{stamp.at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -157,8 +157,9 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     with every change, for what a hundred thousand jobs have in common is one object (see `sharing`).
     `since` is when it began to wait, `submitted` when it was journalled.
     `seq` and `index` say where in the journal the spec lies; they are the job's `order` in the queue, too, unless it
-    was moved to another `place`. `changes` are what updates changed of the spec but for the command, which is `renewed`.
-    While it is `held` nothing more of it starts.
+    was moved to another `place`. `later` are the numbers of the journal objects after `seq` that hold events of it.
+    `changes` are what updates changed of the spec but for the command, which is `renewed`. While it is `held` nothing
+    more of it starts.
     """
 
     id: str
@@ -177,6 +178,8 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     request: str
     submitted: datetime
     since: datetime
+    time_limit_s: float | None = None
+    later: tuple[int, ...] = ()
     fresh: int = 0
     rest: JobState = JobState.PENDING
     tasks: dict[int, Task] = {}
@@ -191,9 +194,15 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     ended: datetime | None = None
 
     def __post_init__(self) -> None:
+        if self.ended is None:  # of ended ones a reader makes many, and holds them for a moment
+            self.share()
+
+    def share(self) -> None:
+        """Hold what many jobs have in common as one object."""
         self.user, self.project = one(self.user), one(self.project)
         self.submitted, self.since = one(self.submitted), one(self.since)
         self.retry_interval_s, self.grace_s = one(self.retry_interval_s), one(self.grace_s)
+        self.time_limit_s = one(self.time_limit_s)
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
 
     @property
@@ -232,7 +241,9 @@ class State(msgspec.Struct, kw_only=True):
     `requests` are the ids that were consumed, with the time of it: a request that comes twice is known.
     `reclaims` are the jobs that others were stopped for and that have not started yet.
     `capacity` is what each runner said that its machines hold; None: it knows no bound.
-    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
+    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources. While it is `paused` nothing starts.
+    `marks` are the journal objects in which what is everybody's changed: `quota`, `config`, `capacity`; the newest of each.
+    `forgotten` is the latest end of a job that left. Below `indexed` neither `marks` nor `Job.later` were kept.
     """
 
     seq: int = 0
@@ -245,9 +256,18 @@ class State(msgspec.Struct, kw_only=True):
     capacity: dict[str, dict[str, int] | None] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
+    paused: Stamp | None = None
+    marks: dict[str, tuple[int, ...]] = {}
+    forgotten: datetime | None = None
+    indexed: int | None = None
 
     def __post_init__(self) -> None:
-        """A state that was read holds each name several times over: keep one of them."""
+        self.indexed = self.seq if self.indexed is None else self.indexed
+
+    def share(self) -> None:
+        """A state that was read holds equal values many times over: keep one of each. For who holds it for long."""
+        for job in self.jobs.values():
+            job.share()
         known = {job.request: job.request for job in self.jobs.values()} | {
             job.id: job.id for job in self.jobs.values()
         }

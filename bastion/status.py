@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bastion.records import Status
+from bastion.stamp import since
 
 SILENCE_S = 30.0
 SILENT_POLLS = 10
@@ -58,5 +59,6 @@ def summary(name: str, status: Status | None, *, now: datetime, died: bool) -> d
         "poll_s": status.poll_s if status else None,
         "capacity": status.capacity if status else {},
         "counts": status.counts if status else {},
+        "paused": {"user": status.paused.user, "since": since(status.paused)} if status and status.paused else None,
         "problems": problems(status, now=now, died=died),
     }

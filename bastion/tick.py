@@ -191,12 +191,12 @@ class Bastion:
             self.troubles.say("inbox", error)
             return
         found = self.doors.tasks.map(lambda stat: inbox.read(self.doors.bucket, stat), mail.read)
-        failed = [error for error in found if isinstance(error, Exception)]
+        read = inbox.in_order(mail, found)
+        failed = read.failed
         self.troubles.tell("inbox", [f"{len(failed)} requests cannot be read: {error}" for error in failed[:1]])
-        letters = [*mail.kept, *(letter for letter in found if isinstance(letter, inbox.Letter))]
-        if letters and not self._read_files():
+        if (read.now or read.later) and not self._read_files():
             return
-        self._judge(letters, all_read=not mail.later and not failed)
+        self._judge(read, all_read=not mail.later and not failed)
         self._done |= dict.fromkeys(mail.known)
         self.backlog = mail.later > 0 and len(failed) < len(found)
         if self.chores.agenda.take("forget", FORGET_S):
@@ -212,11 +212,10 @@ class Bastion:
             return False
         return True
 
-    def _judge(self, letters: Iterable[inbox.Letter], *, all_read: bool) -> None:
+    def _judge(self, read: inbox.Read, *, all_read: bool) -> None:
         """Requests become events; what has to wait is not read again."""
-        now, later = inbox.in_order(letters)
-        self._waiting = {letter.key: letter for letter in later}
-        for letter in now:
+        self._waiting = {letter.key: letter for letter in read.later}
+        for letter in read.now:
             event = inbox.judge(self.journal.state, letter, self.inputs, all_read=all_read)
             if event is None:
                 self._waiting[letter.key] = letter

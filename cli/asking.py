@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bastion.errors import BastionError, Forbidden, UsageError
-from bastion.permit import refusal, stranger
-from bastion.plan import inputs
-from bastion.requests import AboutJob
+from bastion.permit import VERBS, refusal, stranger
+from bastion.plan import Inputs, inputs
+from bastion.requests import AboutJob, Cancel
 from cli.choosing import named
 from cli.desk import Desk, desk_of, job_of, user_of
 from cli.main import DONE, Call
 from launcher.find import Found
+from launcher.recall import look_up
 from launcher.selection import Filter
 from launcher.several import chosen, is_pattern
 from launcher.submit import send
@@ -48,7 +49,7 @@ class Asking:
 
     def one(self) -> Meant:
         """The job that the command's one word means. Raises `NotFound`."""
-        return Meant((job_of(self.call, self.view),), alone=True)
+        return Meant((job_of(self.call, self.desk, self.view),), alone=True)
 
     def several(self) -> Meant:
         """The jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
@@ -57,8 +58,11 @@ class Asking:
             raise UsageError("no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since")
         for line in filters.strangers(self.view):
             self.call.output.note(line)
-        jobs = chosen(words, self.view, filters, user=None if self.call.flags["all"] else self.user)
+        jobs = chosen(words, self.view, filters, self._look_up, user=None if self.call.flags["all"] else self.user)
         return Meant(jobs, alone=len(words) == 1 and filters == Filter() and not is_pattern(words[0]))
+
+    def _look_up(self, word: str) -> Found:
+        return look_up(word, self.view, self.desk.bucket, self.desk.tasks)
 
     def ask(self, found: Meant, request: Callable[[Found], AboutJob], told: Callable[[Found], str]) -> int:
         """Ask for each of the jobs, or for none if one of these requests would be refused; `told` says it to people.
@@ -78,9 +82,16 @@ class Asking:
         foreign = [stranger(request, self.user, job.job or job.spec, known) for job, request in asked]
         if any(foreign):
             raise Forbidden(_few(foreign))
-        wrong = [refusal(request, self.user, self.view.state, known) for job, request in asked if job.job]
+        wrong = [self._refusal(job, request, known) for job, request in asked if job.job]
         if any(wrong):
             raise BastionError(_few(wrong))
+
+    def _refusal(self, job: Found, request: AboutJob, known: Inputs) -> str:
+        if job.id in self.view.state.jobs:
+            return refusal(request, self.user, self.view.state, known)
+        if isinstance(request, Cancel):  # it has left the state: it ended long ago
+            return ""
+        return f"job {job.id} has ended long ago; there is nothing to {VERBS[type(request)]}"
 
     def send(self, asked: Asked) -> None:
         """One request for each, at once. Raises `BastionError` if some could not be stored."""

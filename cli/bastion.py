@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from cli.flags import Command, Flag, Tool
+from cli.flags import Action, Command, Flag, Tool, completion
 from cli.formats import CSV, JSON, TABLE
 from cli.formats import flag as format_flag
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
+_WHO = Flag("user_id", "Who does it; the default is your login name.", "USER")
+_PAST = (
+    Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
+    Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
+)
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
 
 TOOL = Tool(
@@ -26,7 +31,7 @@ TOOL = Tool(
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
                      kind=float),
-                Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY"),
+                Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
             ),
         ),
         Command(
@@ -47,6 +52,19 @@ TOOL = Tool(
                 Flag("drain", "First wait until every job that is there now has ended. Later ones are not waited for: "
                      "what is pending then waits for the next start.", kind=bool, default=False),
             ),
+        ),
+        Command(
+            name="pause",
+            about="Start nothing and preempt nobody until bastion resume; also after a restart. What runs goes on, and "
+            "what its users ask to stop is stopped.",
+            module="cli.bastion_pause",
+            flags=(_WHO,),
+        ),
+        Command(
+            name="resume",
+            about="Start jobs again.",
+            module="cli.bastion_resume",
+            flags=(_WHO,),
         ),
         Command(
             name="delete",
@@ -90,10 +108,38 @@ TOOL = Tool(
             name="quota",
             about="Show the quota file and who uses what, check a file, or put one in force.",
             module="cli.bastion_quota",
-            words="show | check FILE | set FILE",
-            least=1,
-            most=2,
-            flags=(_YES,),
+            actions=(
+                Action("show", "The file, and what every project holds of its share."),
+                Action("check", "What is wrong or odd with a file. Nothing is written.", "FILE", 1, 1),
+                Action("set", "Show what a file changes and for whom, ask, and put it in force.", "FILE", 1, 1),
+                Action("edit", "The same with the file in the bucket and your editor: VISUAL, EDITOR, or vi."),
+                Action("history", "Who changed the file, when and how."),
+            ),
+            flags=(*_PAST, _WHO, _YES),
         ),
+        Command(
+            name="config",
+            about="Two things. list, activate, add and remove are about your profiles, which stand for flags on this machine. "
+            "edit, set and history are about the settings of the bastion, which lie in its bucket and are its admins'.",
+            module="cli.bastion_config",
+            actions=(
+                Action("list", "Your profiles; * marks the active one."),
+                Action("activate", "Go by this profile from now on.", "PROFILE", 1, 1),
+                Action("add", "Make a profile of the flags given, or change one.", "PROFILE", 1, 1),
+                Action("remove", "Forget a profile.", "PROFILE", 1, 1),
+                Action("show", "What this call goes by and who says so, and the bastion's settings."),
+                Action("edit", "The bastion's settings in your editor: VISUAL, EDITOR, or vi."),
+                Action("set", "Change some of the bastion's settings: poll=0.5, capacity=v4=8,cpu=4, capacity.v4=8.",
+                       "KEY=VALUE...", 1, 64),
+                Action("history", "Who changed the bastion's settings, when and how."),
+            ),
+            flags=(
+                Flag("project_id", "Project of the profile.", "PROJECT"),
+                Flag("user_id", "User of the profile; of a change, who makes it.", "USER"),
+                *_PAST,
+                _YES,
+            ),
+        ),
+        completion("bastion"),
     ),
 )  # fmt: skip

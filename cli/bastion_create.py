@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import getpass
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from bastion import config
+from bastion.byline import sign
 from bastion.config import Config
 from bastion.errors import BastionError, Missing, UsageError
 from bastion.layout import CONFIG
 from bastion.ports import Bucket
 from bastion.system import SystemClock
+from cli.config_file import changed
+from cli.desk import user_of
 from cli.detached import come_up
 from cli.exchange import exchange
 from cli.here import log_file
 from cli.main import DONE, Call
 from cli.place import Place, place_of
+from cli.profile import path_of
 from launcher.build import amounts
 
 SETTINGS = ("poll", "reclaim_delay", "policy")
@@ -28,7 +32,7 @@ def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     place = place_of(named(call), create=True)
     clock = SystemClock()
-    changed = store(place.bucket, given(call))
+    changed = store(place.bucket, given(call), user_of(call), clock.wall())
     was_up = place.is_up(clock)
     if not was_up:
         with call.output.progress(f"starting bastion {place.name}"):
@@ -61,21 +65,22 @@ def given(call: Call) -> dict[str, Any]:
     return said
 
 
-def store(bucket: Bucket, said: dict[str, Any]) -> list[str]:
-    """Put the settings into the bucket's `config.toml`; what differs from before, in words. Other keys are kept.
+def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> list[str]:
+    """Put the settings into the bucket's `config.toml`; what differs from before, in words. All else of it is kept.
 
-    The user who stores the first one is the first admin. A file that is rewritten loses its comments.
+    The user who stores the first one is the first admin.
     """
     try:
         stored = bucket.read(CONFIG)
     except Missing:
-        first = msgspec.structs.replace(_for_admin(getpass.getuser()), **said)
-        exchange(bucket, CONFIG, config.render(first).encode(), None)
+        first = msgspec.structs.replace(_for_admin(user), **said)
+        exchange(bucket, CONFIG, sign(config.render(first), user, now).encode(), None)
         return []
     before = config.parse(stored.data)
     after = msgspec.structs.replace(before, **said)
     if after != before:
-        exchange(bucket, CONFIG, config.render(after).encode(), stored.version)
+        text = changed(stored.data.decode(), said)
+        exchange(bucket, CONFIG, sign(text, user, now).encode(), stored.version)
     return [f"{key} = {value}" for key, value in said.items() if getattr(before, key) != value]
 
 
@@ -96,3 +101,6 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
     if not already:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
+    if call.flags["bucket"] and not path_of(call.environ).exists():
+        profile = place.name.replace(".", "-")
+        call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import getpass
-
 from bastion.errors import BastionError, Forbidden
 from bastion.ports import Bucket, Clock, Ids
 from bastion.requests import Cancel
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.ask import agree
 from cli.bastion_stop import LOOK_S, stop, unfinished
+from cli.desk import user_of
 from cli.detached import come_up
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
@@ -31,7 +30,7 @@ def run(call: Call) -> int:
         if not place.is_up(clock):
             come_up(place, call.environ, clock)
         with call.output.progress(f"cancelling {len(jobs)} jobs"):
-            cancel_all(place, reader, getpass.getuser(), clock, RandomIds())
+            cancel_all(place, reader, user_of(call), clock, RandomIds())
     stop(place, clock)
     if call.flags["purge"]:
         purge(place.bucket)
@@ -50,7 +49,7 @@ def _check(call: Call, place: Place, jobs: list[str]) -> None:
     if jobs and not call.flags["force"]:
         raise BastionError(f"{what}; wait for them with bastion stop --drain, or cancel them with --force")
     if jobs:
-        _check_admin(place, getpass.getuser())
+        _check_admin(place, user_of(call))
         agree(call, f"{what}; cancel them all?")
     if call.flags["purge"]:
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from bastion import host, plan, recover
+from bastion import host, plan, reading
+from bastion.holes import Holes
 from bastion.status import summary
-from bastion.system import SystemClock
+from bastion.system import SystemClock, ThreadTasks
 from bastion.usage import Use, usage
 from cli.main import DONE, Call
 from cli.place import known_place_of
 from cli.table import table
+from launcher import gaps
 from quota import resources
 from quota.model import Quota
 
@@ -27,9 +29,10 @@ def run(call: Call) -> int:
     if call.output.json:
         call.output.data(shown)
         return DONE
-    state = recover.load(place.bucket)
+    holes = Holes()
+    state = reading.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
-    call.output.say("\n".join([*page(shown, place.bucket.url), *usage_table(uses)]))
+    call.output.say("\n".join([*page(shown, place.bucket.url), *usage_table(uses), *gaps.lines(holes.found)]))
     return DONE
 
 
@@ -41,6 +44,8 @@ def page(shown: dict[str, Any], url: str) -> list[str]:
         rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
         rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
     rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
+    if paused := shown["paused"]:
+        rows.append(("paused", f"by {paused['user']} since {paused['since']}: nothing starts, until bastion resume"))
     rows += [("problem", problem) for problem in shown["problems"]]
     return [f"{word:<10} {text}" for word, text in rows]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bastion import host
 from bastion.errors import BastionError
+from bastion.plan import paused
 from bastion.ports import Clock
 from bastion.system import SystemClock, ThreadTasks
 from cli.main import DONE, Call
@@ -54,7 +55,11 @@ def stop(place: Place, clock: Clock) -> bool:
 def drain(place: Place, reader: Reader, clock: Clock) -> None:
     """Return when all jobs that are there now have ended. Raises `BastionError` if the bastion ends before them."""
     jobs = unfinished(reader.look())
-    while left := jobs & unfinished(reader.look()):
+    while left := jobs & unfinished(view := reader.look()):
+        if view.state.paused and left & view.state.pending.keys():
+            raise BastionError(
+                f"bastion {place.name} is {paused(view.state)}, so what waits never ends; resume it first"
+            )
         if place.has_ended():
             raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
         clock.sleep(DRAIN_LOOK_S)

@@ -10,8 +10,10 @@ from bastion.ports import Bucket, Clock, Ids, Tasks
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.main import Call
 from cli.place import known_place_of
-from launcher.find import Found, find
+from cli.profile import setting_of
+from launcher.find import Found
 from launcher.reader import Reader
+from launcher.recall import look_up
 from launcher.view import View
 
 
@@ -37,13 +39,15 @@ def desk_of(call: Call) -> Desk:
 
 
 def user_of(call: Call) -> str:
-    """Who asks: --user_id, or the login name."""
+    """Who asks: --user_id or what stands for it, else the login name."""
+    if said := setting_of(call, "user_id"):
+        return said.value
     try:
-        return str(call.flags["user_id"] or getpass.getuser())
+        return getpass.getuser()
     except (KeyError, OSError) as error:
-        raise UsageError("this machine does not know your login name; use --user_id") from error
+        raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
 
 
-def job_of(call: Call, view: View) -> Found:
-    """The job that the command's one word means."""
-    return find(call.words[0], view, task=call.flags.get("task"))
+def job_of(call: Call, desk: Desk, view: View) -> Found:
+    """The job that the command's one word means, also one that the bastion has long forgotten."""
+    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))

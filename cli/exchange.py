@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.errors import BastionError, Missing
+from bastion.errors import Missing, Overtaken
 from bastion.once import create_once
 from bastion.ports import Bucket
 
@@ -10,14 +10,14 @@ from bastion.ports import Bucket
 def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None:
     """Put `data` in the place of the version that was read; None: of nothing.
 
-    Raises `BastionError` if somebody else changed the object meanwhile; a lost answer is not mistaken for that.
+    Raises `Overtaken` if somebody else changed the object meanwhile; a lost answer is not mistaken for that.
     """
     if version is None:
         done = create_once(bucket, key, data).mine
     else:
         done = bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
     if not done:
-        raise BastionError(f"somebody else changed {key} meanwhile; look at it and try again")
+        raise Overtaken(f"somebody else changed {key} meanwhile; look at it and try again")
 
 
 def _holds(bucket: Bucket, key: str, data: bytes) -> bool:

@@ -19,6 +19,7 @@ class Flag:
     The kind is the default's type unless said: `str`, `int`, `float`, `bool`, or `list` for one that repeats.
     `short` is the letter that stands for it: `-u alice`, `-ualice`. `bare` is its value when none is given; another
     one then needs its `=`: `--watch`, `--watch=5`.
+    `choices` are the values that a shell offers, where they are few.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Flag:
     sample: str = ""
     kind: type = str
     default: Any = None
+    choices: tuple[str, ...] = ()
     short: str = ""
     bare: Any = None
 
@@ -35,11 +37,23 @@ class Flag:
         return not self.sample
 
 
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What the first word of a command may be, as `set` of `bastion quota set FILE`; the rest as of a `Command`."""
+
+    name: str
+    about: str
+    words: str = ""
+    least: int = 0
+    most: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
     """One subcommand, or a tool's own action (its name is then empty). `module` holds its `run(call) -> int`.
 
-    `words` is how the help shows its arguments; `takes_command` says that words may follow `--`.
+    `words` names its arguments; `takes_command` says that words may follow `--`. Where there are `actions`, the first
+    word is the name of one, which says what may follow.
     """
 
     name: str
@@ -49,7 +63,13 @@ class Command:
     least: int = 0
     most: int = 0
     takes_command: bool = False
+    actions: tuple[Action, ...] = ()
     flags: tuple[Flag, ...] = ()
+
+    @property
+    def arguments(self) -> str:
+        """How the help shows its arguments."""
+        return "ACTION" if self.actions else self.words
 
     def flag(self, name: str) -> Flag:
         """Its flag of this name."""
@@ -72,22 +92,41 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A command line, parsed. `command` is what followed `--`; None if there was no `--`. `help` asks for help only."""
+    """A command line, parsed. `after` is what followed `--`; None if there was no `--`. `help` asks for help only.
+
+    `given` are the flags that are said, and have not only their defaults.
+    """
 
     tool: Tool
     command: Command | None
     flags: Mapping[str, Any]
     words: tuple[str, ...] = ()
     after: tuple[str, ...] | None = None
+    given: frozenset[str] = frozenset()
     help: bool = False
 
 
 SHARED = (
     Flag("bastion", "Name of the bastion; also BASTION_NAME.", "NAME"),
     Flag("bucket", "URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.", "URL"),
+    Flag("profile", "Profile that says what flags do not; also BASTION_PROFILE. See bastion config.", "PROFILE"),
     Flag("json", "Print JSON; errors too.", kind=bool, default=False),
 )
 HELP = Flag("help", "Print this help.", kind=bool, default=False)
+
+
+def completion(tool: str) -> Command:
+    """The command by which a tool teaches a shell its words."""
+    return Command(
+        name="completion",
+        about="Print the script by which a shell completes commands, flags, values, and names of jobs and profiles.",
+        module=f"cli.{tool}_completion",
+        actions=(
+            Action("bash", f'For ~/.bashrc: eval "$({tool} completion bash)"'),
+            Action("zsh", f"Store it as _{tool} in a folder of your fpath."),
+            Action("fish", f"Store it as ~/.config/fish/completions/{tool}.fish."),
+        ),
+    )
 
 
 def parse(tool: Tool, argv: Sequence[str]) -> Line:
@@ -99,8 +138,11 @@ def parse(tool: Tool, argv: Sequence[str]) -> Line:
     command = next((c for c in tool.commands if c.name == name), tool.action)
     if command is None:
         return _without_command(tool, words)
-    values, rest = _values(tool, command, words)
-    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, help=values["help"])
+    parser, values, rest = _values(tool, command, words)
+    given = frozenset(name for name in values if parser[name].present)
+    line = Line(
+        tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, help=values["help"]
+    )
     if not line.help:
         _check_words(line)
     return line
@@ -146,10 +188,24 @@ def _check_words(line: Line) -> None:
     assert command is not None
     if line.after is not None and not command.takes_command:
         raise UsageError(f"{name} takes no command after --; leave it out")
-    if len(line.words) < command.least:
+    if command.actions:
+        _check_action(command, name, line.words)
+    elif len(line.words) < command.least:
         raise UsageError(f"{name} needs {command.words}; see {name} --help")
-    if len(line.words) > command.most:
+    elif len(line.words) > command.most:
         raise UsageError(_too_many(line, name, line.words[command.most]))
+
+
+def _check_action(command: Command, name: str, words: Sequence[str]) -> None:
+    known = {action.name: action for action in command.actions}
+    use = f"use {', '.join(known)}"
+    if not words:
+        raise UsageError(f"{name} needs an action; {use}")
+    action = known.get(words[0])
+    if action is None:
+        raise UsageError(f"{words[0]!r} is not an action of {name}; {did_you_mean(words[0], known, use)}")
+    if not action.least <= len(words) - 1 <= action.most:
+        raise UsageError(f"{name} {action.name} takes {action.words or 'no word after it'}; see {name} --help")
 
 
 def _too_many(line: Line, name: str, word: str) -> str:
@@ -162,7 +218,9 @@ def _too_many(line: Line, name: str, word: str) -> str:
     return f"{word!r} stands before --; put flags before -- and the command to run after it"
 
 
-def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def _values(
+    tool: Tool, command: Command, words: Sequence[str]
+) -> tuple[absl_flags.FlagValues, dict[str, Any], list[str]]:
     known = {flag.name: flag for flag in (HELP, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
@@ -176,7 +234,7 @@ def _values(tool: Tool, command: Command, words: Sequence[str]) -> tuple[dict[st
         raise UsageError(_wrong_value(str(error), known)) from None
     except (absl_flags.Error, ValueError) as error:
         raise UsageError(" ".join(str(error).split()).removesuffix(".")) from None
-    return {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
+    return parser, {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
 
 
 def _value(value: Any, flag: Flag) -> Any:

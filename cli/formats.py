@@ -15,7 +15,14 @@ TABLE, WIDE, CSV, JSON = "table", "wide", "csv", "json"
 
 def flag(*formats: str) -> Flag:
     """The flag of a command that has these formats."""
-    return Flag("output", f"Print as {', '.join(formats[:-1])} or {formats[-1]}.", "FORMAT", default=TABLE, short="o")
+    return Flag(
+        "output",
+        f"Print as {', '.join(formats[:-1])} or {formats[-1]}.",
+        "FORMAT",
+        default=TABLE,
+        short="o",
+        choices=formats,
+    )
 
 
 def format_of(flags: Mapping[str, Any], *formats: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from cli.flags import HELP, SHARED, Command, Flag, Line, Tool, title
+from cli.flags import HELP, SHARED, Action, Command, Flag, Line, Tool, title
 
 WIDTH = 110
 INDENT = 28
@@ -17,27 +17,43 @@ def text(line: Line) -> str:
     parts = [_usage(line.tool, command), *wrap(about, WIDTH), ""]
     if command is line.tool.action:
         parts += _commands(line.tool)
+    if command is not None and command.actions:
+        parts += ["Actions:", *(row for each in command.actions for row in _named(each)), ""]
     if command is not None:
         parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, HELP) for row in _flag(flag))]
     return "\n".join(parts).rstrip()
 
 
+def shown(flag: Flag) -> str:
+    """A flag as the help names it, with a sample of its value."""
+    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
+    return (f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}"
+
+
+def default(flag: Flag) -> str:
+    """What the help of a flag ends with if it has a default worth telling."""
+    return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
+
+
 def _usage(tool: Tool, command: Command | None) -> str:
     if command is None:
         return f"usage: {tool.name} COMMAND [flags]\n"
-    words = " -- COMMAND..." if command.takes_command else f" {command.words}".rstrip()
+    words = " -- COMMAND..." if command.takes_command else f" {command.arguments}".rstrip()
     return f"usage: {title(tool, command)} [flags]{words}\n"
 
 
 def _commands(tool: Tool) -> list[str]:
-    rows = [row for command in tool.commands for row in _row(f"{command.name} {command.words}".strip(), command.about)]
+    rows = [row for command in tool.commands for row in _named(command)]
     return ["Commands:", *rows, "", f"See `{tool.name} COMMAND --help` for the flags of each.", ""]
 
 
+def _named(thing: Command | Action) -> list[str]:
+    words = thing.arguments if isinstance(thing, Command) else thing.words
+    return _row(f"{thing.name} {words}".strip(), thing.about)
+
+
 def _flag(flag: Flag) -> list[str]:
-    default = "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
-    value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
-    return _row((f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}", flag.help + default)
+    return _row(shown(flag), flag.help + default(flag))
 
 
 def _row(left: str, about: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What belongs to this machine alone: the state folder, and how a bastion is named in it."""
+"""What belongs to this machine alone: our folders by the XDG rules, on every system, and how a bastion is named there."""
 
 from __future__ import annotations
 
@@ -10,8 +10,22 @@ from pathlib import Path
 
 def state_folder(environ: Mapping[str, str]) -> Path:
     """Where this account keeps the output of bastions in the background, and the work folders of local jobs."""
-    base = environ.get("XDG_STATE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".local" / "state") / "bastion"
+    return _folder(environ, "XDG_STATE_HOME", ".local/state")
+
+
+def config_folder(environ: Mapping[str, str]) -> Path:
+    """Where this account keeps its profiles."""
+    return _folder(environ, "XDG_CONFIG_HOME", ".config")
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where this account keeps what can be had again."""
+    return _folder(environ, "XDG_CACHE_HOME", ".cache")
+
+
+def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
+    base = environ.get(variable, "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / usual) / "bastion"
 
 
 def mark(name: str, url: str) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
+from bastion.state import Job, JobState
 from cli.desk import Desk
 from cli.formats import JSON, WIDE
 from cli.output import Output
 from cli.table import table
+from launcher import gaps
 from launcher.columns import WIDE_HEADS, WIDE_RIGHT, wide_cells
 from launcher.derive import derived
 from launcher.queue import CAPS, HEADS, RIGHT, SPARE, Queue, footer, queue
@@ -36,7 +38,9 @@ class Asked:
 
     def of(self, view: View) -> Queue:
         """The part of a view that was asked for."""
-        return queue(view, derived(view), user=self.user, meant=self.meant, limit=self.limit)
+        shown = queue(view, {}, user=self.user, meant=self.meant, limit=self.limit)
+        waits = any(isinstance(known, Job) and known.counts.get(JobState.PENDING) for known in shown.jobs)
+        return replace(shown, reasons=derived(view)) if waits else shown
 
 
 def text(shown: Queue, asked: Asked, output: Output) -> str:
@@ -49,7 +53,8 @@ def text(shown: Queue, asked: Asked, output: Output) -> str:
 
 def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list[str]]:
     """The table, empty without jobs, and its footer."""
-    foot = wrap(footer(shown, asked.bastion), width or sys.maxsize)
+    notes = [*gaps.lines(shown.view.holes), footer(shown, asked.bastion)]
+    foot = [line for note in notes for line in wrap(note, width or sys.maxsize)]
     if not shown.jobs:
         return [], foot
     if asked.form == WIDE:
@@ -59,4 +64,5 @@ def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list
 
 def _json(shown: Queue, bastion: str) -> dict[str, object]:
     age = tick_age_s(shown.view.status, shown.view.now)
-    return {"schema": 1, "jobs": shown.rows(), "bastion": {"name": bastion, "last_tick_age_s": age}}
+    seen = {"name": bastion, "last_tick_age_s": age}
+    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gaps.rows(shown.view.holes)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cli.flags import Command, Flag, Tool
+from cli.flags import Command, Flag, Tool, completion
 from cli.formats import CSV, JSON, TABLE, WIDE
 from cli.formats import flag as format_flag
 
@@ -54,6 +54,7 @@ _LAUNCH = Command(
             "How the code travels: tar (this folder), git (a pushed commit) or none (no code).",
             "TYPE",
             default="tar",
+            choices=("tar", "git", "none"),
         ),
         Flag(
             "bundler_spec",
@@ -68,6 +69,11 @@ _LAUNCH = Command(
             "kept: 'pip install -r requirements.txt'.",
             "TEXT",
         ),
+        Flag(
+            "spec",
+            "A job spec to begin with: JSON or TOML, as --dry_run prints it; - is standard input. Flags and COMMAND override.",
+            "FILE",
+        ),
         Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
@@ -80,11 +86,8 @@ def _unset(command: Command, name: str) -> Flag:
     return replace(command.flag(name), default=None)
 
 
-_AGAIN = (
-    "name", "project_id", "resources", "instance_type", "num_replicas", "count", "priority", "max_tries",
-    "retry_interval", "grace", "output_dir", "setup",
-)  # fmt: skip
-"""What of a job may be said otherwise when it is run again."""
+_NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
+"""Flags of a submission that a job which is run again has behind it."""
 
 
 TOOL = Tool(
@@ -142,6 +145,16 @@ TOOL = Tool(
             words="JOB",
             least=1,
             most=1,
+            flags=(_TASK,),
+        ),
+        Command(
+            name="history",
+            about="Every event of a job, one line each: who did what when, and what it led to.",
+            module="cli.launch_history",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(_TASK,),
         ),
         Command(
             name="wait",
@@ -243,11 +256,7 @@ TOOL = Tool(
             least=1,
             most=1,
             takes_command=True,
-            flags=(
-                *(_unset(_LAUNCH, name) for name in _AGAIN),
-                Flag("time_limit", "The longest that an attempt may run, or none.", "TIME"),
-                *(_LAUNCH.flag(name) for name in ("env", "dry_run", "follow", "wait", "user_id")),
-            ),
+            flags=tuple(flag for flag in _LAUNCH.flags if flag.name not in _NOT_AGAIN),
         ),
         Command(
             name="diff",
@@ -271,5 +280,6 @@ TOOL = Tool(
             least=1,
             most=1,
         ),
+        completion("launch"),
     ),
 )

@@ -19,7 +19,8 @@ from bundler.unpack import unpack
 from cli.desk import desk_of
 from cli.main import DONE, Call
 from launcher.compare import Pairs, surroundings, wishes
-from launcher.find import Found, find
+from launcher.find import Found
+from launcher.recall import look_up
 from launcher.stored import needed_spec
 
 NAMES = 100
@@ -30,8 +31,8 @@ def run(call: Call) -> int:
     """Print all that differs. 0 whether or not anything does."""
     desk = desk_of(call)
     view = desk.reader().look()
-    jobs = [find(word, view) for word in call.words]
-    one, other = (needed_spec(desk.bucket, job) for job in jobs)
+    jobs = [look_up(word, view, desk.bucket, desk.tasks) for word in call.words]
+    one, other = (needed_spec(desk.bucket, desk.tasks, job) for job in jobs)
     with call.output.progress("comparing"):
         code = _code(desk.bucket, one.bundle, other.bundle)
     found = {"spec": wishes(one, other), "environment": surroundings(one, other), "code": code}

@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from bastion.errors import UsageError
-from bastion.recover import objects
+from bastion.holes import Holes
 from cli.desk import Desk, desk_of, job_of
 from cli.main import Call
 from cli.output import Output
-from launcher import ends
+from launcher import ends, gaps
 from launcher.bastion_side import bastion_lines
 from launcher.find import Found, one_task
 from launcher.follow import Doors, Screen, follow, snapshot
 from launcher.history import history
+from launcher.recall import records
 from launcher.streams import Choice, moment, pattern, worker_list
 from launcher.view import View
 from launcher.wait import code_now, standing
@@ -28,7 +29,7 @@ def run(call: Call) -> int:
     """Print a log. The exit code of the job's end."""
     choice = _choice(call, desk := desk_of(call))
     view = desk.reader().look()
-    found = job_of(call, view)
+    found = job_of(call, desk, view)
     if call.flags["provisioning"]:
         return _provisioning(call, desk, found, view)
     with detachable(call.output, name=found.id):
@@ -78,8 +79,10 @@ def _choice(call: Call, desk: Desk) -> Choice:
 def _provisioning(call: Call, desk: Desk, found: Found, view: View) -> int:
     """The bastion's side: the events of the journal, then the lines of the bastion's own log that name the job."""
     if found.job:
-        records = objects(desk.bucket, found.job.seq, desk.tasks.map)
-        _print(call.output, [event.line() for event in history(records, found.id, found.task)])
+        holes = Holes(list(view.holes))
+        told = records(desk.bucket, desk.tasks, view, found, holes)
+        _print(call.output, [event.line() for event in history(told, found.id, found.task)])
+        _print(call.output, gaps.lines(holes.found))
         for lines in bastion_lines(desk.bucket, desk.tasks, found.id, since=found.job.submitted):
             _print(call.output, lines)
     call.output.note(f"{found.id} is {standing(found, view)}")

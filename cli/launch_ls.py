@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bastion.errors import UsageError
+from cli import job_names
 from cli.choosing import limit_of, named
 from cli.desk import desk_of, user_of
 from cli.formats import CSV, JSON, TABLE, WIDE, format_of
@@ -25,6 +26,7 @@ def run(call: Call) -> int:
         raise UsageError("--watch goes with tables and json; leave out --watch or --output=csv")
     reader = asked.reader(desk)
     view = reader.look()
+    job_names.seen(call, desk, view)
     for line in filters.strangers(view):
         call.output.note(line)
     if every_s:

@@ -6,25 +6,31 @@ import json
 from typing import Any
 
 from bastion.codec import encode
+from bastion.holes import Holes
 from cli.desk import desk_of, job_of
 from cli.main import DONE, Call
+from launcher import gaps
 from launcher.derive import derived
+from launcher.gpus import gpus
 from launcher.queue import Queue
 from launcher.stored import stored_spec
 
 
 def run(call: Call) -> int:
-    """Print one row of `launch ls --json` and the spec."""
+    """Print one row of `launch ls --json`, the spec, and the GPUs that it uses now."""
     desk = desk_of(call)
     view = desk.reader().look()
-    found = job_of(call, view)
+    found = job_of(call, desk, view)
     row = Queue(view, (), derived(view)).row(found.known)
-    spec = stored_spec(desk.bucket, found)
+    holes = Holes(list(view.holes))
+    spec = stored_spec(desk.bucket, desk.tasks, found, holes)
+    seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
     if call.output.json:
-        call.output.data(shown)
+        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gaps.rows(holes.found)})
     else:
-        call.output.say("\n".join(_page(shown)))
+        lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {gpu.line()}" for gpu in seen)]
+        call.output.say("\n".join([*lines, *gaps.lines(holes.found)]))
     return DONE
 
 

@@ -13,7 +13,7 @@ from launcher.wait import Waiter, wait
 def run(call: Call) -> int:
     """Wait, and return the exit code of the job's end."""
     desk = desk_of(call)
-    found = job_of(call, desk.reader().look())
+    found = job_of(call, desk, desk.reader().look())
     timeout = call.flags["timeout"]
     code = until_end(desk, found, call.output, seconds(timeout, "--timeout") if timeout else None)
     if call.output.json:

@@ -27,13 +27,17 @@ CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a command's `run` gets: its flags by name, its words, what followed `--`, and where to print."""
+    """What a command's `run` gets: its flags by name, its words, what followed `--`, and where to print.
+
+    `given` are the flags that were said.
+    """
 
     flags: Mapping[str, Any]
     words: tuple[str, ...]
     after: tuple[str, ...] | None
     environ: Mapping[str, str]
     output: Output
+    given: frozenset[str] = frozenset()
 
 
 def main(tool: Tool) -> int:
@@ -63,7 +67,7 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
         output.say(help_text.text(line))
         return DONE
     assert line.command is not None
-    call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output)
+    call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output, given=line.given)
     code: int = import_module(line.command.module).run(call)
     return code
 

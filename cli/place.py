@@ -15,8 +15,8 @@ from bastion.ports import Bucket, Clock
 from bastion.records import Status
 from bastion.status import RUNNING, STOPPED, word
 from cli.main import Call
+from cli.profile import settings_of
 from cli.wiring import open_bucket
-from launcher.settings import settings
 
 NAMES_MAX = 100
 _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every key of the folder `a`
@@ -63,7 +63,7 @@ class Place:
 
 def place_of(call: Call, *, create: bool = False) -> Place:
     """Where the command line points; whether a bastion is there is not asked. `create`: make a missing folder."""
-    said = settings(call.flags, call.environ)
+    said = settings_of(call)
     root = open_bucket(said.bucket, create=create)
     return Place(said.bastion, root, Prefixed(root, said.bastion))
 

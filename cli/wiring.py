@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 
+from bastion.buckets.fsspec import FsspecBucket
 from bastion.buckets.gcs import GcsBucket
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.memory import MemoryBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.buckets.s3 import S3Bucket
 from bastion.errors import UsageError
+from bastion.nearest import did_you_mean
 from bastion.ports import Bucket
+
+_OWN: Mapping[str, Callable[[str], Bucket]] = {"gs": GcsBucket, "s3": S3Bucket, "memory": MemoryBucket}
+_NAMESAKES = {"gcs": "gs", "s3a": "s3", "local": "file"}
+_USE = "use file:///folder, gs://bucket/prefix, s3://bucket/prefix, or another that fsspec knows"
 
 
 def open_bucket(url: str, *, create: bool = False) -> Bucket:
-    """The bucket of this URL: `file:///folder` (or just a path), `gs://bucket/prefix` or `memory://name`.
+    """The bucket of this URL: `file:///folder` (or just a path), `gs://…`, `s3://…`, `memory://name`, or of fsspec.
 
     `create` makes the folder of a `file://` bucket; cloud buckets are made by their admins.
     Raises `UsageError`, `NoBucket`, `Denied`.
@@ -23,11 +31,24 @@ def open_bucket(url: str, *, create: bool = False) -> Bucket:
         return LocalBucket("file://" + os.path.abspath(url), create=create)
     if scheme == "file":
         return LocalBucket(url, create=create)
-    if scheme == "gs":
-        return GcsBucket(url)
-    if scheme == "memory":
-        return MemoryBucket(url)
-    raise UsageError(f"bucket is {url!r}; use file:///folder, gs://bucket/prefix or memory://name")
+    if scheme in _OWN:
+        return _OWN[scheme](url)
+    check_scheme(url, "bucket")
+    return FsspecBucket(url)
+
+
+def check_scheme(url: str, what: str) -> None:
+    """Raise `UsageError` unless a URL's scheme is ours or fsspec's; `what` has the URL."""
+    scheme = url.partition("://")[0]
+    if scheme in ("file", *_OWN):
+        return
+    from fsspec import available_protocols
+
+    known = sorted({"file", *_OWN, *available_protocols()} - set(_NAMESAKES))
+    if scheme in _NAMESAKES or scheme not in known:
+        other = _NAMESAKES.get(scheme)
+        use = f"use {other}://" if other else did_you_mean(scheme, known, _USE)
+        raise UsageError(f"{what} is {url[:200]!r}, and {scheme}:// is no kind of store here; {use}")
 
 
 def open_part(url: str) -> Bucket:

@@ -22,6 +22,7 @@ from runners.local.gpus import inventory, portion
 from runners.worker.cache import Cache
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.machine import LocalMachine
+from runners.worker.nvml import NvmlGpus
 from runners.worker.run import run
 
 NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder", "cache"})
@@ -55,6 +56,7 @@ def main(argv: Sequence[str]) -> int:
         machine=_machine(flags),
         notice=notice,
         say=_say,
+        gpus=NvmlGpus(post.devices) if post.devices else None,
     )
     return run(post, doors, _pace(flags))
 

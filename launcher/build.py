@@ -20,7 +20,7 @@ class Wish:
     """What the command line says. Empty texts and None stand for what was not said; times in seconds."""
 
     user: str
-    command: Sequence[str]
+    command: list[str] | str
     name: str
     project: str
     env: Mapping[str, str]
@@ -34,25 +34,26 @@ class Wish:
     grace_s: float
     time_limit_s: float | None
     output_dir: str
+    checkpoint_dir: str = ""
     setup: str = ""
 
 
 def build(
     wish: Wish, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef, provenance: Provenance
 ) -> JobSpec:
-    """The job spec of a wish. `home` is the URL that default output folders lie below.
+    """The job spec of a wish. `home` is the URL that default output folders lie below; empty: none is named.
 
     Raises `SpecError` with all that is wrong.
     """
     name = wish.name or default_name(wish.user, request_id)
-    outputs = wish.output_dir.rstrip("/") or default_outputs(name, request_id, home, wish.count)
+    outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
     return new_jobspec(
         name=name,
         user=wish.user,
         project=wish.project or only_project(wish.user, quota),
-        command=command(wish.command),
+        command=wish.command,
         env=dict(wish.env),
-        resources=demand(wish.instance_type, wish.resources, pool),
+        resources=demand(wish, pool),
         instance_type=wish.instance_type,
         replicas=wish.replicas,
         count=wish.count,
@@ -64,7 +65,7 @@ def build(
         bundle=bundle,
         setup=wish.setup,
         output_dir=outputs,
-        checkpoint_dir=checkpoints(outputs),
+        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
         provenance=provenance,
     )
 
@@ -77,11 +78,6 @@ def default_name(user: str, request_id: str) -> str:
 def default_outputs(name: str, request_id: str, home: str, count: int) -> str:
     """The folder of a plain job below `home`; empty for an array, whose tasks get one each from their workers."""
     return f"{home}/{layout.outputs(job_id(name, request_id), 0)}" if count == 1 else ""
-
-
-def checkpoints(outputs: str) -> str:
-    """The folder of checkpoints below a folder of outputs; empty below none."""
-    return f"{outputs.rstrip('/')}/checkpoints" if outputs else ""
 
 
 def only_project(user: str, quota: Quota) -> str:
@@ -101,14 +97,16 @@ def command(words: Sequence[str]) -> list[str] | str:
     return list(words)
 
 
-def demand(instance_type: str, wanted: Resources, pool: Resources) -> dict[str, int]:
+def demand(wish: Wish, pool: Resources) -> dict[str, int]:
     """What one replica holds: the instance type's, and what is asked for besides it; one cpu if nothing is said."""
-    typed = instances.resources(instance_type) if instance_type else {}
-    twice = sorted(typed.keys() & wanted.keys())
+    typed = instances.resources(wish.instance_type) if wish.instance_type else {}
+    twice = sorted(typed.keys() & wish.resources.keys())
     if twice:
-        raise SpecError(f"--resources names {twice[0]}, which --instance_type={instance_type} gives; leave one out")
-    if typed or wanted:
-        return {**typed, **wanted}
+        raise SpecError(
+            f"--resources names {twice[0]}, which --instance_type={wish.instance_type} gives; leave one out"
+        )
+    if typed or wish.resources:
+        return {**typed, **wish.resources}
     if pool and "cpu" not in pool:
         raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {', '.join(sorted(pool))}")
     return {"cpu": 1}

@@ -42,11 +42,30 @@ class Found:
 
 def find(word: str, view: View, *, task: int | None = None) -> Found:
     """The job of this id, or else the newest of this name. Raises `NotFound` naming the nearest, `UsageError`."""
-    match = _TASK.fullmatch(word)
-    wanted = match["job"] if match else word
-    number = int(match["task"]) if match else task
+    found = known(word, view, task=task)
+    if found is None:
+        raise unknown(word, view)
+    return found
+
+
+def known(word: str, view: View, *, task: int | None = None) -> Found | None:
+    """The same; None if there is no such job. Raises `NotFound` if it has no such task."""
+    wanted, number = of_word(word, task)
     found = _job(wanted, view)
-    return checked_task(found, number)
+    return checked_task(found, number) if found else None
+
+
+def unknown(word: str, view: View) -> NotFound:
+    """What to say of a word that names no job."""
+    wanted, _ = of_word(word, None)
+    names = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
+    return NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], names, 'see launch ls --all')}")
+
+
+def of_word(word: str, task: int | None) -> tuple[str, int | None]:
+    """The id or name, and the task's number, that a word means; `task` is what a flag says."""
+    match = _TASK.fullmatch(word)
+    return (match["job"], int(match["task"])) if match else (word, task)
 
 
 def checked_task(found: Found, task: int | None) -> Found:
@@ -71,14 +90,11 @@ def one_task(found: Found) -> int:
     return found.task or 0
 
 
-def _job(wanted: str, view: View) -> Found:
+def _job(wanted: str, view: View) -> Found | None:
     if wanted in view.state.jobs:
         return found_of(view.state.jobs[wanted])
     unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
     if unread:
         return found_of(max(unread, key=lambda u: (u.id == wanted, u.stored)))
     named = [job for job in view.state.jobs.values() if job.name == wanted]
-    if named:
-        return found_of(max(named, key=lambda job: (job.seq, job.index)))
-    known = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
-    raise NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], known, 'see launch ls --all')}")
+    return found_of(max(named, key=lambda job: (job.seq, job.index))) if named else None

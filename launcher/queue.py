@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from bastion.plan import paused
 from bastion.state import Attempt, Job, JobState
 from launcher.durations import short
 from launcher.rows import Row, newest_attempt, row, unread_row
@@ -73,7 +74,7 @@ def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, l
 
 def footer(shown: Queue, bastion: str) -> str:
     """How many stand where, and when the bastion was last seen: `1 PENDING, 2 RUNNING. bastion b: last tick 2s ago.`"""
-    counts = Counter(row["state"] for row in shown.rows())
+    counts = Counter(known.state if isinstance(known, Job) else JobState.PENDING for known in shown.jobs)
     jobs = ", ".join(f"{counts[state]} {state}" for state in JobState if counts[state]) or "no jobs"
     return f"{jobs}. bastion {bastion}: {sign_of_life(shown.view)}."
 
@@ -84,7 +85,8 @@ def sign_of_life(view: View) -> str:
     if view.status is None or age is None:
         return "never seen"
     stopped = "stopped; " if view.status.state == "stopped" else ""
-    return f"{stopped}last tick {short(age)} ago"
+    halted = f"; {paused(view.state)}" if view.state.paused else ""
+    return f"{stopped}last tick {short(age)} ago{halted}"
 
 
 def run_s(attempt: Attempt, now: datetime) -> float:

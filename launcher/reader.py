@@ -5,9 +5,10 @@ So a job is seen by every command once `launch` has exited: a request that vanis
 
 from __future__ import annotations
 
-from bastion import layout, recover
+from bastion import layout, reading
 from bastion.codec import decode
 from bastion.errors import BastionError, Missing
+from bastion.holes import Holes
 from bastion.ports import Bucket, Clock, Stat, Tasks
 from bastion.records import Status
 from bastion.requests import Request, Submit, parse
@@ -25,6 +26,7 @@ class Reader:
         self._tasks = tasks
         self._inbox = f"{layout.INBOX}{user}/" if user else layout.INBOX
         self._state: State | None = None
+        self._holes = Holes()
         self._parsed: dict[str, Unread | None] = {}
         self._listed: list[Stat] = []
         self._status: Status | None = None
@@ -48,14 +50,20 @@ class Reader:
         if unread is None:  # some were taken between list and read: they are in the journal now
             state = self._grown()
             unread = self._unread(listed, state) or ()
-        return View(state=state, unread=unread, status=self._status, now=self._clock.wall())
+        return View(
+            state=state,
+            unread=unread,
+            status=self._status,
+            now=self._clock.wall(),
+            holes=tuple(self._holes.found),
+        )
 
     def _grown(self) -> State:
-        """The state with all that the journal holds by now."""
+        """The state with all that the journal holds by now, as far as it can be read."""
         if self._state is None:
-            self._state = recover.load(self._bucket, self._tasks.map)
+            self._state = reading.load(self._bucket, self._tasks.map, self._holes)
         else:
-            recover.catch_up(self._bucket, self._state, self._tasks.map)
+            reading.catch_up(self._bucket, self._state, self._tasks.map, self._holes)
         return self._state
 
     def _unread(self, listed: list[Stat], state: State) -> tuple[Unread, ...] | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import translate
 
 from bastion.errors import NotFound, UsageError
 from bastion.state import JobState
-from launcher.find import Found, find, found_of
+from launcher.find import Found, found_of
 from launcher.selection import LIVE, Filter
 from launcher.view import Known, View
 
@@ -22,9 +22,12 @@ def is_pattern(word: str) -> bool:
     return _PATTERN.search(word) is not None
 
 
-def chosen(words: Sequence[str], view: View, meant: Filter, *, user: str | None) -> tuple[Found, ...]:
+def chosen(
+    words: Sequence[str], view: View, meant: Filter, named: Callable[[str], Found], *, user: str | None
+) -> tuple[Found, ...]:
     """The jobs of these words that match, each once; without a word all that match and have not ended.
 
+    `named` is the job of a word that is no pattern, or raises `NotFound`.
     A name or id means that job, whoever's it is. A pattern is held against names and ids of jobs that have not ended:
     of `user`, unless `meant` says whose or `user` is None, everybody. Raises `NotFound`, `UsageError`.
     """
@@ -33,7 +36,7 @@ def chosen(words: Sequence[str], view: View, meant: Filter, *, user: str | None)
     live = [found_of(known) for known in everything if scope.matches(known)]
     jobs: dict[tuple[str, int | None], Found] = {}
     for word in words:
-        for found in _matching(word, live) if is_pattern(word) else _named(word, view, meant):
+        for found in _matching(word, live) if is_pattern(word) else _if_meant(named(word), meant):
             jobs[found.id, found.task] = found
     found_all = tuple(jobs.values()) if words else tuple(live)
     if not found_all:
@@ -49,8 +52,7 @@ def _live(meant: Filter) -> frozenset[JobState]:
     return states & LIVE
 
 
-def _named(word: str, view: View, meant: Filter) -> Iterator[Found]:
-    found = find(word, view)
+def _if_meant(found: Found, meant: Filter) -> Iterator[Found]:
     if meant.matches(found.known):
         yield found
 

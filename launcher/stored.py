@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from bastion.errors import BastionError, RecordError
-from bastion.ports import Bucket
-from bastion.recover import spec_of
+from bastion import reading
+from bastion.errors import RecordError
+from bastion.holes import Holes
+from bastion.ports import Bucket, Tasks
 from bastion.spec import JobSpec
 from launcher.find import Found
 
 
-def stored_spec(bucket: Bucket, found: Found) -> JobSpec | None:
-    """What is in force of the job's spec; None for one that was rejected, whose spec is not kept."""
+def stored_spec(bucket: Bucket, tasks: Tasks, found: Found, holes: Holes) -> JobSpec | None:
+    """What is in force of a job's spec; None for one that was rejected, whose spec is not kept, or that lies in a hole."""
     if found.unread:
         return found.unread.spec
-    try:
-        return spec_of(bucket, found.job) if found.job else None
-    except RecordError:
-        return None
+    return reading.spec_of(bucket, found.job, tasks.map, holes) if found.job else None
 
 
-def needed_spec(bucket: Bucket, found: Found) -> JobSpec:
-    """The same. Raises `BastionError` where there is none."""
-    spec = stored_spec(bucket, found)
+def needed_spec(bucket: Bucket, tasks: Tasks, found: Found) -> JobSpec:
+    """The same. Raises `RecordError` where there is none."""
+    holes = Holes()
+    spec = stored_spec(bucket, tasks, found, holes)
     if spec is None:
-        raise BastionError(f"{found.id} was rejected, and its spec was not kept; launch it anew")
+        why = holes.found[0].problem if holes.found else "it was rejected, and its spec was not kept"
+        raise RecordError(f"there is no spec of {found.id}: {why}; launch it anew")
     return spec

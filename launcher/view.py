@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from bastion.holes import Hole
 from bastion.records import Status
 from bastion.requests import job_id
 from bastion.spec import JobSpec
@@ -32,12 +33,16 @@ Known = Job | Unread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One look at a bastion. `status` is None if no bastion of this name was ever seen; `now` is the wall's time."""
+    """One look at a bastion. `status` is None if no bastion of this name was ever seen; `now` is the wall's time.
+
+    `holes` are what of the journal could not be read: the state may lack what stood there.
+    """
 
     state: State
     unread: tuple[Unread, ...]
     status: Status | None
     now: datetime
+    holes: tuple[Hole, ...] = ()
 
 
 def tick_age_s(status: Status | None, now: datetime) -> float | None:

@@ -75,7 +75,7 @@ def wait(waiter: Waiter, clock: Clock, found: Found, *, timeout_s: float | None)
 def code_now(found: Found, view: View) -> int:
     """The exit code of a job that was found before, as it stands now. A request that made no job was rejected."""
     try:
-        now = find(found.id, view)
+        now = _now(found, view)
     except NotFound:
         return ends.REJECTED
     return ends.code(now.job, found.task) if now.job else ends.NOT_ENDED
@@ -84,7 +84,12 @@ def code_now(found: Found, view: View) -> int:
 def standing(found: Found, view: View) -> str:
     """Where a job stands, and why: `PENDING: no v4 is free`."""
     try:
-        row = Queue(view, (), derived(view)).row(find(found.id, view).known)
+        row = Queue(view, (), derived(view)).row(_now(found, view).known)
     except NotFound:
         return "REJECTED: its request made no job"
     return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
+
+
+def _now(found: Found, view: View) -> Found:
+    """The job as the view knows it; one that has ended stays as it is, and may have left the view."""
+    return found if found.job and found.job.ended else find(found.id, view)

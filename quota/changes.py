@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 
@@ -10,6 +10,8 @@ from quota.model import Quota
 from quota.shares import promised
 
 NOTHING = Quota(tiers=({},))
+
+People = Mapping[str, tuple[str, ...]]
 
 
 def warnings(quota: Quota) -> tuple[str, ...]:
@@ -23,19 +25,32 @@ def warnings(quota: Quota) -> tuple[str, ...]:
         ),
         *(f"{name}: has shares but no members{_meant(name, quota.members)}" for name in _without(quota, "members")),
         *(f"{name}: has members but no shares, it can only borrow" for name in _without(quota, "shares")),
+        *(
+            f"{name}: has admins, and neither members nor shares{_meant(name, _projects(quota))}"
+            for name in _idle(quota)
+        ),
     )
 
 
 def diff(old: Quota | None, new: Quota) -> tuple[str, ...]:
     """One line for each change from an old quota (None: there was none) to a new one."""
     old = old or NOTHING
-    return (*_tiers(old, new), *_shares(old, new), *_members(old, new))
+    members, admins = (old.members, new.members), (old.admins, new.admins)
+    return (*_tiers(old, new), *_shares(old, new), *_people("members", *members), *_people("admins", *admins))
 
 
 def _without(quota: Quota, what: str) -> list[str]:
     with_members = {project for project, row in quota.members.items() if row}
     with_shares = {project for project, row in quota.shares.items() if any(row.values())}
     return sorted(with_shares - with_members if what == "members" else with_members - with_shares)
+
+
+def _projects(quota: Quota) -> set[str]:
+    return {*quota.members, *quota.shares}
+
+
+def _idle(quota: Quota) -> list[str]:
+    return sorted(name for name, row in quota.admins.items() if row and name not in _projects(quota))
 
 
 def _meant(project: str, members: Iterable[str]) -> str:
@@ -65,12 +80,12 @@ def _shares(old: Quota, new: Quota) -> Iterator[str]:
                 yield f"{project}: {kind} share {float(a):.6g} -> {float(b):.6g} ({units} of {after.get(kind, 0)})"
 
 
-def _members(old: Quota, new: Quota) -> Iterator[str]:
-    for project in sorted({*old.members, *new.members}):
-        was, now = old.members.get(project, ()), new.members.get(project, ())
+def _people(role: str, old: People, new: People) -> Iterator[str]:
+    for project in sorted({*old, *new}):
+        was, now = old.get(project, ()), new.get(project, ())
         for what, names in (
             ("added", [name for name in now if name not in set(was)]),
             ("removed", [name for name in was if name not in set(now)]),
         ):
             if names:
-                yield f"{project}: members {what}: {', '.join(names)}"
+                yield f"{project}: {role} {what}: {', '.join(names)}"

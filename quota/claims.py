@@ -72,7 +72,8 @@ class Schedule:
     """What to do now.
 
     `starts` are in the order of decision, one for each task. `reasons` has one line for every job with tasks that
-    still wait. `again` is the next moment at which time alone may change the answer; None if it cannot.
+    still wait, those of a project in the order in which they were considered. `again` is the next moment at which time
+    alone may change the answer; None if it cannot.
     """
 
     starts: tuple[Start, ...] = ()

@@ -24,7 +24,7 @@ GUESSES_MAX = 100  # looking for the nearest name takes a while
 
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_RULE = "use 1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, without '..'"
-_TABLES = ("toml-schema", "total_resources", "project_membership", "project_resources")
+TABLES = ("toml-schema", "total_resources", "project_membership", "project_admins", "project_resources")
 _AT_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
 
 
@@ -73,12 +73,13 @@ class _Reader:
 
     def quota(self) -> Quota:
         """What the table says."""
-        self._known((), self._table, _TABLES)
+        self._known((), self._table, TABLES)
         self._version()
         tiers = self._tiers()
-        members = self._members()
+        members = self._people("project_membership")
+        admins = self._people("project_admins")
         shares = self._shares(total(tiers))
-        return Quota(tiers=tiers, shares=shares, members=members)
+        return Quota(tiers=tiers, shares=shares, members=members, admins=admins)
 
     def _version(self) -> None:
         schema = self._rows("toml-schema", required=True)
@@ -110,19 +111,20 @@ class _Reader:
                 self._complain((*path, kind), f"is {_shown(amount)}; use a whole number, 0 to {AMOUNT_MAX}")
         return amounts
 
-    def _members(self) -> dict[str, tuple[str, ...]]:
-        members = {}
-        for project, row in self._projects("project_membership"):
-            path = ("project_membership", project)
+    def _people(self, table: str) -> dict[str, tuple[str, ...]]:
+        """Names and patterns, by project."""
+        people = {}
+        for project, row in self._projects(table):
+            path = (table, project)
             if isinstance(row, list) and all(isinstance(name, str) for name in row):
-                members[project] = tuple(dict.fromkeys(row))
-                for name in members[project]:
-                    self._member(path, name)
+                people[project] = tuple(dict.fromkeys(row))
+                for name in people[project]:
+                    self._person(path, name)
             else:
                 self._complain(path, f"is {_shown(row)}; use a list of names and patterns in quotes")
-        return members
+        return people
 
-    def _member(self, path: tuple[str, str], name: str) -> None:
+    def _person(self, path: tuple[str, str], name: str) -> None:
         wrong = complaint(name) if len(name) > LENGTH_MAX or not is_plain(name) else None
         if wrong:
             what = f"{'.'.join(path)}: {_shown(name)} {wrong}"

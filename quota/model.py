@@ -22,20 +22,24 @@ class QuotaError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quota:
-    """What the fleet holds, which part of it each project is promised, and who belongs to each.
+    """What the fleet holds, which part of it each project is promised, who belongs to each, and who looks after it.
 
-    `tiers` are best first. `shares` are exact fractions of the total of a kind, by project and kind. `members` are
-    plain names or patterns, by project. Build one and keep it: patterns are compiled at most once in its life.
+    `tiers` are best first. `shares` are exact fractions of the total of a kind, by project and kind. `members` and
+    `admins` are plain names or patterns, by project; an admin need not be a member. Build one and keep it: patterns are
+    compiled at most once in its life.
     """
 
     tiers: tuple[Resources, ...]
     shares: Mapping[str, Mapping[str, Fraction]] = field(default_factory=dict)
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    admins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     is_open: bool = False
     _members: Members = field(init=False, repr=False, compare=False)
+    _admins: Members = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_members", Members(self.members))
+        object.__setattr__(self, "_admins", Members(self.admins))
 
     @classmethod
     def open(cls, capacity: Resources | None = None) -> Quota:
@@ -52,6 +56,10 @@ class Quota:
     def admits(self, user: str, project: str) -> bool:
         """True if the user belongs to the project."""
         return self.is_open or project in self._members.projects_of(user)
+
+    def administers(self, user: str, project: str) -> bool:
+        """True if the user may stop, hold and change the jobs of the project."""
+        return project in self._admins.projects_of(user)
 
     def projects_of(self, user: str) -> tuple[str, ...]:
         """The projects of a user, in order of their names; without a quota file the one named `default`."""

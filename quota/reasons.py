@@ -39,6 +39,32 @@ def impossible(demand: Demand, pool: Resources) -> str | None:
     return None
 
 
+def remedies(
+    project: str,
+    demand: Demand,
+    *,
+    shares: Shares,
+    used: Resources,
+    free: Resources,
+    reclaim_in_s: float,
+) -> Iterable[str]:
+    """What would have to be otherwise for a demand to start; one line each."""
+    if never := impossible(demand, shares.pool):
+        yield f"{never}; ask for less, or have the pool enlarged"
+        return
+    lack = tuple((kind, amount - max(0, free.get(kind, 0))) for kind, amount in demand if amount > free.get(kind, 0))
+    if not lack:
+        return
+    yield f"{_amounts(lack)} more free"
+    units = shares.units(project)
+    for kind, amount in demand:
+        needed, unit = used.get(kind, 0) + amount, units.get(kind, 0)
+        if kind in shares.governed and needed > unit:
+            yield f"a share of {needed} {kind} for {project}, which has {unit} of {shares.pool[kind]}: then borrowers make room"
+    if shares.governed and shares.within(project, used, demand) and reclaim_in_s:
+        yield f"{reclaim_in_s:.0f} s more of waiting: it is within its share, and borrowers then make room"
+
+
 class Reasons:
     """The reasons of one round, asked for when all is decided."""
 

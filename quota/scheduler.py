@@ -115,10 +115,11 @@ class _Round:
     def answer(self) -> Schedule:
         """All that was decided."""
         kept = self._reasons.kept = [ask for ask in self._asks if ask.kept]
-        texts = dict(self._never)
+        first = {ask.want.job: self._reasons.kept_for(ask) for ask in kept}
+        texts = self._never | first
         for asks in self._waiting.values():
             texts.update(self._reasons.of_project(asks))
-        texts.update((ask.want.job, self._reasons.kept_for(ask)) for ask in kept)
+        texts |= first
         return Schedule(
             starts=tuple(self._starts), stops=tuple(self._stops), reasons=MappingProxyType(texts), again=self._again()
         )

@@ -14,6 +14,7 @@ from bastion.ports import Bucket
 T = TypeVar("T")
 _START_S, _END_S = 120.0, 300.0
 _SWAPPERS = 8
+_TRIES = 10  # a swap is refused only if another one was done: so often no honest store makes anybody try
 _NEIGHBOURS = ("a", "a/b", "a/b/c", "a/b/c/d", "a/bb/c", "a/x")
 
 
@@ -47,8 +48,13 @@ def racing_swaps_lose_nothing(stage: Stage) -> None:
     buckets = [stage.open() for _ in range(_SWAPPERS)]
 
     def count(bucket: Bucket) -> None:
-        done = 0
+        done = tries = 0
         while done < stage.scale.swaps:
+            tries += 1
+            true(
+                tries <= _TRIES * _SWAPPERS * stage.scale.swaps,
+                "swaps of the version just read are refused, again and again",
+            )
             stored = bucket.read("counter")
             done += bucket.replace("counter", b"%d" % (int(stored.data) + 1), stored.version) is not None
 
@@ -77,7 +83,8 @@ def readers_see_whole_objects(stage: Stage) -> None:
             true(data == data[:1] * sizes[data[0] % 2], f"a mixture of {len(data)} bytes was read")
             same([stat.size in sizes for stat in reader.list("large")], [True], "the listed sizes are known")
 
-    race([write, *(partial(read, stage.open()) for _ in range(3))])
+    works: list[Callable[[], None]] = [write, *(partial(read, stage.open()) for _ in range(3))]
+    race(works)
 
 
 def neighbours_do_not_disturb_each_other(stage: Stage) -> None:

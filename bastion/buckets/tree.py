@@ -89,9 +89,15 @@ def entries(path: bytes, folder: str, prefix: str, after: str) -> list[tuple[str
         found = os.scandir(path)
     except (FileNotFoundError, NotADirectoryError):
         return []
+    least = after.removeprefix(folder).partition("/")[0].encode() if after.startswith(folder) else b""
     with found:
-        named = {key: entry.path for entry in found if (key := _key(entry, folder))}
+        named = {key: entry.path for entry in found if _may_follow(entry.name, least) and (key := _key(entry, folder))}
     return sorted(((key, place) for key, place in named.items() if _wanted(key, prefix, after)), reverse=True)
+
+
+def _may_follow(name: bytes, least: bytes) -> bool:
+    """False for a name that lies before `least`, told before anything costs: of a long journal only the end is asked for."""
+    return name >= least or least.startswith(name) or b"%" in name
 
 
 def _key(entry: os.DirEntry[bytes], folder: str) -> str | None:

@@ -231,6 +231,8 @@ def stage() -> Iterator[Stage]:
             "BASTION_NAME": "demo",
             "BASTION_BUCKET": f"file://{folder}/bucket",
             "XDG_STATE_HOME": str(folder / "state"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
         }
         here = Stage(folder, {**os.environ, **ours})
         try:

@@ -20,7 +20,7 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "retry_interval_s": ("retry_interval", "Seconds between a failure and the next try"),
     "grace_s": ("grace", "Seconds between SIGTERM and SIGKILL"),
     "time_limit_s": ("time_limit", "Seconds that one attempt may run; none: for ever"),
-    "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../bundles.md)"),
+    "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../how-to/bundles.md)"),
     "setup": ("setup", "Text for `/bin/sh`, run once for this code on a machine; empty: none"),
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
     "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
@@ -36,7 +36,7 @@ CONFIG: Mapping[str, str] = {
     "runner": "Which backend gives machines",
     "admins": "Users who may stop everybody's jobs and delete the bastion",
     "capacity": "What the runner may give away, by kind; empty: what it finds",
-    "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../bundles.md)",
+    "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
 }
 """Of a key of `config.toml`."""
 

@@ -25,7 +25,7 @@ FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("<date>", re.compile(r"\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?)?")),
     ("<digest>", re.compile(r"\b[0-9a-f]{12,64}\b")),
     ("-<id>", re.compile(r"-[0-9a-f]{8}\b")),
-    ("pid <pid> on <host>", re.compile(r"\bpid \d+ on [\w.-]+")),
+    ("pid <pid>", re.compile(r"\bpid \d+(?: on [\w.-]+)?")),
     ("<duration>", re.compile(rf"\b{_SPAN}(?: ?{_SPAN})*\b")),
     ("KiB: <size>", re.compile(r"\bKiB: [\d.]+")),
     (" ", re.compile(r" +")),
@@ -34,7 +34,7 @@ FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 LOOKS = re.compile(
     r"launch (?:ls|why|show|history|diff)\b|launch logs\b.* --no_follow\b"
-    r"|bastion (?:status|usage|history|quota (?:show|history)|logs(?! --follow))\b"
+    r"|bastion (?:status|usage|history|(?:quota|config) (?:show|history)|logs(?! --follow))\b"
 )
 """Commands that change nothing and do not wait: one may look again, until there is to see what the page shows."""
 

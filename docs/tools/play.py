@@ -43,7 +43,7 @@ def play(text: str, patience_s: float = PATIENCE_S) -> Iterator[Mismatch]:
     with stage() as here:
         try:
             for step in played:
-                said = _play(here, step, patience_s)
+                said = perform(here, step, patience_s)
                 if what := _complaint(step, said):
                     patience_s = IMPATIENCE_S
                     yield Mismatch(step, what, said.lines)
@@ -60,7 +60,7 @@ def told(page: Path, mismatch: Mismatch) -> str:
     return f"{name}:{mismatch.step.line}: $ {mismatch.step.command}\n{mismatch.what}\n"
 
 
-def _play(here: Stage, step: Step, patience_s: float) -> Said:
+def perform(here: Stage, step: Step, patience_s: float = PATIENCE_S) -> Said:
     """What a command says. One that only looks may look again until it sees what the page shows."""
     deadline = time.monotonic() + patience_s
     while True:

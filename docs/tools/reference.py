@@ -20,6 +20,7 @@ from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main as command_line
 from cli.flags import HELP, SHARED, Command, Flag, Tool, title
+from cli.help import default, shown
 from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
@@ -78,20 +79,19 @@ def _tool(tool: Tool) -> Iterator[str]:
 
 
 def _command(tool: Tool, command: Command) -> Iterator[str]:
-    words = "-- COMMAND..." if command.takes_command else command.words
+    words = "-- COMMAND..." if command.takes_command else command.arguments
     usage = f"{title(tool, command)} [flags] {words}".rstrip()
-    yield from ("", f"## {title(tool, command)}", "", command.about, "", "```text", usage, "```")
+    name = title(tool, command) if command.name else f"{tool.name} -- COMMAND"
+    yield from ("", f"## {name}", "", command.about, "", "```text", usage, "```")
+    if command.actions:
+        rows = ([f"`{f'{action.name} {action.words}'.strip()}`", action.about] for action in command.actions)
+        yield from ("", *table(["action", "meaning"], rows))
     if command.flags:
         yield from ("", *_flags(command.flags))
 
 
 def _flags(flags: Iterable[Flag]) -> Iterator[str]:
-    named = (("--" + f.name if f.switch else f"--{f.name}={f.sample}", f) for f in flags)
-    return table(["flag", "default", "meaning"], ([f"`{name}`", _default(f), f.help] for name, f in named))
-
-
-def _default(flag: Flag) -> str:
-    return "" if flag.default in (None, "", [], False) else f"`{str(flag.default).lower()}`"
+    return table(["flag", "meaning"], ([f"`{shown(flag)}`", flag.help + default(flag)] for flag in flags))
 
 
 def _job_spec() -> Iterator[str]:

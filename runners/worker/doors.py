@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bastion.gpus import Gpu
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
 from bastion.spec import BundleRef
@@ -40,6 +41,10 @@ class Pace:
     notice_s: float = 3.0
     rest_grace_s: float = 5.0
     kill_s: float = 0.2
+    gpu_s: float = 60.0
+    driver_s: float = 150.0
+    errors_s: float = 0.25
+    last_look_s: float = 3.0
     spool_bytes: int = 4 * 1024**3
 
 
@@ -136,13 +141,26 @@ class Machine(Protocol):
         """Give back the disk that the output from `start` to `end` holds, if the system can. It is read no more."""
 
 
+class Gpus(Protocol):
+    """The GPUs that are this worker's, through their driver. A call may take long, or never return."""
+
+    def sample(self) -> list[Gpu]:
+        """A look at each; `xids` are empty, or None where errors are not told."""
+
+    def errors(self) -> list[tuple[str, int]] | None:
+        """Wait a while for critical errors: the GPU's index and NVIDIA's number of each. None: none are told."""
+
+
 def _silent(_: str) -> None:
     pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """All doors of one worker. `notice` returns when the machine asks to look for a stop order; `say` notes a problem."""
+    """All doors of one worker. `notice` returns when the machine asks to look for a stop order; `say` notes a problem.
+
+    `gpus` are those of the post, if it has any.
+    """
 
     bucket: Bucket
     clock: Clock
@@ -151,3 +169,4 @@ class Doors:
     machine: Machine
     notice: Callable[[], None]
     say: Callable[[str], None] = field(default=_silent)
+    gpus: Gpus | None = None

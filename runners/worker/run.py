@@ -6,22 +6,23 @@ bucket that hangs or fails cannot keep the worker from supervising its process. 
 
 from __future__ import annotations
 
+import math
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from bastion import layout
 from bastion.codec import decode, encode
-from bastion.errors import BundleError, Missing, RecordError
+from bastion.errors import Missing, RecordError
 from bastion.logs import SegmentWriter
 from bastion.once import create_once
 from bastion.records import Claim, Facts, Member, Order, World
 from bastion.state import Cause
-from runners.worker.doors import Doors, Kept, Pace, Post, Process
-from runners.worker.environment import Places, environment, within
+from runners.worker.doors import Doors, Pace, Post, Process
+from runners.worker.health import Health
+from runners.worker.prepare import EnvironmentIn, Preparation, folder_of
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
-from runners.worker.setup import SetupFailed, name_of
 from runners.worker.spool import Spool
 from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
 from runners.worker.verdict import cause_of, fatal_line, short
@@ -32,9 +33,7 @@ SETUP_FAILED = 1
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 TAKEN_AWAY = 128 + signal.SIGTERM
-BUNDLES = ("none", "tar", "git")
 _TAIL = 256 * 1024
-_LAST = 8 * 1024
 _PLAIN = Pace()
 
 
@@ -60,14 +59,16 @@ class _Worker:
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
         self._limit = TimeLimit(clock, None)
         self._beats = 0
+        self._health = Health(doors.gpus, post.devices, clock, pace) if doors.gpus else None
         self._add_chores()
+        self._add_looks_at_gpus()
 
     def run(self) -> int:
         try:
             order = self._pump.until("order", self._read_order, self._stops.heed)
             self._limit = TimeLimit(self._doors.clock, order.time_limit_s)
             self._enter("setup")
-            env = self._prepare(order)
+            env = self._preparation().prepare(order)
             world = self._gather(order)
             process = self._start(order, world, env)
         except Halted as halted:
@@ -84,6 +85,25 @@ class _Worker:
         pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
         pump.add(Chore("watch", self._watch.look, lambda: pace.watch_s, self._looked))
         pump.add(Chore("notice", self._doors.notice, lambda: 0.0, self._noticed))
+
+    def _add_looks_at_gpus(self) -> None:
+        health, pace, pump = self._health, self._pace, self._pump
+        if health is not None:
+            look, listen = self._told(health.looked, then="gpu errors"), self._told(health.heard, then="gpus")
+            pump.add(Chore("gpus", health.look, lambda: pace.gpu_s, look))
+            pump.add(Chore("gpu errors", health.listen, health.listen_period, listen, due=math.inf))
+            pump.add(Chore("gpu driver", lambda: None, lambda: pace.gpu_s, self._told(lambda _: health.check())))
+
+    def _told(self, take_in: Callable[[Any], Any], then: str = "") -> Callable[[Any], None]:
+        """Take something in about the GPUs, and tell it; if that asks for it, do the chore `then` at once."""
+
+        def told(result: Any) -> None:
+            assert self._health is not None
+            if take_in(result) and then:
+                self._pump.hurry(then)
+            self._reporter.change(gpus=self._health.seen)
+
+        return told
 
     def _looked(self, version: str | None) -> None:
         if self._watch.looked(version):
@@ -116,63 +136,16 @@ class _Worker:
                 continue
             return decode(data, kind, key)
 
-    def _prepare(self, order: Order) -> Callable[[World], dict[str, str]]:
-        """Lay out the code, as its setup leaves it if there is one. What the command's environment is in a world."""
-        machine = self._doors.machine
-        base, places = machine.base_environment(), self._places(order)
-
-        def plain(world: World | None) -> dict[str, str]:
-            return environment(order, self._post, world, base, places)
-
-        if not order.setup:
-            self._pump.until("code", lambda: self._fetch(order, machine.code), self._stops.heed)
-            return plain
-        self._limit.begin()
-        env = plain(None)
-        kept: Kept = self._pump.until("kept", lambda: machine.keep(name_of(order), env["PATH"]), self._heed)
-        if kept.ready:
-            machine.note("the setup was run before on this machine, for this code")
-        else:
-            self._set_up(order, kept, within(env, kept.venv))
-        self._pump.until("code", lambda: kept.lay_out(machine.code), self._heed)
-        return lambda world: within(plain(world), kept.venv)
-
-    def _set_up(self, order: Order, kept: Kept, env: Mapping[str, str]) -> None:
-        """Run the setup; what it makes is whole, or nobody ever uses it."""
-        machine, pump = self._doors.machine, self._pump
-        try:
-            pump.until("venv", kept.begin, self._heed)
-            pump.until("code", lambda: self._fetch(order, kept.code), self._heed)
-            machine.note(f"setup: {short(order.setup)}")
-            start = machine.log_size()
-            process = machine.start(["/bin/sh", "-c", order.setup], env, _within(kept.code, order))
-            code, halt = self._see_through(order, process)
-            if halt is not None:
-                raise Halted(halt)
-            if code:
-                end = machine.log_size()
-                raise SetupFailed(code, machine.read_log(max(start, end - _LAST), _LAST))
-            pump.until("keep", kept.finish, self._heed)
-        except BaseException:
-            machine.clear()
-            kept.drop()
-            raise
-
-    def _heed(self) -> float:
-        """The turn of what the time limit is for, but a command."""
-        return min(self._stops.heed(), self._limit.heed())
-
-    def _fetch(self, order: Order, code: str) -> None:
-        bundle, machine = order.bundle, self._doors.machine
-        if bundle.type not in BUNDLES:
-            raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
-        data = b""
-        if bundle.key:
-            data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
-        if bundle.type == "tar":
-            machine.unpack(data, bundle.digest, code)
-        elif bundle.type == "git":
-            machine.checkout(bundle, data, code)
+    def _preparation(self) -> Preparation:
+        return Preparation(
+            self._post,
+            self._doors,
+            self._pump,
+            self._pace,
+            heed=self._stops.heed,
+            limit=self._limit,
+            see=self._see_through,
+        )
 
     def _gather(self, order: Order) -> World:
         """The addresses of all workers. A gang waits for the bastion to say them: none starts before all are there."""
@@ -185,23 +158,12 @@ class _Worker:
             raise RecordError(f"{key} names {len(world.members)} workers; the order has {order.workers}")
         return world
 
-    def _places(self, order: Order) -> Places:
-        machine = self._doors.machine
-        output = order.output_dir or f"{self._doors.bucket.url}/{layout.outputs(order.job, order.task)}"
-        return Places(
-            tmp=machine.tmp,
-            progress=machine.progress,
-            world=machine.world,
-            output=machine.place(output),
-            checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
-        )
-
-    def _start(self, order: Order, world: World, env: Callable[[World], dict[str, str]]) -> Process:
+    def _start(self, order: Order, world: World, env: EnvironmentIn) -> Process:
         machine = self._doors.machine
         machine.write_world(encode(world))
         argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
         try:
-            process = machine.start(argv, env(world), _within(machine.code, order))
+            process = machine.start(argv, env(world), folder_of(order, machine.code))
         except (OSError, ValueError) as error:
             raise _Unstartable(argv[0], error) from error
         self._watch.started()
@@ -213,7 +175,10 @@ class _Worker:
         self._limit.begin()
         code, halt = self._see_through(order, process)
         cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
-        return self._end(cause, code, "" if cause is Cause.OK else halt.reason if halt else self._last_words())
+        if cause is Cause.OK:
+            return self._end(cause, code, "")
+        words = (self._broken(), halt.reason if halt else self._last_words())
+        return self._end(cause, code, "; ".join(filter(None, words)))
 
     def _see_through(self, order: Order, process: Process) -> tuple[int, Halt | None]:
         """Wait until nothing of a process is left: its exit code, and why it had to end, if it had to."""
@@ -236,6 +201,17 @@ class _Worker:
             return wanted
 
         return turn
+
+    def _broken(self) -> str:
+        """What broke on a GPU since we began, by a last look at them that has little time."""
+        if self._health is None:
+            return ""
+        clock, pump, pace = self._doors.clock, self._pump, self._pace
+        settled = clock.monotonic() + pace.errors_s  # what broke the process may still be on its way to us
+        pump.until_true(lambda: clock.monotonic() >= settled, lambda: pace.errors_s)
+        pump.hurry("gpus")
+        pump.until_true(self._health.fresh_since(settled), lambda: pace.poll_s)
+        return self._health.blame()
 
     def _last_words(self) -> str:
         machine = self._doors.machine
@@ -261,11 +237,6 @@ class _Worker:
         if cause is Cause.LOST:
             return TAKEN_AWAY
         return SETUP_FAILED if code is None else code
-
-
-def _within(code: str, order: Order) -> str:
-    """The folder of the code that commands run in."""
-    return f"{code}/{order.bundle.folder}".rstrip("/")
 
 
 class _Unstartable(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, idle, inbox, memory, start, usage
+from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, start, usage
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -15,6 +15,8 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "gcs": inbox.gcs,
     "decide": decide.rows,
     "client": client.rows,
+    "followers": followers.rows,
+    "history": history.rows,
     "crash": crash.rows,
     "memory": memory.rows,
     "usage": usage.rows,

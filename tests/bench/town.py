@@ -42,6 +42,8 @@ class Town:
             "BASTION_NAME": "b",
             "BASTION_BUCKET": self.url,
             "XDG_STATE_HOME": str(home / "state"),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_CACHE_HOME": str(home / "cache"),
         }
         self._bastions: list[subprocess.Popen[bytes]] = []
 

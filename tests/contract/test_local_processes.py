@@ -17,6 +17,7 @@ import pytest
 from bastion import layout, logs
 from bastion.codec import encode
 from bastion.errors import RunnerError
+from bastion.gpus import Gpu as GpuFacts
 from bastion.ports import AttemptKey, Placement, Sight
 from bastion.spec import BundleRef
 from bastion.state import Cause
@@ -238,8 +239,19 @@ def test_every_worker_gets_its_own_devices(fleet: LocalFleet) -> None:
         stage.runner.create(with_gpus(key, amount))
     fleet.until(lambda: bool(stage.log(KEY) and stage.log(OTHER)), "two sets of devices")
     assert (stage.log(KEY), stage.log(OTHER)) == ("0,1\n", "2\n")
+    told = [wait_for_gpus(stage, key) for key in (KEY, OTHER)]
+    assert [[gpu.index for gpu in gpus] for gpus in told] == [["0", "1"], ["2"]]
+    assert all(gpu.problem for gpus in told for gpu in gpus), "this machine has no such devices, and its facts say so"
     with pytest.raises(RunnerError, match="1 h200 are needed and 0 are free"):
         stage.runner.create(with_gpus(LOST_FOR_GOOD, 1))
+
+
+def wait_for_gpus(stage: Stage, key: AttemptKey) -> list[GpuFacts]:
+    """What the worker says of its GPUs, once it does."""
+    stage.fleet.until(lambda: bool((facts := stage.facts(key)) and facts.gpus), "a word about GPUs")
+    facts = stage.facts(key)
+    assert facts is not None
+    return facts.gpus
 
 
 def with_gpus(key: AttemptKey, amount: int) -> Placement:

@@ -33,6 +33,8 @@ class Fleet:
             "BASTION_NAME": "demo",
             "BASTION_BUCKET": f"file://{self.bucket}",
             "XDG_STATE_HOME": str(folder / "state"),
+            "XDG_CONFIG_HOME": str(folder / "config"),
+            "XDG_CACHE_HOME": str(folder / "cache"),
         }
 
     def popen(self, tool: str, *words: str, **how: Any) -> subprocess.Popen[str]:
@@ -77,7 +79,7 @@ class Fleet:
         file.write_text(text)
         said = self.run("bastion", "quota", "set", str(file), "--yes")
         assert said.returncode == 0, said
-        until(lambda: any(event["text"] == text for event in self.events("FileChanged")))
+        until(lambda: any(event["text"].startswith(text) for event in self.events("FileChanged")))
         return said
 
     def submit(self, name: str, *flags: str, run: str) -> str:

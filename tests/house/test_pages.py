@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from bastion import layout
-from bastion.ports import AttemptKey
+from bastion.ports import AttemptKey, Runner
 from bastion.state import ATTEMPT_MOVES, FAILURES, MOVES, Cause
 from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main
 from launcher import ends
+from quota import file as quota_file
+from quota.patterns import LENGTH_MAX
 from quota.scheduler import POLICIES
 from tests.house.source import ROOT, modules, tracked
 
@@ -32,6 +34,7 @@ KEYS: Mapping[str, str] = {
     "request": layout.request("<user>", "<request>"),
     "journal": layout.journal(0).replace("0" * 12, "<seq>"),
     "snapshot": layout.snapshot(0).replace("0" * 12, "<seq>"),
+    "ended": layout.ended("<name>-0").replace("<name>-0", "<job>"),
     "bundle": layout.bundle("<digest>", "<extension>"),
     "order": layout.order(ATTEMPT),
     "stop": layout.stop(ATTEMPT),
@@ -44,7 +47,7 @@ KEYS: Mapping[str, str] = {
     "watch": layout.watch("<job>", 0).replace("0", "<task>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of"}
+PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of"}
 """Functions of the layout that name no object by themselves."""
 
 
@@ -93,11 +96,25 @@ def test_the_policies_page_has_every_policy() -> None:
     assert [heading for heading in headings if heading.islower()] == list(POLICIES)
 
 
+def test_the_quota_page_has_every_table_and_limit() -> None:
+    told = rows("reference/quota-file.md")
+    assert [row[0].split(".")[0] for row in told if "bytes" not in row[0]][: len(quota_file.TABLES)] == list(
+        quota_file.TABLES
+    )
+    limits = [quota_file.BYTES_MAX, quota_file.PROJECTS_MAX, quota_file.TIERS_MAX, quota_file.AMOUNT_MAX, LENGTH_MAX]
+    assert [int(row[1]) for row in told if row[1].isdigit()] == limits
+
+
+def test_the_page_on_runners_has_every_method() -> None:
+    methods = {name for name, _ in getmembers(Runner, isfunction) if not name.startswith("_")}
+    assert {row[0] for row in rows("how-to/write-a-runner.md")} == methods
+
+
 def test_every_dependency_is_explained_and_no_other() -> None:
     page = (DOCS / "dependencies.md").read_text()
     installed, development = page.split("## For development")
     assert re.findall("^### (.+)$", installed, re.MULTILINE) == sorted(dependencies())
-    assert re.findall("^### (.+)$", development, re.MULTILINE) == sorted(dependencies("dev"))
+    assert re.findall("^### (.+)$", development, re.MULTILINE) == sorted([*dependencies("dev"), *dependencies("docs")])
 
 
 def test_every_dependency_is_imported_somewhere() -> None:
@@ -117,12 +134,20 @@ def test_every_decision_is_listed_in_its_order() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text())
-    assert [link for link in links if "://" not in link and not (page.parent / link).exists()] == []
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    local = [(page.parent / link if link else page, anchor) for link, anchor in links if "://" not in link]
+    assert [str(file) for file, _ in local if not file.exists()] == []
+    assert [(str(file), anchor) for file, anchor in local if anchor and anchor not in anchors(file)] == []
 
 
 def test_the_tour_shows_commands_of_both_tools() -> None:
     assert {line.split()[0] for line in commands((ROOT / "README.md").read_text())} == set(TOOLS)
+
+
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links, on the site as in the repository."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def dependencies(extra: str = "") -> Iterator[str]:
@@ -130,7 +155,8 @@ def dependencies(extra: str = "") -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted: Iterable[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
     for requirement in wanted:
-        yield re.split(r"[<>=; ]", requirement)[0]
+        if not requirement.startswith(project["name"]):
+            yield re.split(r"[\[<>=; ]", requirement)[0]
 
 
 def commands(text: str) -> list[str]:

@@ -9,7 +9,8 @@ from tests.house.source import ROOMS, Module, modules
 
 VALUES = frozenset(
     "__future__ array bisect collections collections.abc dataclasses datetime decimal difflib enum fnmatch fractions "
-    "functools heapq itertools json math operator pathlib re shlex string textwrap tomllib types typing warnings zlib "
+    "functools hashlib heapq itertools json math operator pathlib re shlex string textwrap tomllib types typing warnings "
+    "zlib "
     "absl msgspec pathspec".split()
 )
 """Modules that only compute. Of `datetime` and `pathlib` this holds for the values, and not for what is forbidden below."""

@@ -11,7 +11,7 @@ import pytest
 from tests.house.source import ENTRY, ROOMS, Module, closure, modules
 
 DOORS = {"bastion.errors", "bastion.layout", "bastion.ports"}
-READERS = {"bastion.logs", "bastion.once", "bastion.recover"}
+READERS = {"bastion.logs", "bastion.once", "bastion.reading", "bastion.recover", "bastion.traces"}
 """Not pure, for they read and write; but only through the bucket's door."""
 
 WALLS: Mapping[str, set[str]] = {
@@ -27,6 +27,7 @@ WALLS: Mapping[str, set[str]] = {
         "quota.resources",
         *DOORS,
         "bastion.codec",
+        "bastion.gpus",
         "bastion.logs",
         "bastion.once",
         "bastion.records",
@@ -38,6 +39,7 @@ WALLS: Mapping[str, set[str]] = {
 }
 HEAVY = {
     "aiohttp",
+    "azure",
     "botocore",
     "fsspec",
     "google",
@@ -48,6 +50,7 @@ HEAVY = {
     "rich",
     "s3fs",
     "tenacity",
+    "tomlkit",
     "urllib3",
     "zstandard",
 }

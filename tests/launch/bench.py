@@ -66,7 +66,13 @@ class Bench:
         self.bucket.write("config.toml", b"poll = 0.5\n")
         if quota is not None:
             self.bucket.write("project-quotas/project-quotas.config", quota.encode())
-        self.environ = {"BASTION_NAME": "b", "BASTION_BUCKET": f"file://{folder}"}
+        self.home = folder.parent / "home"
+        self.environ = {
+            "BASTION_NAME": "b",
+            "BASTION_BUCKET": f"file://{folder}",
+            "XDG_CONFIG_HOME": str(self.home / "config"),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+        }
 
     def launch(self, *argv: str, terminal: bool = False) -> Said:
         """Run `launch` with these words; `terminal`: its output goes to one."""

@@ -215,7 +215,9 @@ def test_which_bastion_is_asked_for_by_name(bench: Bench) -> None:
     said = bench.launch("ls", "--json")
 
     assert said.code == 2
-    assert said.error == "no bastion is named; use --bastion=NAME or set BASTION_NAME"
+    assert said.error == (
+        "no bastion is named; use --bastion=NAME or set BASTION_NAME, or make a profile with bastion config add"
+    )
 
 
 def _status(*, capacity: dict[str, int]) -> bytes:

@@ -2,55 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
-
 import pynvml
 import pytest
 
 from bastion.errors import RunnerError
 from runners.local.gpus import Gpu, assign, count, inventory, kind_of, portion
-
-
-def driver(names: Sequence[str | bytes], calls: list[str]) -> SimpleNamespace:
-    """NVML with these devices."""
-    return SimpleNamespace(
-        nvmlInit=lambda: calls.append("init"),
-        nvmlShutdown=lambda: calls.append("shutdown"),
-        nvmlDeviceGetCount=lambda: len(names),
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetName=lambda handle: names[handle],
-    )
-
-
-def fails(code: int) -> object:
-    def call(*_: object) -> None:
-        raise pynvml.NVMLError(code)
-
-    return call
+from tests.fake_nvml import FakeNvml
 
 
 def test_every_device_is_found_with_its_kind() -> None:
-    calls: list[str] = []
-    gpus = inventory(driver(["NVIDIA H200", b"NVIDIA H200", "Tesla T4"], calls))
+    nvml = FakeNvml("NVIDIA H200", b"NVIDIA H200", "Tesla T4")
+    gpus = inventory(nvml)
     assert gpus == (Gpu("0", "h200"), Gpu("1", "h200"), Gpu("2", "t4"))
     assert count(gpus) == {"h200": 2, "t4": 1}
-    assert calls == ["init", "shutdown"]
+    assert nvml.calls == ["init", "shutdown"]
 
 
 def test_a_machine_without_a_driver_has_none() -> None:
-    nvml = driver(["NVIDIA H200"], [])
-    nvml.nvmlInit = fails(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+    nvml = FakeNvml("NVIDIA H200")
+    nvml.refuse("nvmlInit", pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
     assert inventory(nvml) == ()
 
 
 def test_a_driver_that_fails_later_is_an_error_and_is_closed() -> None:
-    calls: list[str] = []
-    nvml = driver(["NVIDIA H200"], calls)
-    nvml.nvmlDeviceGetName = fails(pynvml.NVML_ERROR_GPU_IS_LOST)
+    nvml = FakeNvml("NVIDIA H200")
+    nvml.refuse("nvmlDeviceGetName", pynvml.NVML_ERROR_GPU_IS_LOST)
     with pytest.raises(RunnerError, match="cannot list the GPUs"):
         inventory(nvml)
-    assert calls == ["init", "shutdown"]
+    assert nvml.calls == ["init", "shutdown"]
 
 
 @pytest.mark.parametrize(

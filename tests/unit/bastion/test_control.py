@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from bastion import layout
+from bastion.changes import Changes
 from bastion.events import RequestRejected, Started
 from bastion.ports import AttemptKey
-from bastion.requests import Hold, Release
+from bastion.requests import AboutJob, Cancel, Hold, Release, Top, Update
 from bastion.state import Cause, JobState
 from launcher.rows import reason_of
 from tests.unit.bastion.town import Town
@@ -139,6 +141,61 @@ def test_who_may_hold_and_release(holder: str, releaser: str, told: str) -> None
     assert all(told in reason for reason in refusals(town))
     assert (starts(town) == []) == (told != "" and holder != "eve")
     assert town.inbox() == []
+
+
+QUOTA = """
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 8
+cpu = 8
+[project_membership]
+nlp = ["alice", "carol"]
+vision = ["bob"]
+[project_admins]
+nlp = ["lead-.*"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("request_", "verb"),
+    [
+        (lambda job: Cancel(job=job), "stop"),
+        (lambda job: Hold(job=job), "hold"),
+        (lambda job: Release(job=job), "release"),
+        (lambda job: Top(job=job), "move"),
+        (lambda job: Update(job=job, changes=Changes(priority=1)), "change"),
+    ],
+)
+def test_admins_of_a_project_control_its_jobs_and_no_others(request_: Callable[[str], AboutJob], verb: str) -> None:
+    town = Town(ADMINS, (layout.QUOTA, QUOTA))
+    theirs, others = town.submits(project="nlp"), town.submits(name="o", user="bob", project="vision")
+    for job in (theirs, others):
+        town.asks(Hold(job=job), "alice" if job == theirs else "bob")
+    town.ticks()
+    town.asks(request_(theirs), "lead-1")
+    town.asks(request_(others), "lead-1")
+    town.asks(request_(theirs), "carol")
+    town.ticks()
+    assert sorted(refusals(town)) == sorted(
+        [
+            f"job {others} is bob's; only they and admins may {verb} it",
+            f"job {theirs} is alice's; only they and admins may {verb} it",
+        ]
+    )
+
+
+def test_a_project_admins_hold_is_not_the_users_to_release() -> None:
+    town = Town(ADMINS, (layout.QUOTA, QUOTA))
+    job = town.submits(project="nlp")
+    town.asks(Hold(job=job), "lead-1")
+    town.ticks()
+    town.asks(Release(job=job))
+    town.ticks()
+    assert refusals(town) == [f"job {job} is held by lead-1 since 2026-01-31T12:00:00Z; only an admin may release it"]
+    town.asks(Release(job=job), "lead-2")
+    town.ticks()
+    assert town.job(job).held is None
 
 
 def test_an_admins_hold_outweighs_the_users() -> None:

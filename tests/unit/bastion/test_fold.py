@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bastion.changes import Changes
 from bastion.codec import encode, readable
 from bastion.errors import BastionError, IllegalMove
 from bastion.events import (
@@ -25,11 +26,14 @@ from bastion.events import (
     Illegal,
     JobRejected,
     JournalObject,
+    Paused,
     ReclaimDropped,
     RequestRejected,
     Started,
     Stopping,
     Submitted,
+    Topped,
+    Updated,
     Voided,
 )
 from bastion.fold import apply, fold
@@ -144,6 +148,9 @@ def test_a_cancel_of_what_is_unknown_or_ended_only_consumes_its_request(before: 
     state = folded(*before)
     jobs = encode(state.jobs)
     folded(CancelRequested(request="c", user="alice", job="j"), state=state)
+    for job in state.jobs.values():
+        assert job.later == (1,), "its history knows of it"
+        job.later = ()
     assert encode(state.jobs) == jobs
     assert "c" in state.requests
 
@@ -223,6 +230,9 @@ ILLEGAL: list[tuple[list[AnyEvent], AnyEvent, str]] = [
     ([*OVER, ended()], started(attempt=1), "cannot go from SUCCEEDED"),
     ([submitted(count=2), CancelRequested(request="c", user="u", job="j")], started(), "no task 0"),
     ([submitted(), HELD], started(), "is held by ann since 2026"),
+    ([submitted(), Paused(request="p", user="root")], started(), "the bastion is paused by root since 2026"),
+    (RUNNING, Topped(request="t", user="ann", job="j"), "does not wait"),
+    ([*OVER, ended()], Updated(request="t", user="ann", job="j", changes=Changes(priority=1)), "has ended"),
     ([*OVER, ended()], HELD, "has ended"),
     ([], HELD, "no job j"),
     ([submitted()], claimed(), "is not live"),

@@ -19,8 +19,10 @@ from bastion.events import (
     Forgotten,
     Gone,
     Held,
+    Paused,
     ReclaimDropped,
     Released,
+    Resumed,
     Started,
     Stopping,
     Submitted,
@@ -47,8 +49,8 @@ _Op = tuple[str, int, int, int, Any]
 _ops = st.tuples(
     st.sampled_from(
         (
-            "advance " * 12
-            + "submit cancel cancel_task hold release top update renew start claim void exit gone stop end forget drop"
+            "advance " * 12 + "submit cancel cancel_task hold release top update renew pause resume "
+            "start claim void exit gone stop end forget drop"
         ).split()
     ),
     st.integers(0, 1),
@@ -86,6 +88,10 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
         case "renew":
             new = Changes(command=f"run {number}", bundle=BundleRef(), max_tries=1 + task)
             return Updated(request=request, user="u", job=job, changes=new)
+        case "pause":
+            return Paused(request=request, user="u")
+        case "resume":
+            return Resumed(request=request, user="u")
         case "start":
             return Started(**{**at, "attempt": len(attempts)}, runner="local", tier=0, workers=1 + job_number % 2)
         case "claim":

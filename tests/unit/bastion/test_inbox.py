@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -21,10 +22,10 @@ from bastion.events import (
     RequestRejected,
     Submitted,
 )
-from bastion.inbox import READS_MAX, TOPS_MAX, Letter, in_order, judge, sort
+from bastion.inbox import READS_MAX, TOPS_MAX, Letter, Read, Sorted, in_order, judge, sort
 from bastion.plan import Inputs
 from bastion.ports import Stat
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit, Top
+from bastion.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top
 from bastion.spec import JobSpec
 from bastion.state import State
 from quota.file import parse
@@ -251,22 +252,48 @@ def test_a_request_that_comes_twice_has_one_effect() -> None:
     assert judged(found, state) is None
 
 
-def test_submissions_go_before_all_else_and_otherwise_in_order() -> None:
-    letters = [
-        letter(Cancel(job="j-1"), request_id="1"),
-        letter(Submit(spec=spec()), request_id="2"),
-        Letter("inbox/x", "", "3", None, "no request"),
-        letter(Submit(spec=spec()), request_id="4"),
+def read_of(*found: Letter | Exception, kept: tuple[Letter, ...] = ()) -> Read:
+    """What comes of a listing in which these were read, each a second after the one before."""
+    stats = [
+        Stat(one.key, "1", 1, one.stored) if isinstance(one, Letter) else stat("alice", 500 + number, at=number)
+        for number, one in enumerate(found)
     ]
-    now, later = in_order(letters)
-    assert ([found.id for found in now], later) == (["2", "4", "1", "3"], [])
+    mail = Sorted(read=tuple(stats), later=0, known=(), names=frozenset(), kept=kept)
+    return in_order(mail, found)
+
+
+def stored(request: Request | None, number: int, user: str = "alice") -> Letter:
+    """A letter that was stored this many seconds after noon."""
+    request_id = f"{number:03}"
+    return Letter(layout.request(user, request_id), user, request_id, request, "", NOON + timedelta(seconds=number))
+
+
+def ids(letters: Iterable[Letter]) -> list[str]:
+    return [found.id for found in letters]
+
+
+def test_submissions_go_before_all_else_and_otherwise_the_oldest() -> None:
+    submit = Submit(spec=spec())
+    found = [stored(Cancel(job="j-1"), 1), stored(submit, 2), stored(None, 3), stored(submit, 4)]
+    read = read_of(*found, kept=(stored(Hold(job="j-1"), 0), stored(Release(job="j-1"), 5)))
+    assert (ids(read.now), read.later) == (["002", "004", "000", "001", "003", "005"], ())
+
+
+def test_what_a_user_asks_after_what_cannot_be_read_waits_for_it_but_for_an_end() -> None:
+    error = BucketError("no answer")
+    found = [
+        stored(Hold(job="j"), 0), error, stored(Release(job="j"), 2), stored(Cancel(job="j"), 3),
+        stored(Submit(spec=spec()), 4), stored(Release(job="j"), 5, user="bob"),
+    ]  # fmt: skip
+    read = read_of(*found, kept=(stored(Top(job="j"), 6),))
+    assert ids(read.now) == ["004", "000", "003", "005"]
+    assert (ids(read.later), read.failed) == (["002", "006"], (error,))
 
 
 def test_of_what_takes_a_pass_over_the_queue_only_some_is_done_in_one_tick() -> None:
-    letters = [letter(Top(job="j-1"), request_id=f"{number:03}") for number in range(100)]
-    now, later = in_order([*letters, letter(Cancel(job="j-1"), request_id="last")])
-    assert [found.id for found in now] == [*(f"{number:03}" for number in range(TOPS_MAX)), "last"]
-    assert [found.id for found in later] == [f"{number:03}" for number in range(TOPS_MAX, 100)]
+    read = read_of(*(stored(Top(job="j-1"), number) for number in range(100)), stored(Cancel(job="j-1"), 100))
+    assert ids(read.now) == [*(f"{number:03}" for number in range(TOPS_MAX)), "100"]
+    assert ids(read.later) == [f"{number:03}" for number in range(TOPS_MAX, 100)]
 
 
 def test_a_letter_of_a_newer_client_says_upgrade() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, loop
+from bastion import layout, loop, snapshot
 from bastion.codec import encode
-from bastion.errors import Deposed
+from bastion.errors import Denied, Deposed, RecordError
 from bastion.events import Epoch
 from bastion.loop import Self, stand_by, turn
 from bastion.standing import PATIENCE_S
@@ -161,3 +161,29 @@ def test_counts_are_of_tasks_and_made_anew_when_the_journal_grows() -> None:
     town.ticks(1)
     assert town.bastion.counts() == {"PROVISIONING": 1, "PENDING": 2}
     assert town.bastion.counts() is town.bastion.counts()
+
+
+def _denied(verb: str, key: str) -> None:
+    if (verb, key) == ("read", layout.journal(0)):
+        raise Denied(f"403 for {key}")
+
+
+@pytest.mark.parametrize("hole", ["gone", "cut", "denied"])
+def test_no_bastion_begins_on_a_journal_with_a_hole_and_a_newer_snapshot_makes_it_harmless(hole: str) -> None:
+    town, key = Town(), layout.journal(0)
+    data = town.bucket.inner.read(key).data
+    town.ticks()
+    if hole == "denied":
+        town.bucket.faults = [_denied] * 99
+    else:
+        town.bucket.inner.delete([key])
+    if hole == "cut":
+        town.bucket.inner.write(key, data[:50])
+    before = [(stat.key, stat.version) for stat in town.bucket.inner.list("")]
+    with pytest.raises(RecordError, match="journal object 0"):
+        town.begin()
+    assert [(stat.key, stat.version) for stat in town.bucket.inner.list("")] == before, "it has done nothing"
+    town.bucket.inner.write(key, data)
+    snapshot.make(town.bucket.inner)
+    town.bucket.inner.delete([key])
+    assert town.begin().journal.epoch == 2

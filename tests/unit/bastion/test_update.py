@@ -201,7 +201,7 @@ def test_a_stop_keeps_the_grace_that_it_began_with() -> None:
     ("before", "changes", "why"),
     [
         ([], Changes(time_limit_s=5.0), "goes by the time limit it began with; change it with a new command only"),
-        ([Hold], NEW, "it would be stopped and not started again; release it first"),
+        ([Hold], NEW, "it would be stopped and not started again"),
         ([Cancel], Changes(priority=1), "is being cancelled by alice"),
     ],
 )

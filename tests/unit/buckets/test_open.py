@@ -30,13 +30,29 @@ def test_memory_and_cloud_have_their_schemes(gcs_address: str, monkeypatch: pyte
     assert open_bucket("gs://bucket/a/b/").url == "gs://bucket/a/b"
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "s3://bucket", "://x"])
-def test_an_unknown_scheme_is_answered_with_the_known_ones(url: str) -> None:
-    with pytest.raises(UsageError, match="use file:///folder, gs://bucket/prefix or memory://name"):
+@pytest.mark.parametrize(
+    ("url", "answer"),
+    [
+        ("", "use file:///folder, gs://bucket/prefix, s3://bucket/prefix"),
+        ("://x", "use file:///folder, gs://bucket/prefix, s3://bucket/prefix"),
+        ("fiel:///x", "did you mean file"),
+        ("abf://x", "did you mean abfs"),
+        ("gcs://x", "use gs://"),
+        ("s3a://x", "use s3://"),
+        ("local:///x", "use file://"),
+    ],
+)
+def test_an_unknown_scheme_is_answered_with_the_nearest(url: str, answer: str) -> None:
+    with pytest.raises(UsageError, match=answer):
         open_bucket(url)
 
 
+def test_a_scheme_of_fsspec_without_its_package_says_which_one() -> None:
+    with pytest.raises(UsageError, match=r"az://container/x needs a package: .*adlfs"):
+        open_bucket("az://container/x")
+
+
 def test_the_cloud_library_is_loaded_only_for_a_cloud_bucket() -> None:
-    heavy = "{'google.cloud.storage', 'requests', 'tenacity', 'asyncio'}"
+    heavy = "{'google.cloud.storage', 'requests', 'tenacity', 'asyncio', 'fsspec', 's3fs'}"
     script = f"import sys, cli.wiring; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -79,7 +79,7 @@ def test_what_follows_the_two_dashes_is_left_alone() -> None:
 
 def test_what_is_not_given_has_its_default() -> None:
     assert flags("--", "x") == {
-        "help": False, "bastion": None, "bucket": None, "json": False, "instance_type": None, "env": []
+        "help": False, "bastion": None, "bucket": None, "profile": None, "json": False, "instance_type": None, "env": []
     }  # fmt: skip
 
 

@@ -80,6 +80,7 @@ Flags:
   --wait                    Wait.
   --bastion=NAME            Name of the bastion; also BASTION_NAME.
   --bucket=URL              URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.
+  --profile=PROFILE         Profile that says what flags do not; also BASTION_PROFILE. See bastion config.
   --json                    Print JSON; errors too.
   --help                    Print this help."""
     )

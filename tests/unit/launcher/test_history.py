@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from bastion import layout, recover
 from bastion.events import (
+    AnyEvent,
     CancelRequested,
     Claimed,
     Ended,
@@ -18,7 +21,7 @@ from bastion.events import (
 )
 from bastion.state import Cause, JobState
 from launcher.bastion_side import bastion_lines
-from launcher.history import history
+from launcher.history import WORDS, history
 from tests.unit.launcher.world import NOON, World
 
 
@@ -34,7 +37,7 @@ def test_every_kind_of_event_is_a_line() -> None:
         Voided(**at, worker=1),  # type: ignore[arg-type]
         Exited(**at, worker=0, cause=Cause.CODE, exit_code=3, message="boom"),  # type: ignore[arg-type]
         Gone(**at, worker=0),  # type: ignore[arg-type]
-        Ended(**at, cause=Cause.CODE, outcome=JobState.PENDING, reason=""),  # type: ignore[arg-type]
+        Ended(**at, cause=Cause.CODE, outcome=JobState.PENDING, reason="", ready_at=NOON),  # type: ignore[arg-type]
         ReclaimDropped(job=job),
         RequestRejected(request="q", user="eve", reason="it is alice's", job=job),
         CancelRequested(request="c", user="alice", job=job, task=0),
@@ -43,23 +46,41 @@ def test_every_kind_of_event_is_a_line() -> None:
     told = [event.line() for event in history(recover.objects(world.bucket, 0), job)]
 
     assert told == [
-        "2026-01-31T12:00:00.000Z  job  submitted by alice to default",
+        "2026-01-31T12:00:00.000Z  alice  job  PENDING  submitted to default: 2xcpu=1, priority 5",
         *(
             f"2026-01-31T12:00:01.250Z  {line}"
             for line in (
-                "task 0 attempt 0  begins on local, tier 0, workers: 2",
-                "task 0 attempt 0  worker 0 is up on m0",
-                "task 0 attempt 0  stops by 2026-01-31T12:00:00.000Z: reclaimed for bob",
-                "task 0 attempt 0  worker 1 never came and can never run",
-                "task 0 attempt 0  worker 0 ended: code, exit code 3: boom",
-                "task 0 attempt 0  the machine of worker 0 is gone",
-                "task 0 attempt 0  ended: code; the task is PENDING",
-                "job  what was freed for it is free for all again",
-                "job  request of eve refused: it is alice's",
-                "job  stop asked for by alice, of task 0",
+                "bastion/0  task 0 attempt 0  PENDING -> PROVISIONING  begins on local, tier 0, 2 workers",
+                "worker 0  task 0 attempt 0  is up on m0",
+                "bastion/0  task 0 attempt 0  PROVISIONING -> PREEMPTING  stops by 2026-01-31T12:00:00.000Z: reclaimed for bob",
+                "bastion/0  task 0 attempt 0  worker 1 never came and can never run",
+                "worker 0  task 0 attempt 0  its process ended: code, exit code 3: boom",
+                "runner local  task 0 attempt 0  the machine of worker 0 is gone",
+                "bastion/0  task 0 attempt 0  PREEMPTING -> PENDING  ended: code; again from 2026-01-31T12:00:00.000Z",
+                "bastion/0  job  what was freed for it is free for all again",
+                "bastion/0  job  request of eve refused: it is alice's",
+                "alice  job  PENDING -> CANCELLED  stop asked for, of task 0",
             )
         ),
     ]
+
+
+def test_whom_others_stop_for_is_told_so() -> None:
+    world = World()
+    victim, poor = world.submitted("a" * 32, name="victim"), world.submitted("b" * 32, name="poor", user="bob")
+    key = world.runs(victim)
+    at = {"job": key.job, "task": 0, "attempt": 0}
+    world.happens(Stopping(**at, cause=Cause.PREEMPTED, deadline=NOON, reason="reclaimed for poor", for_job=poor))  # type: ignore[arg-type]
+
+    *_, told = history(recover.objects(world.bucket, 0), poor)
+
+    assert (told.subject, told.text) == ("job", f"{victim} stops for it: reclaimed for poor")
+
+
+def test_every_event_that_has_a_job_has_words() -> None:
+    kinds = {kind for kind in get_args(AnyEvent) if "job" in kind.__struct_fields__}
+    assert len(kinds) > 10
+    assert kinds - WORDS.keys() == set()
 
 
 def test_only_what_is_about_the_job_or_its_task_is_told() -> None:

@@ -12,7 +12,7 @@ from bastion.buckets.memory import MemoryBucket
 from bastion.codec import encode
 from bastion.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
 from bastion.journal import Journal
-from bastion.ports import AttemptKey
+from bastion.ports import AttemptKey, Bucket
 from bastion.records import Status
 from bastion.requests import Submit, job_id
 from bastion.spec import JobSpec, new_jobspec
@@ -49,9 +49,9 @@ class HandClock:
 class World:
     """One bastion's bucket. What happens is told as events, and journalled at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, bucket: Bucket | None = None) -> None:
         self.clock = HandClock()
-        self.bucket = MemoryBucket(f"memory://{RandomIds().new()}")
+        self.bucket = bucket or MemoryBucket(f"memory://{RandomIds().new()}")
         self.tasks = ThreadTasks(width=1)
         self.journal = Journal(self.bucket, self.clock, RandomIds(), State())
         self.happens(CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}))
@@ -83,14 +83,21 @@ class World:
         return AttemptKey(job, task, attempt)
 
     def ends(
-        self, key: AttemptKey, cause: Cause, outcome: JobState, *, code: int | None = None, reason: str = ""
+        self,
+        key: AttemptKey,
+        cause: Cause,
+        outcome: JobState,
+        *,
+        code: int | None = None,
+        reason: str = "",
+        **more: Any,
     ) -> None:
         """An attempt is over."""
         at = {"job": key.job, "task": key.task, "attempt": key.attempt}
         attempt = self.journal.state.attempt(key)
         assert attempt is not None
         self.happens(*(Gone(**at, worker=n) for n in range(len(attempt.workers))))  # type: ignore[arg-type]
-        self.happens(Ended(**at, cause=cause, outcome=outcome, reason=reason, exit_code=code))  # type: ignore[arg-type]
+        self.happens(Ended(**at, cause=cause, outcome=outcome, reason=reason, exit_code=code, **more))  # type: ignore[arg-type]
 
     def prints(self, key: AttemptKey, text: str, *, worker: int = 0, number: int = 0) -> None:
         """A worker stores a segment of its log; an empty one ends it."""

@@ -53,3 +53,12 @@ def test_odd_but_legal_things_are_warnings() -> None:
         "visoin: has members but no shares, it can only borrow",
     )
     assert warnings(OLD) == ()
+
+
+def test_admins_of_projects_are_told_like_members() -> None:
+    new = Quota(
+        tiers=OLD.tiers, shares=OLD.shares, members=OLD.members, admins={"nlp": ("eve",), "odl": ("cy",), "x": ()}
+    )
+    assert diff(OLD, new) == ("nlp: admins added: eve", "odl: admins added: cy")
+    assert diff(new, OLD) == ("nlp: admins removed: eve", "odl: admins removed: cy")
+    assert warnings(new) == ("odl: has admins, and neither members nor shares (is old meant?)",)

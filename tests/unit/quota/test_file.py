@@ -21,6 +21,9 @@ cpu = 64
 nlp = ["ann", "bob.smith", "svc-.*"]
 Vision = ['carl']
 
+[project_admins]
+nlp = ["ann", "lead-.*"]
+
 [project_resources.nlp]
 v4 = 0.6
 
@@ -42,6 +45,7 @@ def test_a_good_file_is_read_with_exact_shares() -> None:
     assert quota.tiers == ({"v4": 32, "cpu": 64},)
     assert quota.shares == {"nlp": {"v4": Fraction(3, 5)}, "Vision": {"v4": Fraction(2, 5), "cpu": Fraction(1)}}
     assert quota.members == {"nlp": ("ann", "bob.smith", "svc-.*"), "Vision": ("carl",)}
+    assert quota.admins == {"nlp": ("ann", "lead-.*")}
 
 
 def test_an_array_of_tables_is_tiers_best_first() -> None:
@@ -81,6 +85,10 @@ TOTAL = HEAD + "[total_resources]\nv4 = 8\n"  # lines 1 to 4
         (TOTAL + "[project_membership]\nnlp = [\n  'ann',\n  '(a+)+',\n]\n", 8, "a group is repeated"),
         (TOTAL + "[project_membership]\nnlp = ['']\n", 6, "has 0 characters"),
         (TOTAL + "[project_membership]\nnlp = ['" + "a" * 201 + "']\n", 6, "has 201 characters"),
+        (TOTAL + "[project_admin]\n", 5, "is project_admins meant?"),
+        (TOTAL + "[project_admins]\nnlp = 'ann'\n", 6, "project_admins.nlp is 'ann'; use a list"),
+        (TOTAL + "[project_admins]\n'n/lp' = []\n", 6, "n/lp is no name"),
+        (TOTAL + "[project_admins]\nnlp = [\n  'ann',\n  '(a+)+',\n]\n", 8, "a group is repeated"),
         (TOTAL + "[project_resources]\nnlp = 0.5\n", 6, "use a table of shares"),
         (TOTAL + "[project_resources.nlp]\nv4 = 6\n", 6, "project_resources.nlp.v4 is 6; use a fraction, 0 to 1"),
         (TOTAL + "[project_resources.nlp]\nv4 = -0.5\n", 6, "is -0.5"),
@@ -115,6 +123,7 @@ def test_a_huge_file_is_refused_before_it_is_read() -> None:
     assert "use at most 1048576" in complaints("#" * (BYTES_MAX + 1))[0]
 
 
-def test_ten_thousand_and_one_projects_are_too_many() -> None:
+@pytest.mark.parametrize("table", ["project_membership", "project_admins"])
+def test_ten_thousand_and_one_projects_are_too_many(table: str) -> None:
     rows = "".join(f"p{n} = []\n" for n in range(10_001))
-    assert any("at most 10000" in row for row in complaints(TOTAL + "[project_membership]\n" + rows))
+    assert any("at most 10000" in row for row in complaints(TOTAL + f"[{table}]\n" + rows))

@@ -131,3 +131,13 @@ def test_patterns_that_could_run_for_ever_or_are_none_are_refused(pattern: str) 
 )
 def test_ordinary_patterns_are_accepted(pattern: str) -> None:
     assert complaint(pattern) is None
+
+
+def test_admins_of_a_project_are_named_like_members_and_need_not_be_any() -> None:
+    quota = Quota(tiers=({},), members=ROWS, admins={"team1": ("ann", "lead-.*")})
+    assert [user for user in ("ann", "lead-1", "mislead-1", "user1") if quota.administers(user, "team1")] == [
+        "ann",
+        "lead-1",
+    ]
+    assert not quota.administers("ann", "team2")
+    assert not Quota.open().administers("ann", "default")

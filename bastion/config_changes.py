@@ -1,0 +1,41 @@
+"""What new settings change, and for whom: lines for the people who edit them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bastion.codec import encode
+from bastion.config import Config
+from bastion.state import State
+from bastion.usage import held
+from quota.resources import total
+
+
+def diff(old: Config, new: Config) -> list[str]:
+    """One line for each setting that differs."""
+    pairs = ((key, getattr(old, key), getattr(new, key)) for key in new.__struct_fields__)
+    return [f"{key}: {encode(was).decode()} -> {encode(now).decode()}" for key, was, now in pairs if was != now]
+
+
+def affected(state: State, old: Config, new: Config) -> list[str]:
+    """One line for each person and kind of machine that the change touches."""
+    return [*_admins(old, new), *_capacity(state, old, new)]
+
+
+def _admins(old: Config, new: Config) -> Iterator[str]:
+    for user in old.admins:
+        if user not in new.admins:
+            yield f"{user}: no admin any more; may stop only jobs of their own"
+    for user in new.admins:
+        if user not in old.admins:
+            yield f"{user}: an admin from now on; may stop everybody's jobs"
+
+
+def _capacity(state: State, old: Config, new: Config) -> Iterator[str]:
+    if (old.capacity, old.runner) == (new.capacity, new.runner):
+        return
+    yield "capacity and runner: as they are until the bastion's next start"
+    used = total(held(state).values())
+    for kind in old.capacity:
+        if new.capacity and used.get(kind, 0) > new.capacity.get(kind, 0):
+            yield f"{kind}: jobs hold {used[kind]}, and there will be {new.capacity.get(kind, 0)}"

@@ -1,0 +1,121 @@
+"""The journal as those read it who only look: over its holes, which they name. Who decides reads `recover`, which refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bastion import layout, recover
+from bastion.at_once import Map
+from bastion.changes import revised
+from bastion.codec import decode, readable
+from bastion.errors import Denied, Missing, Newer, RecordError
+from bastion.events import AnyEvent, Illegal, JournalObject, Submitted, Updated, unpack
+from bastion.fold import fold
+from bastion.holes import Holes
+from bastion.ports import Bucket
+from bastion.spec import JobSpec
+from bastion.state import Job, State
+
+_EVENTS = b',"events":['
+_LOST = Illegal(what="this event cannot be read")
+_HEAD_MAX = 1_024
+_OneEvent = list[AnyEvent]
+
+readable(_OneEvent)
+
+
+def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes) -> Iterator[JournalObject]:
+    """The journal objects of these numbers, a read each; of a damaged one what is left. Raises `BucketError`, `Newer`."""
+    for start in range(0, len(numbers), recover.AT_ONCE):
+        batch = numbers[start : start + recover.AT_ONCE]
+        for number, found in zip(batch, at_once(lambda one: _look(bucket, one), batch), strict=True):
+            if isinstance(found, Exception):
+                raise found
+            record, problem = found
+            if record:
+                holes.passed(record.now)
+            if problem:
+                holes.met(number, problem)
+            if record:
+                yield record
+
+
+def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
+    """The state now, as far as it can be known. Raises `RecordError` if nothing of it can, `BucketError`, `Newer`."""
+    state = recover.newest_snapshot(bucket) or State()
+    if state.now:
+        holes.passed(state.now)
+    catch_up(bucket, state, at_once, holes)
+    if holes.found and state.now is None:
+        raise RecordError(holes.found[0].problem)
+    return state
+
+
+def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
+    """Fold what the journal holds beyond the state; after a hole, what does not fit is left out."""
+    end = recover.end(bucket, state.seq)
+    for record in read(bucket, range(state.seq, end), at_once, holes):
+        state.seq = record.seq
+        fold(state, record, lenient=bool(holes.found))
+    state.seq = end
+
+
+def numbers_of(state: State, job: Job) -> list[int]:
+    """The numbers of the journal objects that hold the events of a job, in order. `job` may have left the state."""
+    assert state.indexed is not None
+    return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
+
+
+def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | None:
+    """The spec of a job as it is in force; None if it was rejected, or lies in a hole."""
+    places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
+    events = {
+        (record.seq, index): event
+        for record in read(bucket, sorted({seq for seq, _ in places}), at_once, holes)
+        for index, event in enumerate(record.events)
+        if (record.seq, index) in places
+    }
+    first, *newer = [events.get(place) for place in places]
+    changes = [event.changes if isinstance(event, Updated) else None for event in newer]
+    return revised(first.spec, *changes, job.changes) if isinstance(first, Submitted) else None
+
+
+def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str]:
+    """What can be read of an object, and what is wrong with it."""
+    try:
+        data = bucket.read(layout.journal(number)).data
+    except Missing:
+        return None, f"journal object {number} is missing"
+    except Denied as denied:
+        return None, f"journal object {number} cannot be read: {denied}"
+    try:
+        record = unpack(data, number)
+    except Newer:
+        raise
+    except RecordError as damage:
+        return _rest_of(data, number), str(damage)
+    if record.seq != number:
+        return None, f"journal object {number} cannot be read: it says that it is number {record.seq}"
+    return record, ""
+
+
+def _rest_of(data: bytes, number: int) -> JournalObject | None:
+    """What is left of a damaged object: each event is a line. One that is lost leaves its place to an `Illegal`."""
+    head, found, body = data.partition(_EVENTS)
+    if not found or len(head) > _HEAD_MAX:
+        return None
+    lines = body.removesuffix(b"]}").split(b",\n")
+    try:
+        record = unpack(head + _EVENTS + b"]}", number)
+    except RecordError:
+        return None
+    events = [event for line in lines for event in _event(line)]
+    return JournalObject(seq=number, epoch=record.epoch, nonce=record.nonce, now=record.now, events=events)
+
+
+def _event(line: bytes) -> list[Any]:
+    try:
+        return decode(b"[" + line + b"]", _OneEvent, "an event")
+    except RecordError:
+        return [_LOST]

@@ -1,0 +1,12 @@
+"""`bastion pause`: decide nothing until it is resumed."""
+
+from __future__ import annotations
+
+from bastion.requests import Pause
+from cli.halting import ask
+from cli.main import Call
+
+
+def run(call: Call) -> int:
+    """Return when nothing starts any more, or once a bastion that is not at work will find the request."""
+    return ask(call, Pause(), "paused: nothing starts, what runs goes on", lambda state: state.paused is not None)

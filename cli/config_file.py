@@ -1,0 +1,85 @@
+"""The bastion's settings in its bucket, as admins handle them: `bastion config set`, and what `bastion create` stores."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from typing import Any, get_origin
+
+import msgspec
+
+from bastion.config import Config, parse, render
+from bastion.config_changes import affected, diff
+from bastion.errors import UsageError
+from bastion.layout import CONFIG
+from cli import admin_file
+from cli.admin_file import AdminFile
+from cli.main import Call
+from cli.place import known_place_of
+from cli.toml_edit import Change, amended
+from launcher.build import amounts
+
+_KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
+
+
+CONFIG_FILE = AdminFile(
+    name="config",
+    key=CONFIG,
+    parse=parse,
+    absent=Config(),
+    diff=diff,
+    affected=affected,
+    warnings=lambda _config: (),
+    outline=render(Config()),
+    done="in force within 10 s; capacity and runner from the bastion's next start",
+)
+
+
+def put(call: Call, words: Sequence[str]) -> int:
+    """`bastion config set KEY=VALUE ...`: these settings, and nothing else of the file."""
+    place = known_place_of(call)
+    held = admin_file.read(place.bucket, CONFIG_FILE)
+    said = dict(map(_said, words))
+    if len(said) < len(words):
+        raise UsageError("a setting is named twice; name it once")
+    return admin_file.put(call, place, CONFIG_FILE, held, changed(held.text, said))
+
+
+def changed(text: str, said: dict[str, Any]) -> str:
+    """The text with these settings, comments and all else as they are. A table is replaced, `table.key` one of its keys."""
+    change: dict[str, Any] = {}
+    for key, value in said.items():
+        table, dot, entry = key.partition(".")
+        if dot:
+            change.setdefault(table, {})[entry] = value
+        else:
+            change[table] = _without_others(text, table, value) if isinstance(value, dict) else value
+    return amended(text, change)
+
+
+def _without_others(text: str, table: str, value: dict[str, Any]) -> Change:
+    old = tomllib.loads(text).get(table, {})
+    return {**(dict.fromkeys(old) if isinstance(old, dict) else {}), **value}
+
+
+def _said(word: str) -> tuple[str, Any]:
+    key, equals, text = word.partition("=")
+    if not key or not equals:
+        raise UsageError(f"{word!r} sets nothing; use KEY=VALUE, as in poll=0.5 or capacity=v4=8,cpu=4")
+    return key, _value(key, text.strip())
+
+
+def _value(key: str, text: str) -> Any:
+    """The value as its setting wants it, without quotes and brackets; what is not of that kind is complained of later."""
+    kind = _KINDS.get(key)
+    if kind is str:
+        return text
+    if get_origin(kind) is list and not text.startswith("["):
+        return [part for part in map(str.strip, text.split(",")) if part]
+    if get_origin(kind) is dict and not text.startswith("{"):
+        return amounts([text], key)
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    return found["value"] if len(found) == 1 else text
