@@ -25,8 +25,7 @@ _SEVERAL = (
 )
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
 
-JOBS_MAX = 10_000
-"""The most jobs that one command line may name."""
+JOBS_MAX = 10_000  # that one command line may name
 
 _LAUNCH = Command(
     name="",
