@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test test-gpu lint format bench simulate docs play record lock clean
+.PHONY: help demo test package test-gpu lint format bench simulate docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
@@ -15,6 +15,9 @@ demo: $(READY)  ## The main job on this machine, as a story of half a minute
 
 test: $(READY)  ## All tests but those that need a GPU
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+package: $(READY)  ## Build sdist and wheel, and use them in a fresh environment
+	@$(BIN)/python -m tests.installed
 
 test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu

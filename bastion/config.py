@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
+from bastion import layout
 from bastion.codec import SCHEMA
 from bastion.errors import Newer, RecordError
 from bastion.nearest import did_you_mean
@@ -19,6 +21,12 @@ from quota.lines import Lines
 CONFIG_BYTES_MAX = 64 * 1024
 RUNNERS = ("local",)
 POLICIES = ("default", "axlearn")
+BUCKETS = (layout.PERMANENT, layout.TTL)
+RETENTION = ("bundles_days", "logs_days")
+BUNDLES_DAYS = 30
+LOGS_DAYS = 0
+_DAYS_MAX = 36_500
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]{1,1024}")
 
 
 class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -33,7 +41,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
     themselves. `capacity` is what the runner may give away. `admins` may stop everybody's jobs.
-    `git` is for bundles of that type.
+    `buckets` are the URLs of the permanent and the ttl bucket, where these are not the one that the file lies in.
+    `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
     """
 
     schema: int = SCHEMA
@@ -44,6 +53,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     admins: list[str] = []
     capacity: dict[str, int] = {}
     git: Git = Git()
+    buckets: dict[str, str] = {}
+    retention: dict[str, int] = {}
+
+    @property
+    def bundles_days(self) -> int:
+        """Days that bundles are kept; 0: for ever."""
+        return self.retention.get("bundles_days", BUNDLES_DAYS)
+
+    @property
+    def logs_days(self) -> int:
+        """Days that logs are kept; 0: for ever."""
+        return self.retention.get("logs_days", LOGS_DAYS)
 
 
 def parse(text: str | bytes) -> Config:
@@ -68,11 +89,11 @@ def check(config: Config) -> list[str]:
 
 def render(config: Config) -> str:
     """The text of a `config.toml` that holds these settings."""
-    tables = {"capacity": config.capacity, "git": msgspec.structs.asdict(config.git)}
-    values = {field: getattr(config, field) for field in config.__struct_fields__ if field not in tables}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    for name, table in tables.items():
-        lines += ["", f"[{name}]", *(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in table.items())]
+    values = {field: msgspec.to_builtins(getattr(config, field)) for field in config.__struct_fields__}
+    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if not isinstance(value, dict)]
+    for key, table in values.items():
+        if isinstance(table, dict):
+            lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -141,6 +162,22 @@ def _capacity(value: dict[str, int]) -> Iterator[str]:
             yield f"{kind} is {amount}; use a whole number from 0 to {AMOUNT_MAX}"
 
 
+def _buckets(value: dict[str, str]) -> Iterator[str]:
+    for name, url in value.items():
+        if name not in BUCKETS:
+            yield f"names {shown(name)}; {did_you_mean(name, BUCKETS, _use(BUCKETS))}"
+        elif not _URL.fullmatch(url):
+            yield f"{name} is {shown(url)}; use a URL, as in s3://bucket/prefix"
+
+
+def _retention(value: dict[str, int]) -> Iterator[str]:
+    for name, days in value.items():
+        if name not in RETENTION:
+            yield f"names {shown(name)}; {did_you_mean(name, RETENTION, _use(RETENTION))}"
+        elif not 0 <= days <= _DAYS_MAX:
+            yield f"{name} is {days}; use a whole number of days from 0 (for ever) to {_DAYS_MAX}"
+
+
 def _git(value: Git) -> Iterator[str]:
     for key, path in msgspec.structs.asdict(value).items():
         if path and (not path.startswith("/") or len(path) > 1024 or not path.isprintable() or '"' in path):
@@ -155,6 +192,8 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "runner": _one_of(RUNNERS),
     "admins": _admins,
     "capacity": _capacity,
+    "buckets": _buckets,
+    "retention": _retention,
     "git": _git,
 }
 _EXPECTED = {
@@ -165,5 +204,7 @@ _EXPECTED = {
     "runner": " or ".join(RUNNERS),
     "admins": "a list of user names",
     "capacity": "a table of whole numbers, as in v4 = 8",
+    "buckets": "a table of URLs, of permanent and ttl",
+    "retention": "a table of whole days, of bundles_days and logs_days",
     "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
 }

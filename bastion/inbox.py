@@ -93,6 +93,8 @@ def sort(state: State, listing: Iterable[Stat], waiting: Mapping[str, Letter]) -
     """
     known, kept, users, names = [], [], defaultdict[str, deque[Stat]](deque), set()
     for stat in listing:
+        if layout.is_probe(stat.key):
+            continue
         name = layout.request_name(stat.key)
         names.add(name)
         if name in state.requests:

@@ -24,9 +24,32 @@ FACTS = "workers/"
 LOGS = "logs/"
 BUNDLES = "bundles/"
 BASTION_LOG = "bastion-log/"
+OUTPUTS = "outputs/"
+WATCH = "watch/"
 
+PRIVATE = "private"
+PERMANENT = "permanent"
+TTL = "ttl"
+_HOMES = {LOGS: PERMANENT, BASTION_LOG: PERMANENT, OUTPUTS: PERMANENT, BUNDLES: TTL}
+
+_PROBE = "!doctor-"
 _NUMBER = "(0|[1-9][0-9]{0,8})"
 _OF_WORKER = re.compile(rf"[^/]+/([^/]+)/{_NUMBER}/{_NUMBER}/{_NUMBER}(?:\.json)?")
+
+
+def probe(prefix: str, nonce: str) -> str:
+    """Where a doctor tries what it may do below a prefix. It comes before all names there, and is gone soon."""
+    return f"{prefix}{_PROBE}{nonce}"
+
+
+def is_probe(key: str) -> bool:
+    """True for what a doctor left, or is about to remove."""
+    return f"/{_PROBE}" in key
+
+
+def home(key: str) -> str:
+    """Which of a bastion's three buckets a key, or a prefix with a slash, belongs to. They may be one and the same."""
+    return _HOMES.get(key[: key.find("/") + 1], PRIVATE)
 
 
 def request(user: str, request_id: str) -> str:
@@ -137,9 +160,9 @@ def segment(log_prefix: str, number: int) -> str:
 
 def watch(job: str, task: int) -> str:
     """Somebody follows this task: flush fast."""
-    return f"watch/{job}/{task}"
+    return f"{WATCH}{job}/{task}"
 
 
 def outputs(job: str, task: int) -> str:
     """The default output folder of a task."""
-    return f"outputs/{job}/{task}"
+    return f"{OUTPUTS}{job}/{task}"

@@ -16,7 +16,9 @@ from bastion.events import (
     Ended,
     FileChanged,
     Forgotten,
+    Held,
     JournalObject,
+    Released,
     Started,
     Stopping,
     Submitted,
@@ -59,17 +61,19 @@ class Entry:
 
 @dataclass(slots=True)
 class _Job:
-    """What has to be known of a job that is not over: `left` tasks are not, `live` attempts hold `demand` each.
+    """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold `demand` each.
 
-    `again` is when a task that ran before could run again.
+    `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`.
     """
 
     who: str
     demand: Resources
     submitted: datetime
     left: int
-    live: int = 0
+    live: set[int] = field(default_factory=set)
     counted: bool = False
+    held: bool = False
+    released: datetime | None = None
     again: dict[int, datetime] = field(default_factory=dict)
 
 
@@ -118,11 +122,13 @@ class Ledger:
             if job.ended:
                 continue
             known = self._known(job.id, job, job.submitted)
+            known.held, known.released = job.held is not None, job.since
             known.left = sum(number for where, number in job.counts.items() if where not in ENDED)
             for number, task in job.tasks.items():
                 if task.state is JobState.PENDING and task.attempts:
                     known.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
-                known.live += task.live is not None
+                if task.live:
+                    known.live.add(number)
         self._facts = State(files=dict(state.files), capacity=dict(state.capacity))
         self._promise(0)
 
@@ -131,7 +137,7 @@ class Ledger:
         self._opened = True
         for job in self._jobs.values():
             if job.live:
-                self._hold(job, 0, job.live)
+                self._hold(job, 0, len(job.live))
 
     def _known(self, job_id: str, job: Job | JobSpec, submitted: datetime) -> _Job:
         known = _Job(self._of(job, job_id), times(job.resources, job.replicas), submitted, job.count)
@@ -160,10 +166,10 @@ class Ledger:
 
     def _started(self, event: Started, now: datetime, place: int) -> None:
         job = self._jobs.get(event.job)
-        if job is None:
+        if job is None or event.task in job.live:
             return
-        job.live += 1
-        waiting = job.again.pop(event.task, job.submitted)
+        job.live.add(event.task)
+        waiting = max(job.again.pop(event.task, job.submitted), job.released or job.submitted)
         if self._opened:
             self._hold(job, place, 1)
             self._entry(job).waits.append(max(0, (now - waiting) // MICROSECOND))
@@ -172,9 +178,10 @@ class Ledger:
         job = self._jobs.get(event.job)
         if job is None:
             return
-        job.live -= 1
-        if self._opened:
-            self._hold(job, place, -1)
+        if event.task in job.live:  # else it began in a hole of the journal
+            job.live.remove(event.task)
+            if self._opened:
+                self._hold(job, place, -1)
         if event.outcome is JobState.PENDING:
             job.again[event.task] = max(now, event.ready_at or now)
             return
@@ -189,6 +196,15 @@ class Ledger:
             self._entry(self._jobs[event.job]).suffered += 1
         if event.for_job in self._jobs:
             self._entry(self._jobs[event.for_job]).caused += 1
+
+    def _held(self, event: Held, *_at: Any) -> None:
+        if event.job in self._jobs:
+            self._jobs[event.job].held = True
+
+    def _released(self, event: Released, now: datetime, _place: int) -> None:
+        job = self._jobs.get(event.job)
+        if job is not None and job.held:
+            job.held, job.released = False, now
 
     def _forgotten(self, event: Forgotten, *_at: Any) -> None:
         for job_id in event.jobs:
@@ -217,6 +233,8 @@ _WORK: Mapping[type, Callable[..., None]] = {
     Started: Ledger._started,
     Ended: Ledger._ended,
     Stopping: Ledger._stopping,
+    Held: Ledger._held,
+    Released: Ledger._released,
     Forgotten: Ledger._forgotten,
     FileChanged: Ledger._changed,
     CapacityChanged: Ledger._changed,

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bastion import layout, recover
-from bastion.at_once import Map, one_by_one
+from bastion import layout, reading, recover
+from bastion.at_once import Map
 from bastion.errors import Missing, RecordError
 from bastion.events import unpack
+from bastion.holes import Holes
 from bastion.ledger import Ledger
 from bastion.meter import Window
 from bastion.ports import Bucket
 from bastion.state import State
 
 
-def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map = one_by_one) -> Ledger:
-    """The closed ledger of a window; `by` is one of `ledger.BY`. Raises `RecordError`, `BucketError`.
+def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Holes) -> Ledger:
+    """The closed ledger of a window; `by` is one of `ledger.BY`. Raises `BucketError`, `Newer`.
 
-    One pass over the journal up to the window's end, a few objects in memory at a time.
+    One pass over the journal up to the window's end, a few objects in memory at a time. What cannot be read of it is
+    left out and named in `holes`.
     """
     state = state_before(bucket, window.since)
+    begin = state.seq if state else 0
     ledger = Ledger(window, by, state)
-    for record in recover.objects(bucket, state.seq if state else 0, at_once):
+    for record in reading.read(bucket, range(begin, recover.end(bucket, begin)), at_once, holes):
         if not ledger.take(record):
             break
     ledger.close()

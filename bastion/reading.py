@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from bastion import layout, recover
@@ -20,6 +21,7 @@ from bastion.state import Job, State
 _EVENTS = b',"events":['
 _LOST = Illegal(what="this event cannot be read")
 _HEAD_MAX = 1_024
+TRIES = 16
 _OneEvent = list[AnyEvent]
 
 readable(_OneEvent)
@@ -59,6 +61,32 @@ def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
         state.seq = record.seq
         fold(state, record, lenient=bool(holes.found))
     state.seq = end
+
+
+def number_at(bucket: Bucket, state: State, moment: datetime) -> int:
+    """The number of the first journal object of this time or a later one; `state.seq` if there is none.
+
+    What the state knows of its jobs narrows it down; then each read halves what is left. At a hole it may be too low.
+    """
+    low = max((job.seq + 1 for job in state.jobs.values() if job.submitted < moment), default=0)
+    high = min((job.seq for job in state.jobs.values() if job.submitted >= moment), default=state.seq)
+    while low < high:
+        middle = (low + high) // 2
+        at, now = _next_time(bucket, middle, high)
+        if now is None or now >= moment:
+            high = middle
+        else:
+            low = at + 1
+    return low
+
+
+def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | None]:
+    """The first object from this number on that can be read, and its time; None if there is none among a few."""
+    for seq in range(number, min(end, number + TRIES)):
+        record, _ = _look(bucket, seq)
+        if record:
+            return seq, record.now
+    return end, None
 
 
 def numbers_of(state: State, job: Job) -> list[int]:

@@ -94,7 +94,7 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     `phase` is one of claimed, setup, waiting, running, stopping, ended. `cause` and `exit_code` come with `ended`;
     the code of a signal is 128 + n. `message` is the first fatal line, or what went wrong in the setup, behind what
-    broke on a GPU. `gpus` are this worker's, looked at once a minute.
+    broke on a GPU. `gpus` are this worker's, looked at once a minute. `version` is that of the worker.
     """
 
     phase: str
@@ -107,6 +107,7 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     started: datetime | None = None
     ended: datetime | None = None
     gpus: list[Gpu] = []
+    version: str = ""
 
 
 class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

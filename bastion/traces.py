@@ -28,12 +28,17 @@ def leave(bucket: Bucket, job: Job) -> None:
     create_once(bucket, layout.ended(job.id), encode(Trace(job=job)))
 
 
+def of(bucket: Bucket, job: str) -> Job | None:
+    """The job of this id, if it has left. One read. Raises `BucketError`, `RecordError`."""
+    return _read(bucket, layout.ended(job))
+
+
 def find(bucket: Bucket, word: str, at_once: Map) -> Job | None:
     """The job of this id, or else the newest of this name, among those that left. One read, or a list and a few.
 
     Raises `BucketError`; `RecordError` for a trace that cannot be read.
     """
-    if "-" in word and (job := _read(bucket, layout.ended(word))):
+    if "-" in word and (job := of(bucket, word)):
         return job
     traces = sorted(bucket.list(layout.ended_of(word)), key=lambda stat: (stat.modified, stat.key))[-NEWEST_OF:]
     found = at_once(lambda stat: _read(bucket, stat.key), traces)

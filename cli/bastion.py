@@ -8,7 +8,7 @@ from cli.formats import flag as format_flag
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
-_WHO = Flag("user_id", "Who does it; the default is your login name.", "USER")
+_WHO = Flag("user_id", "Who does it; also BASTION_USER. The default is your login name.", "USER")
 _PAST = (
     Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
     Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
@@ -31,6 +31,8 @@ TOOL = Tool(
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
                      kind=float),
+                Flag("permanent_bucket", "URL of the bucket for logs and outputs. Default: --bucket.", "URL"),
+                Flag("ttl_bucket", "URL of the bucket for bundles, which expire. Default: --bucket.", "URL"),
                 Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
             ),
         ),
@@ -78,9 +80,44 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="doctor",
+            about="Is all well? Your rights below each prefix, exclusive create, clocks, versions, stale machines and claims, "
+            "settings and quota; each with what to do. Exit code 0 only when all is well.",
+            module="cli.bastion_doctor",
+            flags=(
+                Flag("store", "Prove a store instead: every promise of a bucket, tried in a fresh place below this URL.", "URL"),
+                _WHO,
+            ),
+        ),
+        Command(
+            name="auth",
+            about="Which credentials are in force for each bucket, and where they come from. No secret is printed.",
+            module="cli.bastion_auth",
+        ),
+        Command(
+            name="gc",
+            about="Remove bundles and logs that are older than the settings say (retention.bundles_days, retention.logs_days), "
+            "but nothing that a job which has not ended needs. Clouds do this by themselves, by lifecycle rules.",
+            module="cli.bastion_gc",
+            flags=(
+                Flag("bundles_days", "Days that bundles stay; 0: for ever. Default: the setting, else 30.", "DAYS", kind=int),
+                Flag("logs_days", "Days that logs stay; 0: for ever. Default: the setting, else for ever.", "DAYS", kind=int),
+                Flag("dry_run", "Remove nothing, and say what would go.", kind=bool, default=False),
+                Flag("print_rules", "Print the lifecycle rules for the store.", kind=bool, default=False),
+                Flag("apply_rules", "Put them in force; rules that others made stay.", kind=bool, default=False),
+                _WHO,
+            ),
+        ),
+        Command(
             name="status",
             about="Is it alive, what does it hold, and which project uses how much of its share.",
             module="cli.bastion_status",
+        ),
+        Command(
+            name="top",
+            about="Shares, use, borrowing and the queue, live on the whole terminal. q ends it, / filters, s sorts, "
+            "enter says why a job is where it is.",
+            module="cli.bastion_top",
         ),
         Command(
             name="usage",
@@ -88,12 +125,22 @@ TOOL = Tool(
             "journal, also while no bastion runs.",
             module="cli.bastion_usage",
             flags=(
-                Flag("by", "Add up by project, user or job.", "WHAT", default="project"),
+                Flag("by", "Add up by project, user or job.", "WHAT", default="project", choices=("project", "user", "job")),
                 Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d"),
                 Flag("until", "End then. Default: now.", "TIME"),
                 Flag("plot", "Also draw it over time, as one HTML file that needs no network.", "FILE"),
                 format_flag(TABLE, CSV, JSON),
             ),
+        ),
+        Command(
+            name="history",
+            about="What happened to a project: every event of its jobs and every change of its share, one line each, with "
+            "what it used of its share then. From the journal, also while no bastion runs.",
+            module="cli.bastion_history",
+            words="PROJECT",
+            least=1,
+            most=1,
+            flags=(Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="1d"),),
         ),
         Command(
             name="logs",
@@ -106,7 +153,7 @@ TOOL = Tool(
         ),
         Command(
             name="quota",
-            about="Show the quota file and who uses what, check a file, or put one in force.",
+            about="The quota file: who may use what. Show it, check or set one, edit it, and see who changed it.",
             module="cli.bastion_quota",
             actions=(
                 Action("show", "The file, and what every project holds of its share."),
@@ -119,8 +166,8 @@ TOOL = Tool(
         ),
         Command(
             name="config",
-            about="Two things. list, activate, add and remove are about your profiles, which stand for flags on this machine. "
-            "edit, set and history are about the settings of the bastion, which lie in its bucket and are its admins'.",
+            about="Your profiles on this machine, and the bastion's settings in its bucket. Profiles stand for flags: list, "
+            "activate, add, remove. The settings are the admins': edit, set, history.",
             module="cli.bastion_config",
             actions=(
                 Action("list", "Your profiles; * marks the active one."),

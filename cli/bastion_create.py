@@ -10,11 +10,11 @@ import msgspec
 
 from bastion import config
 from bastion.byline import sign
-from bastion.config import Config
+from bastion.config import BUCKETS, Config
 from bastion.errors import BastionError, Missing, UsageError
 from bastion.layout import CONFIG
 from bastion.ports import Bucket
-from bastion.system import SystemClock
+from bastion.system import RandomIds, SystemClock
 from cli.config_file import changed
 from cli.desk import user_of
 from cli.detached import come_up
@@ -23,6 +23,8 @@ from cli.here import log_file
 from cli.main import DONE, Call
 from cli.place import Place, place_of
 from cli.profile import path_of
+from cli.proving import admit
+from cli.wiring import open_bucket
 from launcher.build import amounts
 
 SETTINGS = ("poll", "reclaim_delay", "policy")
@@ -31,14 +33,17 @@ SETTINGS = ("poll", "reclaim_delay", "policy")
 def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     place = place_of(named(call), create=True)
-    clock = SystemClock()
-    changed = store(place.bucket, given(call), user_of(call), clock.wall())
+    clock, said = SystemClock(), given(call)
+    with call.output.progress(f"proving the stores of bastion {place.name}"):
+        place, said = prove(place, said)
+    changed = store(place.bucket, said, user_of(call), clock.wall())
     was_up = place.is_up(clock)
     if not was_up:
         with call.output.progress(f"starting bastion {place.name}"):
             come_up(place, call.environ, clock)
     if changed:
-        later = "; a running bastion takes a new capacity at its next start" if was_up else ""
+        later = "; a running bastion takes new buckets and a new capacity at its next start" if was_up else ""
+        later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
     return DONE
@@ -59,10 +64,28 @@ def given(call: Call) -> dict[str, Any]:
         said["runner"] = "local"
     if call.flags["capacity"] is not None:
         said["capacity"] = amounts([call.flags["capacity"]], "--capacity")
+    if buckets := {home: call.flags[f"{home}_bucket"] for home in BUCKETS if call.flags.get(f"{home}_bucket")}:
+        said["buckets"] = {home: open_bucket(url, create=True).url for home, url in buckets.items()}
     wrong = config.check(msgspec.structs.replace(Config(), **said))
     if wrong:
         raise UsageError(f"--{'; --'.join(wrong)}")
     return said
+
+
+def prove(place: Place, said: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
+    """The place with these settings, once stores that are new to the bastion have proved themselves; and the settings.
+
+    A bucket that is not said stays as it is.
+    """
+    try:
+        old = config.parse(place.bucket.read(CONFIG).data)
+    except Missing:
+        old = None
+    if old and "buckets" in said:
+        said = said | {"buckets": {**old.buckets, **said["buckets"]}}
+    new = msgspec.structs.replace(old or Config(), **said)
+    admit(place.root, new, RandomIds(), old=old)
+    return place.housed(new), said
 
 
 def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> list[str]:

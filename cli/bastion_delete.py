@@ -49,13 +49,14 @@ def _check(call: Call, place: Place, jobs: list[str]) -> None:
     if jobs and not call.flags["force"]:
         raise BastionError(f"{what}; wait for them with bastion stop --drain, or cancel them with --force")
     if jobs:
-        _check_admin(place, user_of(call))
+        check_admin(place, user_of(call))
         agree(call, f"{what}; cancel them all?")
     if call.flags["purge"]:
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
 
 
-def _check_admin(place: Place, user: str) -> None:
+def check_admin(place: Place, user: str) -> None:
+    """Raise `Forbidden` unless the user is an admin of the bastion."""
     admins = place.config().admins
     if user not in admins:
         raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")

@@ -21,6 +21,7 @@ def run(call: Call) -> int:
     place = place_of(call)
     said = given(call)
     config = msgspec.structs.replace(place.config(), **said)
+    place = place.housed(config)
     _log_to(call.output.err)
     me = loop.Self(name=place.name, host=host.name(), boot=host.boot(), pid=os.getpid(), alive=host.is_alive)
     stopping = Stopping()

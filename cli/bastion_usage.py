@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from bastion.errors import UsageError
-from bastion.ledger import BY
+from bastion.holes import Hole, Holes
+from bastion.ledger import BY, Ledger
 from bastion.ledger_rows import Line, entry_lines, total_line
 from bastion.meter import Window
 from bastion.nearest import did_you_mean
@@ -20,35 +22,74 @@ from cli.main import DONE, Call
 from cli.output import Output
 from cli.place import known_place_of
 from cli.table import table
+from launcher import gaps
 from launcher.durations import short
 from launcher.rows import rfc3339
 from launcher.streams import moment
 from launcher.view import tick_age_s
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was added up, by what, and what could not be read."""
+
+    by: str
+    ledger: Ledger
+    lines: Sequence[Line]
+    total: Line
+    holes: Sequence[Hole]
+    bastion: Mapping[str, Any]
+
+
 def run(call: Call) -> int:
     """Add up and print."""
-    form, by, now = format_of(call.flags, TABLE, CSV, JSON), _by(call.flags["by"]), SystemClock().wall()
+    form = format_of(call.flags, TABLE, CSV, JSON)
+    found = _found(call)
+    if call.flags["plot"]:
+        usage_plot.save(Path(call.flags["plot"]), _drawn(found))
+        call.output.note(f"plotted in {call.flags['plot']}")
+    if form == JSON:
+        call.output.data(_json(found))
+    elif form == CSV:
+        for line in gaps.lines(found.holes):
+            call.output.note(line)
+        call.output.csv(list(csv_rows(found.lines, found.by)))
+    else:
+        foot = [*gaps.lines(found.holes), _foot(found.ledger.window, found.bastion)]
+        call.output.say("\n".join([*_table(call.output, found), *foot]))
+    return DONE
+
+
+def _found(call: Call) -> Found:
+    by, now, holes = _by(call.flags["by"]), SystemClock().wall(), Holes()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
-        ledger = read_ledger(place.bucket, window, by, ThreadTasks().map)
+        ledger = read_ledger(place.bucket, window, by, ThreadTasks().map, holes)
     lines = entry_lines(ledger, by)
-    total = total_line(ledger, lines)
-    if call.flags["plot"]:
-        title = f"{place.name}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
-        page = usage_plot.page(ledger, lines, by=by, title=title, numbers="\n".join(rows(lines, total, by)))
-        usage_plot.save(Path(call.flags["plot"]), page)
-        call.output.note(f"plotted in {call.flags['plot']}")
     bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
-    if form == JSON:
-        span = {"since": rfc3339(window.since), "until": rfc3339(window.until)}
-        found = [{by: line.who, **line.row()} for line in lines]
-        call.output.data({"schema": 1, "by": by, **span, "rows": found, "total": total.row(), "bastion": bastion})
-    elif form == CSV:
-        call.output.csv(list(csv_rows(lines, by)))
-    else:
-        call.output.say("\n".join([*_table(call.output, lines, total, by), _foot(window, bastion)]))
-    return DONE
+    total = total_line(ledger, lines)
+    return Found(by=by, ledger=ledger, lines=lines, total=total, holes=holes.found, bastion=bastion)
+
+
+def _json(found: Found) -> dict[str, Any]:
+    window = found.ledger.window
+    return {
+        "schema": 1,
+        "by": found.by,
+        "since": rfc3339(window.since),
+        "until": rfc3339(window.until),
+        "rows": [{found.by: line.who, **line.row()} for line in found.lines],
+        "total": found.total.row(),
+        "bastion": found.bastion,
+        **gaps.rows(found.holes),
+    }
+
+
+def _drawn(found: Found) -> str:
+    window = found.ledger.window
+    title = f"{found.bastion['name']}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
+    numbers = "\n".join(rows(found.lines, found.total, found.by))
+    return usage_plot.page(found.ledger, found.lines, by=found.by, title=title, numbers=numbers)
 
 
 def rows(lines: Sequence[Line], total: Line, by: str, width: int | None = None) -> list[str]:
@@ -72,10 +113,10 @@ def csv_rows(lines: Sequence[Line], by: str) -> Iterator[tuple[object, ...]]:
         yield (line.who, line.jobs, line.starts, *waits, line.suffered, line.caused, *hours)
 
 
-def _table(output: Output, lines: Sequence[Line], total: Line, by: str) -> list[str]:
-    if not lines:
+def _table(output: Output, found: Found) -> list[str]:
+    if not found.lines:
         return ["nothing was submitted and nothing ran"]
-    heads, *rest = rows(lines, total, by, output.width)
+    heads, *rest = rows(found.lines, found.total, found.by, output.width)
     return [output.bold(heads), *rest]
 
 

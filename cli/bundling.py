@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket, Clock
@@ -26,11 +28,16 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
 _TRUTHS = {"true": True, "false": False}
 
 
-def bundle(bucket: Bucket, clock: Clock, output: Output, *, kind: str, settings: Mapping[str, str]) -> Bundle:
-    """Pack the source folder and put it where workers find it. Raises `BundleError`, `BucketError`, `UsageError`."""
+def bundle(
+    bucket: Bucket, clock: Clock, output: Output, *, kind: str, settings: Mapping[str, str], kept_days: int
+) -> Bundle:
+    """Pack the source folder and put it where workers find it; bundles stay there `kept_days` (0: for ever).
+
+    Raises `BundleError`, `BucketError`, `UsageError`.
+    """
     source = Path(settings.get("source") or os.getcwd())
     with output.progress(f"bundling {settings.get('repo') or source}"):
-        packed = _bundler(kind, bucket, clock, settings).bundle(source, bucket)
+        packed = _bundler(kind, bucket, clock, settings, kept_days).bundle(source, bucket)
     for note in _told(packed):
         output.note(note)
     return packed
@@ -66,7 +73,7 @@ def settings_of(kind: str, texts: Iterable[str]) -> dict[str, str]:
     return settings
 
 
-def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str]) -> Bundler:
+def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str], kept_days: int) -> Bundler:
     if kind == "git":
         return GitBundler(
             shell=SystemShell(),
@@ -77,9 +84,10 @@ def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str
             submodules=_TRUTHS.get(settings.get("submodules", "")),
         )
     if kind == "tar":
-        folder = Path(bucket.url.removeprefix("file://")).parent
-        leave_out = [folder] if bucket.url.startswith("file://") else []
-        return TarBundler(home=Path.home(), clock=clock, leave_out=leave_out)
+        urls = {url_of(bucket, key) for key in ("", layout.LOGS, layout.BUNDLES)}
+        folders = [Path(url.removeprefix("file://")).parent for url in sorted(urls) if url.startswith("file://")]
+        kept_s = kept_days * 86_400.0 or None
+        return TarBundler(home=Path.home(), clock=clock, leave_out=folders, retention_s=kept_s)
     return NoneBundler()
 
 

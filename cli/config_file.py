@@ -76,7 +76,7 @@ def _value(key: str, text: str) -> Any:
         return text
     if get_origin(kind) is list and not text.startswith("["):
         return [part for part in map(str.strip, text.split(",")) if part]
-    if get_origin(kind) is dict and not text.startswith("{"):
+    if kind == dict[str, int] and not text.startswith("{"):
         return amounts([text], key)
     try:
         found = tomllib.loads(f"value = {text}")

@@ -26,6 +26,8 @@ class Desk:
     clock: Clock
     tasks: Tasks
     ids: Ids
+    bundles_days: int = 0
+    """Bundles stay so many days; 0: for ever."""
 
     def reader(self, *, user: str | None = None) -> Reader:
         """A reader of the bastion's part of the bucket; `user` as in `Reader`."""
@@ -35,7 +37,14 @@ class Desk:
 def desk_of(call: Call) -> Desk:
     """The real doors to where the command line points. Raises `BastionError` if there never was a bastion."""
     place = known_place_of(call)
-    return Desk(bastion=place.name, bucket=place.bucket, clock=SystemClock(), tasks=ThreadTasks(), ids=RandomIds())
+    return Desk(
+        bastion=place.name,
+        bucket=place.bucket,
+        clock=SystemClock(),
+        tasks=ThreadTasks(),
+        ids=RandomIds(),
+        bundles_days=place.bundles_days,
+    )
 
 
 def user_of(call: Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -82,9 +82,12 @@ def draft(text: str, name: str, environ: Mapping[str, str], output: Output) -> I
 
 def _run(editor: str, path: Path) -> int:
     """Its exit code. Ctrl-C is the editor's alone while it is there; a handler, unlike ignoring, is not inherited."""
-    argv = ["/bin/sh", "-c", f'{editor} "$@"', editor, os.fspath(path)]
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
-        return subprocess.run(argv, check=False).returncode
+        return subprocess.run([*shlex.split(editor), path], check=False).returncode
+    except (OSError, ValueError) as error:
+        raise BastionError(
+            f"the editor {editor!r} cannot be started: {error}; set VISUAL or EDITOR to another"
+        ) from error
     finally:
         signal.signal(signal.SIGINT, before)

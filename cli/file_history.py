@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bastion import layout, recover
-from bastion.errors import Missing, RecordError
-from bastion.events import JournalObject, unpack
+from bastion import reading
+from bastion.holes import Holes
 from bastion.ports import Bucket
 from bastion.system import ThreadTasks
 from cli.admin_file import AdminFile, read
@@ -17,45 +16,42 @@ from cli.choosing import limit_of
 from cli.main import DONE, Call
 from cli.place import known_place_of
 from cli.table import table
+from launcher import gaps
 from launcher.file_history import HEADS, Change, Teller
 
 
 def history(call: Call, file: AdminFile) -> int:
     """Every change, the newest last. What lies in the bucket and was not read by the bastion is one of them."""
-    limit, place = limit_of(call), known_place_of(call)
-    found = changes(place.bucket, file)
+    limit, place, holes = limit_of(call), known_place_of(call), Holes()
+    found = changes(place.bucket, file, holes)
     found = found[-limit:] if limit else found
     if call.output.json:
-        call.output.data({"schema": 1, "file": file.name, "changes": [change.row() for change in found]})
-    elif not found:
-        call.output.say(f"the {file.name} of bastion {place.name} was never changed")
-    elif call.flags["diff"]:
-        call.output.say("\n".join(line for change in found for line in _page(change)))
+        rows = [change.row() for change in found]
+        call.output.data({"schema": 1, "file": file.name, "changes": rows, **gaps.rows(holes.found)})
+        return DONE
+    if call.flags["diff"]:
+        lines = [line for change in found for line in _page(change)]
+    elif found:
+        lines = table(HEADS, [change.cells() for change in found], width=call.output.width)
     else:
-        call.output.say("\n".join(table(HEADS, [change.cells() for change in found], width=call.output.width)))
+        lines = [f"the {file.name} of bastion {place.name} was never changed"]
+    call.output.say("\n".join([*lines, *gaps.lines(holes.found)]))
     return DONE
 
 
-def changes(bucket: Bucket, file: AdminFile) -> list[Change]:
-    """All that is known, the oldest first. Raises `BucketError`; a journal object that cannot be read is one of them."""
+def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[Change]:
+    """All that is known, the oldest first; what cannot be read is one of the holes. Raises `BucketError`."""
     held = read(bucket, file)
     tasks = ThreadTasks()
-    state = recover.load(bucket, tasks.map)
-    numbers = state.marks.get(file.name, ())
+    state = reading.load(bucket, tasks.map, holes)
+    numbers = sorted({*range(state.indexed or 0), *state.marks.get(file.name, ())})
+    records = reading.read(bucket, numbers, tasks.map, holes)
     teller = Teller(file.name, lambda old, new: file.diff(file.lenient(old)[0], file.lenient(new)[0]))
-    records = tasks.map(lambda number: _record(bucket, number), numbers)
-    found = [change for seq, record in zip(numbers, records, strict=True) for change in teller.told(seq, record)]
+    found = [change for record in records for change in teller.told(record)]
     known = state.files.get(file.name)
     if held.version is not None and (known is None or known.version != held.version):
         found.append(teller.change(held.text, held.byline, at=None, seq=None))
     return found
-
-
-def _record(bucket: Bucket, number: int) -> JournalObject:
-    try:
-        return unpack(bucket.read(layout.journal(number)).data, number)
-    except Missing as missing:
-        raise RecordError(f"journal object {number} is missing") from missing
 
 
 def _page(change: Change) -> Iterator[str]:

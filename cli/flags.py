@@ -92,9 +92,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A command line, parsed. `after` is what followed `--`; None if there was no `--`. `help` asks for help only.
+    """A command line, parsed. `after` is what followed `--`; None if there was no `--`.
 
-    `given` are the flags that are said, and have not only their defaults.
+    `given` are the flags that are said, and have not only their defaults. `about`: help or version, if only that is
+    asked for.
     """
 
     tool: Tool
@@ -103,16 +104,19 @@ class Line:
     words: tuple[str, ...] = ()
     after: tuple[str, ...] | None = None
     given: frozenset[str] = frozenset()
-    help: bool = False
+    about: str = ""
 
 
 SHARED = (
     Flag("bastion", "Name of the bastion; also BASTION_NAME.", "NAME"),
-    Flag("bucket", "URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.", "URL"),
+    Flag("bucket", "URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.", "URL"),
     Flag("profile", "Profile that says what flags do not; also BASTION_PROFILE. See bastion config.", "PROFILE"),
     Flag("json", "Print JSON; errors too.", kind=bool, default=False),
 )
-HELP = Flag("help", "Print this help.", kind=bool, default=False)
+ABOUT = (
+    Flag("help", "Print this help.", kind=bool, default=False),
+    Flag("version", "Print the version.", kind=bool, default=False),
+)
 
 
 def completion(tool: str) -> Command:
@@ -140,10 +144,9 @@ def parse(tool: Tool, argv: Sequence[str]) -> Line:
         return _without_command(tool, words)
     parser, values, rest = _values(tool, command, words)
     given = frozenset(name for name in values if parser[name].present)
-    line = Line(
-        tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, help=values["help"]
-    )
-    if not line.help:
+    about = next((flag.name for flag in ABOUT if values[flag.name]), "")
+    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, about=about)
+    if not line.about:
         _check_words(line)
     return line
 
@@ -176,8 +179,9 @@ def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
 def _without_command(tool: Tool, words: Sequence[str]) -> Line:
     """No known subcommand, and the tool does nothing by itself."""
     word = next((w for w in words if not w.startswith("-")), None)
-    if word is None and (not words or "--help" in words):
-        return Line(tool=tool, command=None, flags={}, help=True)
+    asked = [flag.name for flag in ABOUT if f"--{flag.name}" in words]
+    if word is None and (not words or asked):
+        return Line(tool=tool, command=None, flags={}, about=asked[0] if asked else "help")
     names = [command.name for command in tool.commands]
     wrong = f"{word!r} is not a command of {tool.name}" if word else f"{tool.name} needs a command"
     raise UsageError(f"{wrong}; {did_you_mean(word or '', names, 'use ' + ', '.join(names))}")
@@ -221,7 +225,7 @@ def _too_many(line: Line, name: str, word: str) -> str:
 def _values(
     tool: Tool, command: Command, words: Sequence[str]
 ) -> tuple[absl_flags.FlagValues, dict[str, Any], list[str]]:
-    known = {flag.name: flag for flag in (HELP, *SHARED, *command.flags)}
+    known = {flag.name: flag for flag in (*ABOUT, *SHARED, *command.flags)}
     parser = _parser(known)
     try:
         rest = parser([tool.name, *(_underscored(_lengthened(word, known), known) for word in words)])[1:]

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.chores import Doors
 from bastion.config import Config
 from bastion.errors import BastionError
@@ -44,8 +46,15 @@ def local_runner(place: Place, config: Config, environ: Mapping[str, str]) -> Lo
         given=config.capacity or None,
         devices=inventory(),
         inherited=environ,
-        flags={key: path for key, path in msgspec.structs.asdict(config.git).items() if path},
+        flags=elsewhere(place) | {key: path for key, path in msgspec.structs.asdict(config.git).items() if path},
     )
+
+
+def elsewhere(place: Place) -> dict[str, object]:
+    """What workers are told of buckets besides the private one, so that none has to read the settings."""
+    keys = {layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
+    urls = {home: url_of(place.bucket, key) for home, key in keys.items()}
+    return {f"{home}_bucket": url for home, url in urls.items() if url != place.bucket.url}
 
 
 def write_snapshot(place: Place) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from cli.flags import HELP, SHARED, Action, Command, Flag, Line, Tool, title
+from cli.flags import ABOUT, SHARED, Action, Command, Flag, Line, Tool, title
 
 WIDTH = 110
 INDENT = 28
@@ -20,7 +20,7 @@ def text(line: Line) -> str:
     if command is not None and command.actions:
         parts += ["Actions:", *(row for each in command.actions for row in _named(each)), ""]
     if command is not None:
-        parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, HELP) for row in _flag(flag))]
+        parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, *ABOUT) for row in _flag(flag))]
     return "\n".join(parts).rstrip()
 
 

@@ -11,7 +11,7 @@ from cli.formats import flag as format_flag
 EVERY_S = 2.0
 """Between two looks of those who watch."""
 
-_USER = Flag("user_id", "Who you are; the default is your login name.", "USER")
+_USER = Flag("user_id", "Who you are; also BASTION_USER. The default is your login name.", "USER")
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
 _FILTER = (
     Flag("user", "Jobs of these users; several as A,B or by repeating it.", "USER,...", kind=list, short="u"),
@@ -36,7 +36,11 @@ _LAUNCH = Command(
     takes_command=True,
     flags=(
         Flag("name", "Name of the job. Default: your user name and six characters.", "NAME"),
-        Flag("project_id", "Project that pays. Default: the only one that you belong to.", "PROJECT"),
+        Flag(
+            "project_id",
+            "Project that pays; also BASTION_PROJECT. Default: the only one that you belong to.",
+            "PROJECT",
+        ),
         _USER,
         Flag("resources", "What one replica needs: v4=4,cpu=2. Default: cpu=1.", "KIND=N,...", kind=list),
         Flag("instance_type", "What one replica is: tpu-v4-32, gpu-h100-8.", "TYPE"),
@@ -135,6 +139,18 @@ TOOL = Tool(
                 Flag("attempt", "Only this attempt, from 0. Default: the newest.", "N", kind=int),
                 Flag("grep", "Only lines in which this regular expression is found.", "REGEX"),
                 Flag("provisioning", "The bastion's side: what it did for the job, and why.", kind=bool, default=False),
+                _TASK,
+            ),
+        ),
+        Command(
+            name="outputs",
+            about="The files in a job's output folder, wherever it is, and copies of them.",
+            module="cli.launch_outputs",
+            words="JOB",
+            least=1,
+            most=1,
+            flags=(
+                Flag("fetch", "Copy them into this folder; a file that is there is replaced.", "DIR"),
                 _TASK,
             ),
         ),

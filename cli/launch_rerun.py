@@ -6,6 +6,8 @@ import os
 
 import msgspec
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.errors import BundleError, UsageError
 from bastion.ports import Bucket
 from bastion.requests import Submit, job_id
@@ -26,8 +28,9 @@ def run(call: Call) -> int:
         raise UsageError(f"a rerun repeats all of a job; name {found.name}, and --count=1 for one task")
     before = needed_spec(desk.bucket, desk.tasks, found)
     request_id = desk.ids.new()
-    wish = wish_of(call, fields_again(before, desk.bucket.url))
-    spec = _child(checked_spec(desk, wish, request_id, os.curdir, home=desk.bucket.url), before, found.id)
+    home = url_of(desk.bucket, layout.OUTPUTS)
+    wish = wish_of(call, fields_again(before, home))
+    spec = _child(checked_spec(desk, wish, request_id, os.curdir, home=home), before, found.id)
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
         return DONE

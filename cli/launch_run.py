@@ -51,7 +51,7 @@ def run(call: Call) -> int:
         bucket = open_part(f"file://{folder}/bucket/here")
         request_id = RandomIds().new()
         spec = _spec(call, request_id, bucket.url, settings.get("source") or os.curdir)
-        packed = bundle(bucket, SystemClock(), call.output, kind=kind, settings=settings)
+        packed = bundle(bucket, SystemClock(), call.output, kind=kind, settings=settings, kept_days=0)
         spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
         key = AttemptKey(job_id(spec.name, request_id), 0, 0)
         alone = Alone(bucket, key, spec.replicas)

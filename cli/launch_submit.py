@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from bastion import layout
+from bastion.buckets.routed import url_of
 from bastion.errors import UsageError
 from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
@@ -22,6 +24,7 @@ from cli.launch_wait import until_end
 from cli.main import DONE, Call
 from cli.profile import setting_of
 from cli.spec_file import bundler_of, spec_file, spec_text
+from cli.wiring import check_scheme
 from launcher import build
 from launcher.durations import seconds
 from launcher.find import find
@@ -42,7 +45,11 @@ def run(call: Call) -> int:
     wish = wish_of(call, said)
     dry = call.flags["dry_run"]
     spec = checked_spec(
-        desk, wish, request_id, settings.get("source") or os.curdir, home="" if dry else desk.bucket.url
+        desk,
+        wish,
+        request_id,
+        settings.get("source") or os.curdir,
+        home="" if dry else url_of(desk.bucket, layout.OUTPUTS),
     )
     kind = bundler_of(call, said)
     if kind is None:
@@ -51,7 +58,7 @@ def run(call: Call) -> int:
         call.output.say(spec_text(spec, kind))
         return DONE
     if kind is not None:
-        packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
+        packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
         spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
@@ -113,6 +120,9 @@ def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, 
         bundle=BundleRef(),
         provenance=provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()),
     )
+    for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
+        if "://" in url:
+            check_scheme(url, "--output_dir")
     check(spec, known)
     return spec
 

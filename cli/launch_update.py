@@ -63,7 +63,7 @@ def _code(call: Call, desk: Desk, settings: Mapping[str, str]) -> dict[str, Any]
     """The bundle of a new command, and where it comes from."""
     source = settings.get("source") or os.curdir
     kind = call.flags["bundler_type"] or TAR
-    packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings)
+    packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())
     return {"bundle": reference(packed), "provenance": came_from(packed, here)}
 

@@ -14,8 +14,9 @@ from io import TextIOWrapper
 from typing import Any, TextIO
 
 from bastion.errors import BastionError, NotFound, UsageError
+from bastion.version import VERSION
 from cli import help as help_text
-from cli.flags import Tool, parse
+from cli.flags import Line, Tool, parse
 from cli.formats import wants_json
 from cli.output import Output
 
@@ -63,13 +64,23 @@ def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: Tex
 
 def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output) -> int:
     line = parse(tool, argv)
-    if line.help:
-        output.say(help_text.text(line))
+    if line.about:
+        _tell(line, output)
         return DONE
     assert line.command is not None
     call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output, given=line.given)
     code: int = import_module(line.command.module).run(call)
     return code
+
+
+def _tell(line: Line, output: Output) -> None:
+    """The help or the version."""
+    if line.about == "help":
+        output.say(help_text.text(line))
+    elif output.json:
+        output.data({"schema": 1, "version": VERSION})
+    else:
+        output.say(f"{line.tool.name} {VERSION}")
 
 
 def _closed_pipe(out: TextIO) -> int:

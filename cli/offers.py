@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cli.flags import HELP, SHARED, Flag, Tool
+from cli.flags import ABOUT, SHARED, Flag, Tool
 
 JOBS, PROFILES, FILES = "jobs", "profiles", "files"
 """What only the moment knows: names of jobs from the cache, names of profiles, files."""
@@ -47,8 +47,8 @@ def actions(tool: Tool) -> dict[str, list[Offer]]:
 
 def flags(tool: Tool) -> dict[str, tuple[Flag, ...]]:
     """The flags of every command; those of the tool's own action under the empty name."""
-    found = {command.name: (*command.flags, *SHARED, HELP) for command in tool.all()}
-    return {"": (*SHARED, HELP)} | found
+    found = {command.name: (*command.flags, *SHARED, *ABOUT) for command in tool.all()}
+    return {"": (*SHARED, *ABOUT)} | found
 
 
 def valued(tool: Tool) -> list[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bastion import host
+from bastion import host, recover
 from bastion.buckets.prefixed import Prefixed
 from bastion.codec import decode
 from bastion.config import Config, parse
-from bastion.errors import BastionError, Missing
+from bastion.errors import BastionError, Missing, Newer, RecordError
 from bastion.layout import CONFIG, STATUS
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket, Clock
@@ -16,7 +16,7 @@ from bastion.records import Status
 from bastion.status import RUNNING, STOPPED, word
 from cli.main import Call
 from cli.profile import settings_of
-from cli.wiring import open_bucket
+from cli.wiring import housed, open_bucket
 
 NAMES_MAX = 100
 _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every key of the folder `a`
@@ -24,11 +24,17 @@ _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bastion's name, the whole bucket, and the bastion's part of it."""
+    """A bastion's name, the whole bucket, and the bastion's part of it. Bundles stay so many days; 0: for ever."""
 
     name: str
     root: Bucket
     bucket: Bucket
+    bundles_days: int = 0
+
+    def housed(self, config: Config) -> Place:
+        """The same, with logs, outputs and bundles where the settings say."""
+        urls = {home: f"{url.rstrip('/')}/{self.name}" for home, url in config.buckets.items()}
+        return Place(self.name, self.root, housed(self.bucket, urls), config.bundles_days)
 
     def flags(self) -> list[str]:
         """What leads another process to the same place."""
@@ -71,9 +77,22 @@ def place_of(call: Call, *, create: bool = False) -> Place:
 def known_place_of(call: Call) -> Place:
     """Where the command line points. Raises `BastionError` if no bastion was ever created there."""
     place = place_of(call)
-    if not is_known(place):
-        raise BastionError(unknown(place))
-    return place
+    try:
+        text = place.bucket.read(CONFIG).data
+    except Missing:
+        raise BastionError(unknown(place)) from None
+    return place.housed(_in_force(place, text))
+
+
+def _in_force(place: Place, text: bytes) -> Config:
+    """The settings of this text, or the last good ones, from the journal, if it makes no sense."""
+    try:
+        return parse(text)
+    except Newer:
+        raise
+    except RecordError:
+        last = recover.load(place.bucket).files.get("config")
+        return parse(last.text) if last and last.text else Config()
 
 
 def is_known(place: Place) -> bool:

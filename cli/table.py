@@ -29,7 +29,7 @@ def table(
     lines = [[plain(cell) or "-" for cell in row] for row in (heads, *rows)]
     if width is None:
         return _aligned(lines, right)
-    lines = [[_middle(cell, (caps or {}).get(head)) for head, cell in zip(heads, row, strict=True)] for row in lines]
+    lines = [[middle(cell, (caps or {}).get(head)) for head, cell in zip(heads, row, strict=True)] for row in lines]
     for head in spare:
         if _fits(lines, width):
             break
@@ -62,7 +62,7 @@ def _stacked(lines: Sequence[Sequence[str]], right: frozenset[str], width: int) 
     excess = sum(_sizes(upper)) + 2 * (len(upper[0]) - 1) - width
     longest = _sizes(upper)[0]
     if excess > 0:
-        upper = [[_middle(row[0], max(8, longest - excess)), *row[1:]] for row in upper]
+        upper = [[middle(row[0], max(8, longest - excess)), *row[1:]] for row in upper]
     out = []
     for number, (line, row) in enumerate(zip(_aligned(upper, right), lines, strict=True)):
         out.append(end(line, width))
@@ -92,7 +92,8 @@ def _pad(cell: str, size: int, to_right: bool) -> str:
     return cell.rjust(size) if to_right else cell.ljust(size)
 
 
-def _middle(cell: str, cap: int | None) -> str:
+def middle(cell: str, cap: int | None) -> str:
+    """The cell, cut in its middle if it is longer than this: ids differ at their ends."""
     if cap is None or len(cell) <= cap:
         return cell
     tail = cap // 2

@@ -10,10 +10,12 @@ from bastion.buckets.gcs import GcsBucket
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.memory import MemoryBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.buckets.routed import Routed
 from bastion.buckets.s3 import S3Bucket
 from bastion.errors import UsageError
 from bastion.nearest import did_you_mean
 from bastion.ports import Bucket
+from bastion.rules import Ruled
 
 _OWN: Mapping[str, Callable[[str], Bucket]] = {"gs": GcsBucket, "s3": S3Bucket, "memory": MemoryBucket}
 _NAMESAKES = {"gcs": "gs", "s3a": "s3", "local": "file"}
@@ -37,14 +39,20 @@ def open_bucket(url: str, *, create: bool = False) -> Bucket:
     return FsspecBucket(url)
 
 
+def open_ruled(scheme: str, name: str) -> Ruled:
+    """The whole bucket of this name in a store that knows lifecycle rules. Raises `UsageError`, `Denied`."""
+    url = f"{scheme}://{name}"
+    return GcsBucket(url) if scheme == "gs" else S3Bucket(url)
+
+
 def check_scheme(url: str, what: str) -> None:
     """Raise `UsageError` unless a URL's scheme is ours or fsspec's; `what` has the URL."""
     scheme = url.partition("://")[0]
     if scheme in ("file", *_OWN):
         return
-    from fsspec import available_protocols
+    from fsspec.registry import known_implementations, registry
 
-    known = sorted({"file", *_OWN, *available_protocols()} - set(_NAMESAKES))
+    known = sorted({"file", *_OWN, *known_implementations, *registry} - set(_NAMESAKES))
     if scheme in _NAMESAKES or scheme not in known:
         other = _NAMESAKES.get(scheme)
         use = f"use {other}://" if other else did_you_mean(scheme, known, _USE)
@@ -55,3 +63,8 @@ def open_part(url: str) -> Bucket:
     """A bastion's part of a bucket, by its own URL. Opened at the bucket's root, as everybody does: one lock for all."""
     root, _, name = url.rpartition("/")
     return Prefixed(open_bucket(root), name)
+
+
+def housed(part: Bucket, urls: Mapping[str, str]) -> Bucket:
+    """A bastion's part of its private bucket, together with those of its others, by their own URLs."""
+    return Routed(part, urls, open_part) if urls else part

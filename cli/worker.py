@@ -10,14 +10,15 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bastion import host
+from bastion import host, layout
+from bastion.buckets.routed import url_of
 from bastion.ports import AttemptKey
 from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from bundler.checkout import Checkout
 from bundler.gitcall import Access
 from bundler.gitcall import Doors as GitDoors
-from cli.wiring import open_part
+from cli.wiring import housed, open_part
 from runners.local.gpus import inventory, portion
 from runners.worker.cache import Cache
 from runners.worker.doors import Doors, Pace, Post
@@ -48,8 +49,11 @@ def main(argv: Sequence[str]) -> int:
         address=flags["address"],
         devices=_devices(flags.get("devices", "")),
     )
+    elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
+    bucket = housed(open_part(flags["bucket"]), elsewhere)
     doors = Doors(
-        bucket=open_part(flags["bucket"]),
+        bucket=bucket,
+        outputs=url_of(bucket, layout.OUTPUTS),
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),

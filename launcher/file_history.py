@@ -8,7 +8,6 @@ from datetime import datetime
 from difflib import unified_diff
 
 from bastion.byline import Byline, split
-from bastion.errors import Denied, RecordError
 from bastion.events import FileBroken, FileChanged, JournalObject
 from launcher.rows import Row, rfc3339
 
@@ -55,22 +54,14 @@ class Teller:
     compare: Compare
     text: str = ""
 
-    def told(self, seq: int, record: JournalObject | Exception) -> Iterator[Change]:
-        """What a journal object says of the file; of one that cannot be read, that it cannot.
-
-        Raises what is neither a `RecordError` nor a `Denied`.
-        """
-        if isinstance(record, Exception) and not isinstance(record, (RecordError, Denied)):
-            raise record
-        if isinstance(record, Exception):
-            yield Change(time="", seq=seq, who="", lines=(f"a change that cannot be read: {record}",))
-            return
+    def told(self, record: JournalObject) -> Iterator[Change]:
+        """What a journal object says of the file."""
         for event in record.events:
             if isinstance(event, FileChanged) and event.file == self.file:
-                yield self.change(*split(event.text), at=record.now, seq=seq)
+                yield self.change(*split(event.text), at=record.now, seq=record.seq)
             elif isinstance(event, FileBroken) and event.file == self.file:
                 lines = (f"not put in force: {event.problem}",)
-                yield Change(time=_time(record.now), seq=seq, who="", lines=lines)
+                yield Change(time=_time(record.now), seq=record.seq, who="", lines=lines)
 
     def change(self, body: str, byline: Byline | None, *, at: datetime | None, seq: int | None) -> Change:
         """The change to this text; without a time and a number it lies in the bucket only."""

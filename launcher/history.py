@@ -44,7 +44,7 @@ HEADS = ("TIME", "BY", "OF", "CHANGE", "WHAT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """An event of one job: when, by whom, to what of it, and what.
+    """An event of one job: when, by whom, to what of it, and what. Not its `own`: it happens to another for its sake.
 
     `before` and `after` are the states of the task, or of the job where no task is meant; empty if that is not known.
     """
@@ -53,6 +53,8 @@ class Happening:
     seq: int
     kind: str
     actor: str
+    job: str
+    own: bool
     task: int | None
     attempt: int | None
     before: str
@@ -103,12 +105,13 @@ def history(records: Iterable[JournalObject], job: str, task: int | None = None)
         for index, event in enumerate(record.events):
             if job not in concerned(event):
                 continue
-            told = _happening(known, record, index, event, job)
+            told = happening(known, record, index, event, job)
             if task is None or getattr(event, "task", None) in (None, task) or getattr(event, "job", "") != job:
                 yield told
 
 
-def _happening(known: State, record: JournalObject, index: int, event: AnyEvent, job: str) -> Happening:
+def happening(known: State, record: JournalObject, index: int, event: AnyEvent, job: str) -> Happening:
+    """What an event is to a job. It is folded into `known`, which has to be of the record's time."""
     own = getattr(event, "job", "") == job
     task = getattr(event, "task", None) if own else None
     before, after = _led(known, record, index, event, job, task) if own else ("", "")
@@ -117,6 +120,8 @@ def _happening(known: State, record: JournalObject, index: int, event: AnyEvent,
         seq=record.seq,
         kind=type(event).__name__,
         actor=_actor(known, record, event),
+        job=job,
+        own=own,
         task=task,
         attempt=event.attempt if own and isinstance(event, OfAttempt) else None,
         before=before,
@@ -133,7 +138,7 @@ def _led(
     try:
         apply(known, event, record.seq, index)
     except IllegalMove:  # something before it could not be read
-        return "", str(getattr(event, "outcome", ""))
+        return "", "PROVISIONING" if isinstance(event, Started) else str(getattr(event, "outcome", ""))
     return before, _state(known, job, task)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bastion.plan import Inputs, Plan, pool_of
+from bastion.plan import Inputs, Plan, paused, pool_of
 from bastion.state import Attempt, AttemptState, Job, JobState, State
 from bastion.usage import held, shares
 from quota.model import Quota
@@ -82,7 +82,7 @@ def waiting(state: State, job: Job, inputs: Inputs, answer: Plan, now: datetime)
         holders=tuple(rows),
         enough_at=at,
         enough_by=by,
-        helps=tuple(_helps(job, inputs, free, promised, used, now)),
+        helps=(*_asked(state, job), *_helps(job, inputs, free, promised, used, now)),
     )
 
 
@@ -124,7 +124,7 @@ def _holder(job: Job, task: int, attempt: Attempt) -> Holder:
 
 def _ahead(state: State, job: Job, answer: Plan, pool: Resources) -> Iterable[Ahead]:
     """Those of its project that were considered before it, but for those that can never start."""
-    for other in answer.schedule.reasons:
+    for other in answer.schedule.reasons if job.id in answer.schedule.reasons else ():
         if other == job.id:
             return
         row = state.jobs[other]
@@ -142,6 +142,14 @@ def _enough(demand: Resources, free: Resources, rows: Sequence[Holder]) -> tuple
         if fits(demand, free):
             return row.until, f"{row.user}/{row.job}"
     return None, ""
+
+
+def _asked(state: State, job: Job) -> Iterable[str]:
+    """What people would have to do who stopped it from starting."""
+    if state.paused:
+        yield f"an admin's bastion resume: {paused(state)}"
+    if job.held:
+        yield f"launch release {job.id}: held by {job.held}"
 
 
 def _helps(

@@ -28,6 +28,9 @@ FENCES: tuple[Check, ...] = (
 )
 """What a bastion's safety rests on: a store that breaks one of these must not hold a bastion."""
 
+EXCLUSIVE = FENCES[:2]
+"""What logs and bundles need of a store that holds nothing else."""
+
 _OTHERS: tuple[Check, ...] = (
     promises.created_is_read_back,
     promises.others_see_it_at_once,
@@ -58,12 +61,16 @@ UNFIT = "do not use this store, or report it to those who make its client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one check found. `problem` is empty if the promise is kept; `advice` is what to do then."""
+    """What one check found. `problem` is empty if the promise is kept, else `advice` is what to do.
+
+    `broken`: the store gave a wrong answer, and not none.
+    """
 
     name: str
     promise: str
     problem: str = ""
     advice: str = ""
+    broken: bool = False
 
 
 def prove(opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale: Scale = HANDY) -> Iterator[Finding]:
@@ -93,7 +100,7 @@ def _found(check: Check, stage: Stage) -> Finding:
         check(stage)
     except Broken as broken:
         advice = UNSAFE if check in FENCES else UNFIT
-        return Finding(name=name_of(check), promise=promise, problem=str(broken), advice=advice)
+        return Finding(name=name_of(check), promise=promise, problem=str(broken), advice=advice, broken=True)
     except BastionError as error:
         return Finding(name=name_of(check), promise=promise, problem=str(error), advice="see to it and try again")
     return Finding(name=name_of(check), promise=promise)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -103,6 +103,24 @@ class GcsBucket:
         """
         check_prefix(prefix)
         return self._pages(prefix, after)
+
+    def rules(self) -> Sequence[dict[str, Any]]:
+        """The lifecycle rules of the whole bucket, in Google's words."""
+        return self._ask("read the lifecycle rules of", self._name, lambda: [dict(rule) for rule in self._loaded()])
+
+    def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
+        """Put these in the place of all lifecycle rules of the bucket."""
+
+        def request() -> None:
+            self._objects.lifecycle_rules = list(rules)
+            self._objects.patch(**self._call)
+
+        self._ask("change the lifecycle rules of", self._name, request)
+
+    def _loaded(self) -> Iterator[Any]:
+        self._objects.reload(**self._call)
+        rules: Iterator[Any] = self._objects.lifecycle_rules
+        return rules
 
     def _pages(self, prefix: str, after: str) -> Iterator[Stat]:
         token: str | None = ""

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, TypeVar
 
 from bastion.buckets import tail
@@ -102,6 +103,30 @@ class S3Bucket:
         check_prefix(prefix)
         return self._pages(prefix, after)
 
+    def rules(self) -> Sequence[dict[str, Any]]:
+        """The lifecycle rules of the whole bucket, in the words of S3."""
+
+        async def request() -> Sequence[dict[str, Any]]:
+            return list((await self._client.get_bucket_lifecycle_configuration(Bucket=self._name))["Rules"])
+
+        try:
+            return self._ask("read the lifecycle rules of", self._name, request)
+        except Missing:
+            return []
+
+    def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
+        """Put these in the place of all lifecycle rules of the bucket."""
+        bucket = {"Bucket": self._name}
+
+        async def request() -> None:
+            if rules:
+                said = {"Rules": list(rules)}
+                await self._client.put_bucket_lifecycle_configuration(**bucket, LifecycleConfiguration=said)
+            else:
+                await self._client.delete_bucket_lifecycle(**bucket)
+
+        self._ask("change the lifecycle rules of", self._name, request)
+
     def _pages(self, prefix: str, after: str) -> Iterator[Stat]:
         token: str | None = ""
         while token is not None:
@@ -180,16 +205,28 @@ def _open_files(url: str, request_s: float) -> Any:
         from s3fs import S3FileSystem
     except ImportError as error:
         raise UsageError(f'{url} needs a package; run: pip install "bastion-scheduler[s3]"') from error
+    from aiobotocore.session import AioSession
     from botocore.exceptions import BotoCoreError
 
     limits = {"connect_timeout": min(request_s, 10.0), "read_timeout": request_s}
     once = {"retries": {"total_max_attempts": 1}, "max_pool_connections": _CONNECTIONS}
     try:
-        files = S3FileSystem(skip_instance_cache=True, use_listings_cache=False, config_kwargs=limits | once)
+        session = AioSession()
+        session.register_component("data_loader", _loader())
+        how = {"skip_instance_cache": True, "use_listings_cache": False, "config_kwargs": limits | once}
+        files = S3FileSystem(session=session, **how)
         files.connect()
     except (BotoCoreError, ValueError) as error:
         raise UsageError(f"{url}: {error}; check the settings of AWS") from error
     return files
+
+
+@cache
+def _loader() -> Any:
+    """What reads the descriptions of AWS's services: once for all buckets, for they are long."""
+    from aiobotocore.session import AioSession
+
+    return AioSession().get_component("data_loader")
 
 
 def _version(answer: Any) -> str:

@@ -36,6 +36,8 @@ CONFIG: Mapping[str, str] = {
     "runner": "Which backend gives machines",
     "admins": "Users who may stop everybody's jobs and delete the bastion",
     "capacity": "What the runner may give away, by kind; empty: what it finds",
+    "buckets": "URLs of the buckets for logs and outputs (`permanent`) and for bundles (`ttl`), where these are others",
+    "retention": "Days that bundles (`bundles_days`, 30) and logs (`logs_days`) are kept; 0: for ever",
     "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
 }
 """Of a key of `config.toml`."""

@@ -19,7 +19,7 @@ from bastion.records import Member, Order, World
 from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main as command_line
-from cli.flags import HELP, SHARED, Command, Flag, Tool, title
+from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from cli.help import default, shown
 from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
 from runners.worker.doors import Post
@@ -73,7 +73,7 @@ def _tool(tool: Tool) -> Iterator[str]:
         "Flags stand in any order before `--`, with underscores or dashes; `--no_x` undoes the switch `--x`.",
         "",
     )
-    yield from ("These go with every command:", "", *_flags([*SHARED, HELP]))
+    yield from ("These go with every command:", "", *_flags([*SHARED, *ABOUT]))
     for command in tool.all():
         yield from _command(tool, command)
 

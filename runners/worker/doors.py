@@ -157,8 +157,9 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """All doors of one worker. `notice` returns when the machine asks to look for a stop order; `say` notes a problem.
+    """All doors of one worker. `outputs` is the URL that default output folders lie below.
 
+    `notice` returns when the machine asks to look for a stop order; `say` notes a problem.
     `gpus` are those of the post, if it has any.
     """
 
@@ -168,5 +169,6 @@ class Doors:
     tasks: Tasks
     machine: Machine
     notice: Callable[[], None]
+    outputs: str
     say: Callable[[str], None] = field(default=_silent)
     gpus: Gpus | None = None

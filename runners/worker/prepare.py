@@ -93,7 +93,7 @@ class Preparation:
 
     def _places(self, order: Order) -> Places:
         machine = self._doors.machine
-        output = order.output_dir or f"{self._doors.bucket.url}/{layout.outputs(order.job, order.task)}"
+        output = order.output_dir or f"{self._doors.outputs}/{layout.outputs(order.job, order.task)}"
         return Places(
             tmp=machine.tmp,
             progress=machine.progress,

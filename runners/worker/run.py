@@ -18,6 +18,7 @@ from bastion.logs import SegmentWriter
 from bastion.once import create_once
 from bastion.records import Claim, Facts, Member, Order, World
 from bastion.state import Cause
+from bastion.version import VERSION
 from runners.worker.doors import Doors, Pace, Post, Process
 from runners.worker.health import Health
 from runners.worker.prepare import EnvironmentIn, Preparation, folder_of
@@ -55,7 +56,7 @@ class _Worker:
         self._stops = StopWatch(bucket, post.key, clock, pace)
         self._spool = Spool(machine, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
         self._watch = Watch(bucket, post.key, clock, pace, self._spool)
-        facts = Facts(phase="claimed", machine=post.machine)
+        facts = Facts(phase="claimed", machine=post.machine, version=VERSION)
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
         self._limit = TimeLimit(clock, None)
         self._beats = 0

@@ -14,7 +14,7 @@ from tests.bench.folder import fresh_folder
 from tests.bench.rows import Row, lap
 
 TIMES = 5
-LAUNCH = [sys.executable, "-I", "-m", "bastion_entry", "launch"]
+TOOL = [sys.executable, "-I", "-m", "bastion_entry"]
 
 
 def rows() -> list[Row]:
@@ -27,9 +27,9 @@ def _queue() -> list[Row]:
         past = old.queue(folder, datetime.now(UTC))
         count = len(past.state.jobs)
         return [
-            Row(f"launch ls --all of {count:,} jobs", _seconds(past, "ls", "--all"), "s", 1.5),
-            Row("  launch ls of one user's among them", _seconds(past, "ls", "--user_id=u1"), "s", 1.5),
-            Row("  launch ls --all --json", _seconds(past, "ls", "--all", "--json"), "s", 1.5),
+            Row(f"launch ls --all of {count:,} jobs", _seconds(past, "launch", "ls", "--all"), "s", 1.5),
+            Row("  launch ls of one user's among them", _seconds(past, "launch", "ls", "--user_id=u1"), "s", 1.5),
+            Row("  launch ls --all --json", _seconds(past, "launch", "ls", "--all", "--json"), "s", 1.5),
         ]
 
 
@@ -39,8 +39,11 @@ def _past() -> list[Row]:
         objects = sum(1 for _ in past.bucket.list(layout.JOURNAL))
         found = [Row(f"a journal of {past.events:,} events, in objects", objects, "objects")]
         for what, job in past.told.items():
-            found.append(Row(f"  launch why: {what}", _seconds(past, "why", job), "s", 2))
-            found.append(Row(f"  launch history: {what}", _seconds(past, "history", job), "s", 2))
+            found.append(Row(f"  launch why: {what}", _seconds(past, "launch", "why", job), "s", 2))
+            found.append(Row(f"  launch history: {what}", _seconds(past, "launch", "history", job), "s", 2))
+        for since in ("1d", "20d"):
+            taken = _seconds(past, "bastion", "history", "p1", f"--since={since}")
+            found.append(Row(f"  bastion history of a project, since {since} ago", taken, "s"))
         return found
 
 
@@ -49,6 +52,6 @@ def _seconds(past: old.Past, *words: str) -> float:
     laps = []
     for _ in range(TIMES):
         with lap() as taken:
-            subprocess.run([*LAUNCH, *words], env=environ, check=True, capture_output=True)
+            subprocess.run([*TOOL, *words], env=environ, check=True, capture_output=True)
         laps.append(taken.seconds)
     return median(laps)

@@ -11,6 +11,7 @@ import psutil
 from bastion import layout
 from bastion.codec import encode
 from bastion.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted, pack
+from bastion.holes import Holes
 from bastion.ledger_rows import entry_lines
 from bastion.meter import Window
 from bastion.read_ledger import read_ledger
@@ -36,7 +37,7 @@ def rows() -> list[Row]:
             seq += 1
         before = _memory()
         with lap() as taken:
-            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), "project", ThreadTasks().map)
+            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), "project", ThreadTasks().map, Holes())
             lines = entry_lines(ledger, "project")
         assert sum(line.starts for line in lines) > EVENTS // 7
     return [

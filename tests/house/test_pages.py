@@ -45,9 +45,10 @@ KEYS: Mapping[str, str] = {
     "log": layout.segment(layout.log(ATTEMPT, 1), 0).replace("0" * 8, "<n>").replace("1", "<worker>"),
     "bastion_log": layout.segment(layout.bastion_log(1), 0).replace("0" * 8, "<n>").replace("000001", "<epoch>"),
     "watch": layout.watch("<job>", 0).replace("0", "<task>"),
+    "probe": layout.probe("<prefix>/", "<nonce>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of"}
+PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of", "home", "is_probe"}
 """Functions of the layout that name no object by themselves."""
 
 

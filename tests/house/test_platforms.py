@@ -7,7 +7,8 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import packages_distributions
+from functools import cache
+from importlib.metadata import distribution
 from itertools import chain
 
 import pytest
@@ -106,6 +107,7 @@ def _is_empty(name: str) -> bool:
     return bool(names(name, "linux")) and not names(name, "darwin")
 
 
+@cache
 def _linux_packages() -> set[str]:
     """The modules of the requirements that `pyproject.toml` marks as Linux's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -115,7 +117,7 @@ def _linux_packages() -> set[str]:
         if "sys_platform == 'linux'" in wanted
     }
     assert "nvidia-ml-py" in marked
-    return {module for module, packages in packages_distributions().items() if marked & set(packages)}
+    return {path.parts[0].removesuffix(".py") for name in marked for path in distribution(name).files or ()}
 
 
 def _uses(module: Module) -> Iterator[tuple[int, str]]:

@@ -1,31 +1,36 @@
-"""What is shipped: the six rooms and the entry module, whole, and nothing else."""
+"""What is shipped: the six rooms and the entry module, whole, and nothing else; the same by way of the sdist."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
+import re
+import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from tests.house.source import ENTRY, ROOMS, ROOT, modules, tracked
+from bastion.version import VERSION
+from tests.house.source import ENTRY, ROOMS, ROOT, modules
+from tests.packages import built, copy_of_the_tree, unpacked
 
-BUILD = "-m pip wheel --quiet --no-index --no-deps --no-build-isolation --wheel-dir"
+HEAVY_CLIENTS = re.compile(r"s3fs|gcsfs|boto|aio|google-api-python-client|kubernetes|docker|ray|torch|jax|numpy|pandas")
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The wheel, built of a copy of what git keeps."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for path in tracked():
-        copy = source / path.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, copy)
-    built = subprocess.run([sys.executable, *BUILD.split(), str(out), str(source)], capture_output=True, text=True)
-    assert built.returncode == 0, built.stderr
-    return zipfile.ZipFile(next(out.iterdir()))
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_of_the_tree(tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return zipfile.ZipFile(built(source, "wheel", tmp_path_factory.mktemp("wheel")))
+
+
+@pytest.fixture(scope="module")
+def sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The source folder that is in the sdist."""
+    package = built(source, "sdist", tmp_path_factory.mktemp("sdist"))
+    return unpacked(package, tmp_path_factory.mktemp("unpacked"))
 
 
 def test_it_holds_the_rooms_and_nothing_else(wheel: zipfile.ZipFile) -> None:
@@ -38,8 +43,28 @@ def test_it_holds_every_module(wheel: zipfile.ZipFile) -> None:
     assert shipped == {module.shown for module in modules().values()}
 
 
-def test_it_names_two_programs_and_its_license(wheel: zipfile.ZipFile) -> None:
+def test_it_names_two_programs_its_version_and_its_license(wheel: zipfile.ZipFile) -> None:
     texts = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
     scripts = [line.split(" = ")[0] for line in texts["entry_points.txt"].splitlines() if " = " in line]
     assert scripts == ["bastion", "launch"]
+    assert f"\nVersion: {VERSION}\n" in texts["METADATA"]
     assert "Apache License" in texts["LICENSE"]
+
+
+def test_the_wheel_of_the_sdist_is_the_wheel_of_the_tree(sdist: Path, wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    again = zipfile.ZipFile(built(sdist, "wheel", tmp_path))
+    assert sorted(again.namelist()) == sorted(wheel.namelist())
+    assert [name for name in wheel.namelist() if again.read(name) != wheel.read(name)] == []
+
+
+def test_the_sdist_holds_what_its_page_shows(sdist: Path) -> None:
+    assert {"LICENSE", "README.md", "pyproject.toml"} <= {path.name for path in sdist.iterdir()}
+
+
+def test_heavy_clients_are_extras() -> None:
+    """So that the base stays small; docs/dependencies.md says how small."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert [wanted for wanted in project["dependencies"] if HEAVY_CLIENTS.match(wanted)] == []
+    locked = re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert len(locked) > 20
+    assert [name for name in locked if HEAVY_CLIENTS.match(name)] == []

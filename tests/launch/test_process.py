@@ -13,6 +13,7 @@ import pytest
 from tests.launch.bench import Bench
 from tests.terminal import terminal
 
+BASTION = [sys.executable, "-c", "import sys; from bastion_entry import bastion; sys.exit(bastion())"]
 LAUNCH = [sys.executable, "-c", "import sys; from bastion_entry import launch; sys.exit(launch())"]
 
 
@@ -114,3 +115,39 @@ def test_what_a_terminal_cannot_show_is_no_reason_to_fail(bench: Bench, environ:
         assert screen.end() == 0
 
     assert "jjj?jjj" in screen.text
+
+
+@pytest.mark.parametrize(("size", "end", "code"), [((80, 24), "q", 0), ((40, 10), "\x03", 130)])
+def test_the_live_view_draws_on_a_real_terminal_and_gives_it_back(
+    bench: Bench, environ: dict[str, str], size: tuple[int, int], end: str, code: int
+) -> None:
+    bench.submit("--name=j", "--", "x")
+
+    with terminal([*BASTION, "top"], environ, columns=size[0], lines=size[1]) as screen:
+        screen.until("bastion b: stopped, never seen")
+        screen.until("PENDING")
+        bench.submit("--name=later", "--", "x")
+        screen.until("later-")
+        screen.press(end)
+        assert screen.end() == code
+
+    assert "Traceback" not in screen.raw
+    assert screen.raw.count("\x1b[?1049h") == screen.raw.count("\x1b[?1049l") == 1
+    assert screen.raw.rindex("\x1b[?25h") > screen.raw.rindex("PENDING")
+
+
+def test_the_live_view_ends_by_a_signal_as_by_the_key(bench: Bench, environ: dict[str, str]) -> None:
+    with terminal([*BASTION, "top"], environ, columns=80, lines=24) as screen:
+        screen.until("no jobs")
+        screen.process.send_signal(signal.SIGINT)
+        assert screen.end() == 130
+
+    assert "Traceback" not in screen.raw
+    assert screen.raw.count("\x1b[?1049l") == 1
+
+
+def test_the_live_view_needs_a_terminal_for_errors_too(environ: dict[str, str]) -> None:
+    done = subprocess.run([*BASTION, "top"], env=environ, capture_output=True, text=True)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: bastion top draws on a terminal; use bastion status")

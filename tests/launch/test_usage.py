@@ -169,3 +169,11 @@ def test_names_are_text_on_the_page_and_nothing_else(bench: Bench, tmp_path: Pat
     assert bench.bastion("usage", f"--plot={tmp_path / 'out.html'}").code == 0
     assert "<script" not in (tmp_path / "out.html").read_text()
     assert datetime.fromisoformat(bench.bastion("usage", "--json").json["until"]) > ago
+
+
+def test_a_hole_in_the_journal_is_named(old: Bench) -> None:
+    old.bucket.delete([layout.journal(1)])
+
+    assert "journal object 1 is missing; events between" in old.bastion("usage").out
+    assert [hole["first"] for hole in old.bastion("usage", "--json").json["holes"]] == [1]
+    assert "journal object 1 is missing" in old.bastion("usage", "-ocsv").err

@@ -9,7 +9,17 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.events import AnyEvent, CancelRequested, CapacityChanged, Exited, FileChanged, JobRejected, Stopping
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    CapacityChanged,
+    Exited,
+    FileChanged,
+    Held,
+    JobRejected,
+    Paused,
+    Stopping,
+)
 from bastion.records import Facts
 from bastion.state import Cause, JobState
 from tests.launch.bench import QUOTA, Bench
@@ -199,3 +209,17 @@ def test_a_job_that_the_bastion_has_not_read_yet(bench: Bench) -> None:
     bench.submit("--name=new", "--", "x")
 
     assert "PENDING: not read yet; bastion never seen" in page(bench, "new")[0]
+
+
+def test_what_people_stopped_is_for_people_to_let_go_on(bench: Bench) -> None:
+    there = world(bench)
+    first = there.submitted("a" * 32, name="first", project="nlp", resources={"v4": 8}, priority=1)
+    job = there.submitted("b" * 32, name="j", project="nlp", resources={"v4": 8})
+    there.happens(Held(request="h", user="alice", job=job))
+
+    lines = page(bench, "j")
+
+    assert any(line.startswith(f"needs launch release {job}: held by alice since ") for line in lines)
+    assert not any(line.startswith("ahead") for line in lines), "it is in no line"
+    there.happens(Paused(request="p", user="root"))
+    assert any(line.startswith("needs an admin's bastion resume: paused by root since ") for line in page(bench, first))

@@ -242,6 +242,7 @@ class SimRunner:
             tasks=SimTasks(self._kernel, host.worker),
             machine=host,
             notice=host.notice,
+            outputs="memory://outputs",
         )
         run(Post(key=machine.key, worker=machine.worker, machine=machine.id, address="10.0.0.1"), doors, self._pace)
         host.worker.end()

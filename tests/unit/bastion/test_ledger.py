@@ -9,11 +9,9 @@ from random import Random
 from statistics import median
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.errors import RecordError
 from bastion.events import (
     AnyEvent,
     CapacityChanged,
@@ -22,12 +20,15 @@ from bastion.events import (
     FileChanged,
     Forgotten,
     Gone,
+    Held,
     JournalObject,
+    Released,
     Started,
     Stopping,
     Submitted,
 )
 from bastion.fold import fold
+from bastion.holes import Holes
 from bastion.ledger import BY, Ledger
 from bastion.ledger_rows import entry_lines, total_line
 from bastion.meter import Meter, Window
@@ -89,11 +90,13 @@ class Teller:
         self.rng, self.story, self.now = Random(seed), Story(), 0.0
         self.waiting: dict[tuple[str, int], datetime] = {}
         self.specs: dict[str, Any] = {}
+        self.held: set[str] = set()
         for tick in range(ticks):
             self.now += self.rng.choice([0, 0.25, 1, 40])
             events: list[AnyEvent] = [CapacityChanged(runner="local", resources={"v4": 8})] if not tick else []
             for _ in range(self.rng.randrange(4)):
-                events += self.rng.choice([self.submit, self.start, self.start, self.stop, self.end, self.end])()
+                tell = [self.submit, self.start, self.start, self.stop, self.end, self.end, self.hold, self.release]
+                events += self.rng.choice(tell)()
             self.story.records.append(JournalObject(seq=tick, epoch=1, nonce="n", now=at(self.now), events=events))
 
     def submit(self) -> Iterator[AnyEvent]:
@@ -109,9 +112,10 @@ class Teller:
         yield Submitted(request=f"{user}/{job}", job=job, spec=wanted)
 
     def start(self) -> Iterator[AnyEvent]:
-        if not self.waiting:
+        free = sorted(each for each in self.waiting if each[0] not in self.held)
+        if not free:
             return
-        job, task = self.rng.choice(sorted(self.waiting))
+        job, task = self.rng.choice(free)
         wanted = self.specs[job]
         number = sum(hold.job == job and hold.task == task for hold in self.story.holds)
         demand = {kind: amount * wanted.replicas for kind, amount in wanted.resources.items()}
@@ -121,6 +125,21 @@ class Teller:
         )
         yield Started(job=job, task=task, attempt=number, runner="local", tier=0, workers=1)
         yield Claimed(job=job, task=task, attempt=number, worker=0, machine="m")
+
+    def hold(self) -> Iterator[AnyEvent]:
+        if self.waiting:
+            job = self.rng.choice(sorted(self.waiting))[0]
+            self.held.add(job)
+            yield Held(request=f"h{self.now}-{len(self.held)}", user="eve", job=job)
+
+    def release(self) -> Iterator[AnyEvent]:
+        if self.waiting:
+            job = self.rng.choice(sorted({name for name, _ in self.waiting}))
+            if job in self.held:
+                for task in [task for name, task in self.waiting if name == job]:
+                    self.waiting[job, task] = max(self.waiting[job, task], at(self.now))
+            self.held.discard(job)
+            yield Released(request=f"r{self.now}", user="eve", job=job)
 
     def stop(self) -> Iterator[AnyEvent]:
         live = [hold for hold in self.story.holds if hold.ended is None and hold.stops is None]
@@ -258,12 +277,16 @@ def test_a_meter_sums_each_part_exactly(changes: list[tuple[int, int]], since: i
     assert meter.sums == [sum(levels[edges[part] : edges[part + 1]]) for part in range(parts)]
 
 
+def added(world: World, window: Window, by: str, holes: Holes | None = None) -> Ledger:
+    return read_ledger(world.bucket, window, by, world.tasks.map, holes or Holes())
+
+
 def test_what_runs_is_counted_up_to_the_windows_end() -> None:
     world = World()
     world.runs(world.submitted(resources={"v4": 2}, replicas=2))
     world.clock.now = 7_200
 
-    ledger = read_ledger(world.bucket, Window(at(3_600), at(7_200)), "project")
+    ledger = added(world, Window(at(3_600), at(7_200)), "project")
 
     assert entry_lines(ledger, "project")[0].unit_hours == {"v4": 4.0}
 
@@ -276,7 +299,7 @@ def test_shares_are_counted_as_they_were_promised_at_the_time() -> None:
     world.happens(CapacityChanged(runner="local", resources={"v4": 4}))
     world.clock.now = 10_800
 
-    ledger = read_ledger(world.bucket, Window(at(0), at(10_800)), "project")
+    ledger = added(world, Window(at(0), at(10_800)), "project")
     shares = {line.who: line.share_hours for line in entry_lines(ledger, "project")}
 
     assert shares == {"nlp": {"v4": 6.0 + 3.0}, "vision": {"v4": 2.0 + 1.0}}
@@ -290,7 +313,7 @@ def test_medians_and_percentiles_of_waits() -> None:
         world.clock.now += number + 1
         world.runs(job)
 
-    (line,) = entry_lines(read_ledger(world.bucket, Window(at(0), at(10_000)), "user"), "user")
+    (line,) = entry_lines(added(world, Window(at(0), at(10_000)), "user"), "user")
 
     assert (line.wait_median_s, line.wait_p95_s, line.starts) == (median(range(1, 21)), 19.0, 20)
 
@@ -311,8 +334,21 @@ def test_reading_begins_at_the_snapshot_and_ends_with_the_window() -> None:
     world.bucket.write("journal/000000000000.json", b"is not read")
     world.bucket.write("journal/000000000006.json", b"is not needed")
 
-    (line,) = entry_lines(read_ledger(world.bucket, Window(at(1_800), at(9_000)), "user", world.tasks.map), "user")
+    (line,) = entry_lines(added(world, Window(at(1_800), at(9_000)), "user"), "user")
 
     assert (line.jobs, line.unit_hours) == (2, {"v4": 16.0})
-    with pytest.raises(RecordError, match="journal object 6"):
-        read_ledger(world.bucket, Window(at(1_800), at(9_001)), "user", world.tasks.map)
+
+
+def test_a_hole_in_the_journal_is_named_and_nobody_has_less_than_nothing() -> None:
+    world, holes = World(), Holes()
+    lost = world.runs(world.submitted("a" * 32, name="lost", resources={"v4": 2}))
+    kept = world.runs(world.submitted("b" * 32, name="kept", resources={"v4": 1}))
+    world.clock.now = 3_600
+    world.ends(lost, Cause.OK, JobState.SUCCEEDED, code=0)
+    world.ends(kept, Cause.OK, JobState.SUCCEEDED, code=0)
+    world.bucket.delete(["journal/000000000002.json"])  # lost begins
+
+    lines = entry_lines(added(world, Window(at(0), at(7_200)), "job", holes), "job")
+
+    assert {line.who: line.unit_hours for line in lines} == {"kept-bbbbbbbb": {"v4": 1.0}, "lost-aaaaaaaa": {}}
+    assert [(hole.first, hole.problem) for hole in holes.found] == [(2, "journal object 2 is missing")]

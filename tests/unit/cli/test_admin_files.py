@@ -242,19 +242,22 @@ def test_an_editor_that_fails_changes_nothing(team: Team) -> None:
     assert said.code == 1
     assert "ended with code 3; set VISUAL or EDITOR to another" in said.err
     assert list((team.folder / "tmp").iterdir()) == []
+    for editor in ("/nowhere/edit --wait", "edit '"):
+        team.environ["VISUAL"] = editor
+        assert f"the editor {editor!r} cannot be started: " in team.bastion("config", "edit", "--yes").err
+    del team.environ["VISUAL"]
     said = team.bastion("config", "edit", "--yes", editor='printf "\\377" > "$1"')
     assert "line 1: not UTF-8" in said.err
     assert team.bucket.read(CONFIG).data == SETTINGS.encode()
 
 
-def test_ctrl_c_leaves_all_as_it_was_and_the_text_in_its_file(team: Team) -> None:
-    """The whole foreground group gets SIGINT, as from a terminal, while the editor is open with half a change."""
-    ready = team.folder / "ready"
-    script = team.folder / "editor"
-    script.write_text(f'#!/bin/sh\necho "# half" >> "$1"\ntouch {ready}\nexec sleep 1000\n')
-    script.chmod(0o700)
+def interrupted(team: Team, script: str) -> Said:
+    """`config edit` when the whole foreground group gets SIGINT, as from a terminal, once the editor made `ready`."""
+    editor, ready = team.folder / "editor", team.folder / "ready"
+    editor.write_text(f"#!/bin/sh\n{script.format(folder=team.folder)}\n")
+    editor.chmod(0o700)
     argv = [sys.executable, "-I", "-m", "bastion_entry", "bastion", "config", "edit", "--yes"]
-    environ = {**os.environ, **team.environ, "EDITOR": str(script), "TMPDIR": str(team.folder / "tmp")}
+    environ = {**os.environ, **team.environ, "EDITOR": str(editor), "TMPDIR": str(team.folder / "tmp")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(argv, env=environ, start_new_session=True, **pipes) as process:
         deadline = time.monotonic() + 60
@@ -264,10 +267,25 @@ def test_ctrl_c_leaves_all_as_it_was_and_the_text_in_its_file(team: Team) -> Non
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
-    assert "Traceback" not in err
-    assert team.kept(Said(130, out, err)).read_text() == SETTINGS + "# half\n"
+    return Said(process.returncode, out, err)
+
+
+def test_ctrl_c_leaves_all_as_it_was_and_the_text_in_its_file(team: Team) -> None:
+    said = interrupted(team, 'echo "# half" >> "$1"; touch {folder}/ready; exec sleep 1000')
+    assert (said.code, said.out) == (130, "")
+    assert "Traceback" not in said.err
+    assert team.kept(said).read_text() == SETTINGS + "# half\n"
     assert team.bucket.read(CONFIG).data == SETTINGS.encode()
+
+
+def test_ctrl_c_is_the_editors_own_while_it_is_there(team: Team) -> None:
+    """As in vi, where it ends an insertion and not the editor."""
+    script = (
+        "trap 'touch {folder}/heard' INT; touch {folder}/ready; while [ ! -e {folder}/heard ]; do sleep 0.05; done; "
+    )
+    said = interrupted(team, script + 'sed -i.old "s/poll = 1.0/poll = 0.4/" "$1"')
+    assert said.code == 0
+    assert parse(team.text()).poll == 0.4
 
 
 def test_show_tells_who_put_the_quota_there(team: Team) -> None:

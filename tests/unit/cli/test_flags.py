@@ -79,7 +79,8 @@ def test_what_follows_the_two_dashes_is_left_alone() -> None:
 
 def test_what_is_not_given_has_its_default() -> None:
     assert flags("--", "x") == {
-        "help": False, "bastion": None, "bucket": None, "profile": None, "json": False, "instance_type": None, "env": []
+        "help": False, "version": False, "bastion": None, "bucket": None, "profile": None, "json": False,
+        "instance_type": None, "env": [],
     }  # fmt: skip
 
 
@@ -116,13 +117,14 @@ def test_a_mistake_is_answered_with_what_to_do(argv: list[str], complaint: str) 
 def test_help_is_asked_for_without_the_words_that_a_command_needs(argv: list[str], command: Command) -> None:
     line = parse(TOOL, argv)
 
-    assert line.help
+    assert line.about == "help"
     assert line.command is command
 
 
 def test_a_tool_that_does_nothing_by_itself_needs_a_command() -> None:
-    assert parse(BARE, []).help
-    assert parse(BARE, ["--help"]).help
+    assert parse(BARE, []).about == "help"
+    assert parse(BARE, ["--help"]).about == "help"
+    assert parse(BARE, ["--version"]).about == "version"
     with pytest.raises(UsageError, match="bastion needs a command; use ls, logs"):
         parse(BARE, ["--json"])
     with pytest.raises(UsageError, match="'log' is not a command of bastion; did you mean logs"):

@@ -79,9 +79,10 @@ Flags:
   --watch[=SECONDS]         Again.
   --wait                    Wait.
   --bastion=NAME            Name of the bastion; also BASTION_NAME.
-  --bucket=URL              URL of the bucket: file://, gs://, memory://; also BASTION_BUCKET.
+  --bucket=URL              URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.
   --profile=PROFILE         Profile that says what flags do not; also BASTION_PROFILE. See bastion config.
   --json                    Print JSON; errors too.
-  --help                    Print this help."""
+  --help                    Print this help.
+  --version                 Print the version."""
     )
     assert help_text.text(parse(tool, ["stop", "-h"])).startswith("usage: t stop [flags] JOB\n\nEnds it.\n")

@@ -1,0 +1,76 @@
+"""What may leave a bucket because it is old: bundles that no job needs, and logs of jobs that have ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from bastion.config import Config
+from bastion.errors import UsageError
+from bastion.layout import BASTION_LOG, LOGS
+from bastion.ports import Stat
+from bastion.state import State
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """How many days things stay; 0: for ever."""
+
+    bundles_days: int
+    logs_days: int
+
+
+def term(config: Config, *, bundles_days: int | None = None, logs_days: int | None = None) -> Term:
+    """The days that the settings say, unless they are said here. Raises `UsageError`.
+
+    A bundle older than half its days is uploaded again by who launches: one that is younger may be counted on.
+    """
+    said = Term(
+        bundles_days=config.bundles_days if bundles_days is None else bundles_days,
+        logs_days=config.logs_days if logs_days is None else logs_days,
+    )
+    for name, days in (("bundles_days", said.bundles_days), ("logs_days", said.logs_days)):
+        if not 0 <= days <= 36_500:
+            raise UsageError(f"--{name} is {days}; use a whole number of days, 0 for: for ever")
+    if 0 < said.bundles_days < config.bundles_days / 2 or (said.bundles_days and not config.bundles_days):
+        kept = f"{config.bundles_days} days" if config.bundles_days else "ever"
+        raise UsageError(
+            f"--bundles_days is {said.bundles_days}, and launches count on bundles being kept for {kept}; "
+            f"first run: bastion config set retention.bundles_days={said.bundles_days}"
+        )
+    return said
+
+
+def old_bundles(stats: Iterable[Stat], days: int, now: datetime) -> list[Stat]:
+    """The bundles that are older than this."""
+    return [stat for stat in stats if is_old(stat, days, now)]
+
+
+def old_logs(stats: Iterable[Stat], days: int, now: datetime, state: State) -> Iterator[Stat]:
+    """The segments of logs whose last one is older than this, and whose job, or bastion, is not at work.
+
+    `stats` are in the order of their keys. Whole logs only: a log with a hole at its beginning is damaged.
+    """
+    for log, segments in groupby(stats, _log):
+        listed = list(segments)
+        if not lives(log, state) and all(is_old(stat, days, now) for stat in listed):
+            yield from listed
+
+
+def lives(log: str, state: State) -> bool:
+    """True if somebody may still write this log, or look at it for what he runs now."""
+    if log.startswith(BASTION_LOG):
+        return log.removeprefix(BASTION_LOG).rstrip("/") == f"{state.epoch:06d}"
+    job = state.jobs.get(log.removeprefix(LOGS).split("/", 1)[0])
+    return job is not None and job.ended is None
+
+
+def is_old(stat: Stat, days: int, now: datetime) -> bool:
+    """True if the store got it more than this many days ago."""
+    return days > 0 and now - stat.modified > timedelta(days=days)
+
+
+def _log(stat: Stat) -> str:
+    return stat.key[: stat.key.rfind("/") + 1]

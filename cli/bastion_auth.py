@@ -1,0 +1,58 @@
+"""`bastion auth`: whose rights are used at each bucket of a bastion, and whether they are accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bastion import layout
+from bastion.buckets.credentials import Rows, credentials
+from bastion.buckets.routed import url_of
+from bastion.errors import BastionError
+from bastion.ports import Bucket
+from cli.main import DONE, FAILED, Call
+from cli.place import Place, known_place_of, place_of
+from cli.profile import settings_of
+from cli.wiring import open_bucket, open_part
+
+_HOMES = {layout.PRIVATE: "", layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
+
+
+def run(call: Call) -> int:
+    """Return 0 if every bucket has credentials and answers."""
+    found = [_look(call, url, names) for url, names in _urls(call)]
+    if call.output.json:
+        call.output.data({"schema": 1, "buckets": found})
+    else:
+        for rows in found:
+            call.output.say("\n".join(f"{name:<9} {value}" for name, value in rows.items()))
+    return FAILED if any("problem" in rows for rows in found) else DONE
+
+
+def _urls(call: Call) -> Iterator[tuple[str, str]]:
+    """URL and names of each bucket; of the private one only, if that does not say where the others are."""
+    try:
+        place = known_place_of(call)
+    except BastionError:
+        yield settings_of(call).bucket, layout.PRIVATE
+        return
+    homes: dict[str, list[str]] = {}
+    for home, prefix in _HOMES.items():
+        homes.setdefault(url_of(place.bucket, prefix).rpartition("/")[0], []).append(home)
+    yield from ((url, ", ".join(names)) for url, names in homes.items())
+
+
+def _look(call: Call, url: str, names: str) -> Rows:
+    """What is in force, and what the store answers to a listing."""
+    rows = {"bucket": url, "holds": names}
+    try:
+        rows |= credentials(url if "://" in url else open_bucket(url).url, call.environ)
+        next(iter(_part(call, url).list("")), None)
+    except BastionError as error:
+        return rows | {"problem": str(error)}
+    return rows | {"answer": "may list"}
+
+
+def _part(call: Call, url: str) -> Bucket:
+    """The bastion's part: who has rights there need not have any beside it."""
+    part: Place = place_of(call)
+    return part.bucket if part.root.url == url else open_part(f"{url}/{part.name}")

@@ -1,0 +1,228 @@
+"""Is a bastion well? Each check is a function of what was gathered, and says what to do where it is not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from bastion import layout
+from bastion.ports import AttemptKey
+from bastion.records import Status
+from bastion.state import State
+from bastion.status import RUNNING, problems, word
+from launcher.durations import short
+
+RIGHTS = ("list", "create", "read", "replace", "delete")
+OFF_S = 5.0
+REFUSED_S = 900.0
+SILENT = timedelta(seconds=60)
+FRESHLY_ENDED = timedelta(minutes=5)
+NAMED = 3
+
+WorkerKey = tuple[AttemptKey, int]
+
+_LOOKS = frozenset({"list", "read"})
+_ALL = frozenset(RIGHTS)
+_OF_USERS: Mapping[str, frozenset[str]] = {
+    layout.INBOX: frozenset({"list", "create", "read"}),
+    layout.BUNDLES: frozenset({"list", "create", "replace"}),
+    layout.WATCH: frozenset({"create", "replace"}),
+    layout.JOURNAL: _LOOKS,
+    layout.SNAPSHOTS: _LOOKS,
+    layout.ENDED: _LOOKS,
+    layout.FACTS: _LOOKS,
+    layout.LOGS: _LOOKS,
+    layout.BASTION_LOG: _LOOKS,
+    layout.OUTPUTS: _LOOKS,
+    layout.ATTEMPTS: frozenset(),
+    layout.CLAIMS: frozenset(),
+    layout.BEATS: frozenset(),
+}
+PREFIXES = tuple(_OF_USERS)
+FILES = (layout.CONFIG, layout.QUOTA, layout.STATUS)
+
+
+class Level(StrEnum):
+    """How well it is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at, what was found, and what to do unless it is well."""
+
+    level: Level
+    name: str
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What came of trying each right below a prefix: nothing, or what the store said against it."""
+
+    prefix: str
+    url: str
+    refused: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When an object was written: not before, by the store's clock, not after. Its own clock is on both sides."""
+
+    before: datetime
+    stored: datetime
+    after: datetime
+
+
+def rights(probe: Probe, *, user: str, admin: bool) -> Check:
+    """May the user do below this prefix what he has to? An admin runs the bastion, which has to do everything."""
+    needed = _ALL if admin else _OF_USERS[probe.prefix.split("/", 1)[0] + "/"]
+    name = f"rights on {probe.prefix}"
+    lacking = [right for right in RIGHTS if right in needed and right in probe.refused]
+    allowed = ", ".join(right for right in RIGHTS if right not in probe.refused) or "none"
+    if not lacking:
+        return Check(Level.OK, name, allowed if needed == _ALL else f"{allowed}; needed: {_words(needed)}")
+    found = f"may not {_words(lacking)}: {probe.refused[lacking[0]]}"
+    return Check(
+        Level.FAILED, name, found, f"have {user} given the right to {_words(lacking)} below {probe.url}/{probe.prefix}"
+    )
+
+
+def readable(file: str, problem: str) -> Check:
+    """May it be read, if it is there?"""
+    if problem:
+        return Check(Level.FAILED, f"rights on {file}", problem, f"ask for the right to read {file}")
+    return Check(Level.OK, f"rights on {file}", "read")
+
+
+def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
+    """Does the store create exclusively? `wrong` are the promises that it broke."""
+    name = f"exclusive create in {url}"
+    if not tried:
+        return Check(Level.OK, name, "not tried: it takes the rights to list, create, read and delete")
+    if wrong:
+        return Check(Level.FAILED, name, wrong[0], "move the bastion to another store; see bastion doctor --store")
+    return Check(Level.OK, name, "of racing creators one won")
+
+
+def clock(moment: Moment | None) -> Check:
+    """How far is the clock of this machine from the store's?"""
+    if moment is None:
+        return Check(Level.OK, "clock", "not compared: nothing could be written")
+    off = offset(moment)
+    if abs(off) <= OFF_S:
+        return Check(Level.OK, "clock", f"within {OFF_S:.0f} s of the store's")
+    found = f"{short(abs(off))} {'behind' if off > 0 else 'ahead of'} the store's"
+    level = Level.FAILED if abs(off) >= REFUSED_S else Level.WARNING
+    return Check(
+        level, "clock", found, "set this machine's clock, as by NTP; stores refuse requests that are 15 minutes off"
+    )
+
+
+def offset(moment: Moment) -> float:
+    """Seconds to add to this machine's clock to get the store's; 0 within what the request took and whole seconds."""
+    if moment.stored > moment.after:
+        return (moment.stored - moment.after).total_seconds()
+    return -max(0.0, (moment.before - moment.stored).total_seconds() - 1.0)
+
+
+def age(status: Status | None, *, now: datetime, died: bool) -> Check:
+    """Does the bastion live?"""
+    if status is None:
+        return Check(Level.FAILED, "bastion", "it has never started", "run bastion create")
+    seen = f"last seen {short((now - status.written).total_seconds())} ago"
+    state = word(status, now=now, died=died)
+    if state == RUNNING:
+        return Check(Level.OK, "bastion", f"{state}, {seen}, pid {status.pid} on {status.host}")
+    return Check(
+        Level.WARNING, "bastion", f"{state}, {seen} as pid {status.pid} on {status.host}", "run bastion create"
+    )
+
+
+def troubles(status: Status | None, *, now: datetime, died: bool) -> Iterator[Check]:
+    """What the bastion itself says is wrong."""
+    for said in problems(status, now=now, died=died) if status else ():
+        if said in status.problems:  # type: ignore[union-attr]
+            yield Check(Level.FAILED, "what the bastion says", said, "see bastion logs")
+
+
+def damaged(what: str, problem: str) -> Check:
+    """An object of the bastion's own cannot be read."""
+    return Check(
+        Level.FAILED, what.rstrip("/"), problem, f"put {what} back as it was, from the store's versions or a backup"
+    )
+
+
+def versions(client: str, status: Status | None, workers: Iterable[str]) -> Check:
+    """Are client, bastion and workers of one version?"""
+    of_workers = sorted({version or "unknown" for version in workers})
+    bastion = status.version if status else "none"
+    found = f"client {client}, bastion {bastion}, workers {', '.join(of_workers) or 'none'}"
+    if {bastion if status else client, *of_workers} == {client}:
+        return Check(Level.OK, "versions", found)
+    return Check(Level.WARNING, "versions", found, "upgrade the older ones: the bastion first, then clients")
+
+
+def file(name: str, problem: str, in_force: str) -> Check:
+    """Does an admin's file make sense? `in_force`: what the bastion goes by now."""
+    if problem:
+        return Check(Level.FAILED, name, f"{problem} In force: {in_force}", f"correct it: bastion {name} edit")
+    return Check(Level.OK, name, in_force)
+
+
+def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) -> Iterator[Check]:
+    """Do those beat that should, and only those? `now` and `beats` are by the store's clock."""
+    live = {key: attempt for key, _, attempt in state.live_attempts()}
+    silent = [
+        f"{key}, worker {number}"
+        for key, attempt in live.items()
+        for number, worker in enumerate(attempt.workers)
+        if worker.seen
+        and not worker.over
+        and now - beats.get((key, number), attempt.running or attempt.started) > SILENT
+    ]
+    beating = [named for named, at in beats.items() if now - at < SILENT and named[0] not in live]
+    strays = [f"{key}, worker {number}" for key, number in beating if _long_over(state, key, now)]
+    total = sum(len(attempt.workers) for attempt in live.values())
+    yield _some(
+        "stale machines", silent, "silent", f"none of {total} workers is silent",
+        "see bastion logs: their machines are asked directly, and the jobs start again where they are gone",
+    )  # fmt: skip
+    yield _some(
+        "stray machines", strays, "still at work for jobs that have ended", "none",
+        "the bastion takes them down at its next turn; is it at work? else end them by hand",
+    )  # fmt: skip
+
+
+def claims(state: State, listed: Mapping[WorkerKey, datetime], now: datetime) -> Check:
+    """Are there claims of jobs that nobody knows?"""
+    unknown = [str(key) for (key, _), at in listed.items() if key.job not in state.jobs and now - at > FRESHLY_ENDED]
+    advice = "do not remove them by hand: they keep a late machine from running a job twice"
+    return _some("stale claims", unknown, "of jobs that nobody knows", f"none of {len(listed)}", advice)
+
+
+def _long_over(state: State, key: AttemptKey, now: datetime) -> bool:
+    job = state.jobs.get(key.job)
+    attempt = state.attempt(key)
+    if job is None:
+        return state.now is not None
+    ended = attempt.ended if attempt else job.ended
+    return ended is not None and now - ended > FRESHLY_ENDED
+
+
+def _some(name: str, found: Sequence[str], what: str, none: str, advice: str) -> Check:
+    if not found:
+        return Check(Level.OK, name, none)
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return Check(Level.WARNING, name, f"{', '.join(found[:NAMED])}{more}: {what}", advice)
+
+
+def _words(names: Iterable[str]) -> str:
+    ordered = [right for right in RIGHTS if right in set(names)]
+    return ", ".join(ordered) or "nothing"

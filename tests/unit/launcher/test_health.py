@@ -1,0 +1,189 @@
+"""What a doctor makes of what was gathered: level, what was found, what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from bastion import layout
+from bastion.ports import AttemptKey
+from bastion.records import Status
+from bastion.state import Attempt, AttemptState, Job, State, Task, Worker
+from launcher import health
+from launcher.health import Level, Moment, Probe
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+STATUS = Status(
+    name="demo", state="running", epoch=1, nonce="n", pid=7, host="vm", boot="b", version="1.0", seq=1, ticks=9,
+    written=NOW, last_tick=NOW, poll_s=1.0, counts={}, capacity={}, problems=[],
+)  # fmt: skip
+KEY = AttemptKey("live-1", 0, 0)
+
+
+def ago(seconds: float) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+def job(name: str, attempt: Attempt, *, ended: datetime | None = None) -> Job:
+    return Job(
+        id=name, name=name, user="ann", project="nlp", priority=5, resources={}, replicas=1, count=1, max_tries=1,
+        retry_interval_s=1.0, grace_s=1.0, seq=0, index=0, request="ann/r", submitted=NOW, since=NOW, ended=ended,
+        tasks={0: Task(attempts=[attempt])},
+    )  # fmt: skip
+
+
+def state() -> State:
+    live = Attempt(number=0, runner="local", started=ago(500), running=ago(400), workers=[Worker(machine="m")])
+    live.state = AttemptState.RUNNING
+    over = Attempt(number=0, runner="local", started=ago(900), ended=ago(600), workers=[Worker(machine="m")])
+    over.state = AttemptState.ENDED
+    jobs = {"live-1": job("live-1", live), "over-1": job("over-1", over, ended=ago(600))}
+    return State(now=NOW, jobs=jobs, live={"live-1": {0: None}})
+
+
+def probe(prefix: str = "logs/", **refused: str) -> Probe:
+    return Probe(prefix=prefix, url="s3://b/demo", refused=refused)
+
+
+def test_all_rights_are_well_for_everybody() -> None:
+    for admin in (True, False):
+        assert health.rights(probe(), user="ann", admin=admin).level is Level.OK
+
+
+def test_a_right_that_only_the_bastion_needs_is_missed_by_admins_only() -> None:
+    tried = probe(create="cannot write: 403")
+    assert health.rights(tried, user="ann", admin=False).level is Level.OK
+    check = health.rights(tried, user="ann", admin=True)
+    assert (check.level, check.name) == (Level.FAILED, "rights on logs/")
+    assert check.found == "may not create: cannot write: 403"
+    assert check.advice == "have ann given the right to create below s3://b/demo/logs/"
+
+
+def test_a_user_needs_to_create_in_his_own_inbox() -> None:
+    check = health.rights(probe("inbox/ann/", create="no", delete="no"), user="ann", admin=False)
+    assert (check.level, check.found) == (Level.FAILED, "may not create: no")
+
+
+@pytest.mark.parametrize("prefix", health.PREFIXES)
+def test_every_prefix_of_the_layout_has_its_needs(prefix: str) -> None:
+    assert health.rights(probe(prefix), user="ann", admin=False).level is Level.OK
+
+
+def test_no_prefix_of_the_layout_is_forgotten() -> None:
+    known = {v for n, v in vars(layout).items() if n.isupper() and n[0] != "_" and v.endswith("/")}
+    assert set(health.PREFIXES) == known
+
+
+def test_a_file_that_may_not_be_read() -> None:
+    assert health.readable("config.toml", "").level is Level.OK
+    assert health.readable("config.toml", "403").level is Level.FAILED
+
+
+def test_exclusive_create() -> None:
+    assert health.exclusive("s3://b", (), tried=True).level is Level.OK
+    assert health.exclusive("s3://b", (), tried=False).level is Level.OK
+    assert "another store" in health.exclusive("s3://b", ("two won",), tried=True).advice
+
+
+@pytest.mark.parametrize(
+    ("stored", "off", "level"),
+    [
+        (NOW, 0, Level.OK),
+        (ago(-1), 0, Level.OK),
+        (ago(1), 0, Level.OK),
+        (ago(4), -3, Level.OK),
+        (ago(61), -60, Level.WARNING),
+        (ago(-32), 30, Level.WARNING),
+        (ago(-2000), 1998, Level.FAILED),
+    ],
+)
+def test_a_clock_is_compared_with_the_stores(stored: datetime, off: float, level: Level) -> None:
+    moment = Moment(NOW, stored, ago(-2))
+    assert health.offset(moment) == off
+    assert health.clock(moment).level is level
+
+
+def test_a_clock_that_is_behind_is_told_so() -> None:
+    assert health.clock(Moment(NOW, ago(-100), NOW)).found == "1m40s behind the store's"
+    assert health.clock(Moment(NOW, ago(101), NOW)).found == "1m40s ahead of the store's"
+    assert health.clock(None).level is Level.OK
+
+
+@pytest.mark.parametrize(
+    ("status", "died", "level"),
+    [
+        (STATUS, False, Level.OK),
+        (STATUS, True, Level.WARNING),
+        (msgspec.structs.replace(STATUS, written=ago(840)), False, Level.WARNING),
+        (msgspec.structs.replace(STATUS, state="stopped"), False, Level.WARNING),
+        (None, False, Level.FAILED),
+    ],
+)
+def test_the_age_of_the_bastion(status: Status | None, died: bool, level: Level) -> None:
+    check = health.age(status, now=NOW, died=died)
+    assert check.level is level
+    assert (check.advice == "") is (level is Level.OK)
+
+
+def test_what_the_bastion_complains_of() -> None:
+    sick = msgspec.structs.replace(STATUS, problems=["the runner is blind"])
+    assert [check.found for check in health.troubles(sick, now=NOW, died=False)] == ["the runner is blind"]
+    assert list(health.troubles(STATUS, now=NOW, died=False)) == []
+    assert list(health.troubles(None, now=NOW, died=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("client", "workers", "level"),
+    [("1.0", ["1.0"], Level.OK), ("1.0", [], Level.OK), ("1.1", ["1.0"], Level.WARNING), ("1.0", [""], Level.WARNING)],
+)
+def test_versions(client: str, workers: list[str], level: Level) -> None:
+    assert health.versions(client, STATUS, workers).level is level
+    assert health.versions("9.9", None, []).level is Level.OK
+
+
+def test_files_that_make_no_sense() -> None:
+    assert health.file("quota", "", "makes sense").level is Level.OK
+    check = health.file("quota", "line 3: nonsense.", "the last good one")
+    assert (check.level, check.advice) == (Level.FAILED, "correct it: bastion quota edit")
+
+
+@pytest.mark.parametrize(("beat", "level"), [(ago(10), Level.OK), (ago(90), Level.WARNING), (None, Level.WARNING)])
+def test_a_worker_that_is_silent(beat: datetime | None, level: Level) -> None:
+    silent, strays = health.workers(state(), {(KEY, 0): beat} if beat else {}, NOW)
+    assert silent.level is level
+    assert strays.level is Level.OK
+    assert ("live-1/0/0, worker 0" in silent.found) is (level is Level.WARNING)
+
+
+def test_a_worker_that_should_not_be_at_work() -> None:
+    beats = {(KEY, 0): NOW, (AttemptKey("over-1", 0, 0), 0): NOW, (AttemptKey("unknown-1", 0, 0), 3): NOW}
+    _, strays = health.workers(state(), beats, NOW)
+    assert strays.level is Level.WARNING
+    assert strays.found.startswith("over-1/0/0, worker 0, unknown-1/0/0, worker 3: still at work")
+
+
+def test_a_worker_whose_job_has_just_ended_is_no_stray() -> None:
+    now = ago(500)
+    _, strays = health.workers(state(), {(KEY, 0): now, (AttemptKey("over-1", 0, 0), 0): now}, now)
+    assert strays.level is Level.OK
+
+
+def test_claims_of_jobs_that_nobody_knows() -> None:
+    keys = [AttemptKey(f"unknown-{n}", 0, 0) for n in range(5)]
+    old = {(key, 0): ago(9999) for key in keys}
+    check = health.claims(state(), {**old, (KEY, 0): ago(9999)}, NOW)
+    assert (check.level, "and 2 more" in check.found) == (Level.WARNING, True)
+    assert health.claims(state(), {(keys[0], 0): NOW, (KEY, 0): ago(9999)}, NOW).level is Level.OK
+
+
+def test_what_is_damaged_is_named() -> None:
+    check = health.damaged("journal/", "object 7 is missing")
+    assert (check.level, check.name, check.found) == (Level.FAILED, "journal", "object 7 is missing")
+
+
+def test_a_check_says_what_to_do_unless_it_is_well() -> None:
+    checks = [health.rights(replace(probe(), refused={"list": "no"}), user="u", admin=False), health.clock(None)]
+    assert [bool(check.advice) for check in checks] == [True, False]
