@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,22 @@ def test_code_that_the_bucket_has_removed_is_told_and_nothing_written(bench: Ben
     assert f"the code of {first} is gone" in said.err
     assert key in said.err
     assert bench.objects() == objects
+
+
+def test_code_that_the_bucket_would_remove_soon_is_kept_for_the_new_job(bench: Bench, code: Path) -> None:
+    first = submit(bench, code)
+    key = spec_of(bench, first)["bundle"]["key"]
+    data = bench.bucket.read(key).data
+    rerun(bench, first)
+    (young,) = bench.bucket.list(key)
+    file = Path(bench.bucket.url.removeprefix("file://"), key)
+    long_ago = young.modified.timestamp() - 365 * 86_400
+    os.utime(file, (long_ago, long_ago))
+    assert next(iter(bench.bucket.list(key))).modified < young.modified
+    rerun(bench, first)
+    (again,) = bench.bucket.list(key)
+    assert again.modified >= young.modified
+    assert bench.bucket.read(key).data == data
 
 
 @pytest.mark.parametrize(
