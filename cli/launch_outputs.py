@@ -21,7 +21,7 @@ from launcher.rows import rfc3339
 def run(call: Call) -> int:
     """Print the files; with --fetch, copy them."""
     desk = desk_of(call)
-    found = job_of(call, desk.reader().look())
+    found = job_of(call, desk, desk.reader().look())
     outputs = Outputs(_url(desk, found))
     with call.output.progress(f"listing {outputs.url}"):
         files = outputs.files()

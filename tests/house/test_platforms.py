@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from itertools import chain
 
@@ -106,6 +107,7 @@ def _is_empty(name: str) -> bool:
     return bool(names(name, "linux")) and not names(name, "darwin")
 
 
+@cache
 def _linux_packages() -> set[str]:
     """The modules of the requirements that `pyproject.toml` marks as Linux's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

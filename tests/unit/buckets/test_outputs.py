@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from fsspec.registry import _registry
 
 from bastion.buckets.outputs import File, Outputs
 from bastion.errors import BastionError, BucketError, UsageError
@@ -50,7 +51,7 @@ def test_what_breaks_off_leaves_nothing_half_written(tmp_path: Path, monkeypatch
     put("s/out/a", b"whole")
     (tmp_path / "a").write_text("old")
     monkeypatch.setattr(Flat, "get_file", breaks)
-    with pytest.raises(BucketError, match="cannot fetch flat://s/out/a to .*: reset"):
+    with pytest.raises(BucketError, match=r"cannot fetch flat://s/out/a to .*: reset"):
         Outputs("flat://s/out").fetch(File("a", 5, None), tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old"}
 
@@ -66,9 +67,7 @@ def test_a_path_is_a_folder(tmp_path: Path) -> None:
 def test_without_its_package_the_way_to_it_is_told(
     url: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fsspec.registry import _registry
-
-    monkeypatch.setattr("fsspec.registry._registry", {k: v for k, v in _registry.items() if k not in ("s3", "gs")})
+    monkeypatch.delitem(_registry, url[:2], raising=False)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match=rf'pip install "bastion-scheduler\[{extra}\]"'):
         Outputs(url)
