@@ -14,7 +14,8 @@ from bastion import layout
 from bastion.codec import SCHEMA
 from bastion.errors import Newer, RecordError
 from bastion.nearest import did_you_mean
-from bastion.spec import AMOUNT_MAX, KIND, USER, shown
+from bastion.spec import AMOUNT_MAX, KIND, USER
+from bastion.wording import shown
 from quota.lines import Lines
 
 CONFIG_BYTES_MAX = 64 * 1024
@@ -28,13 +29,20 @@ _DAYS_MAX = 36_500
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]{1,1024}")
 
 
+class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What machines give git to reach private repositories: absolute paths of files on the machines; "" for none."""
+
+    deploy_key: str = ""
+    known_hosts: str = ""
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one bastion works. The fields are the file's words; times are in seconds.
 
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
     themselves. `capacity` is what the runner may give away. `admins` may stop everybody's jobs.
     `buckets` are the URLs of the permanent and the ttl bucket, where these are not the one that the file lies in.
-    `retention` is how many days bundles and logs are kept.
+    `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
     """
 
     schema: int = SCHEMA
@@ -44,6 +52,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     runner: str = "local"
     admins: list[str] = []
     capacity: dict[str, int] = {}
+    git: Git = Git()
     buckets: dict[str, str] = {}
     retention: dict[str, int] = {}
 
@@ -80,7 +89,7 @@ def check(config: Config) -> list[str]:
 
 def render(config: Config) -> str:
     """The text of a `config.toml` that holds these settings."""
-    values = {field: getattr(config, field) for field in config.__struct_fields__}
+    values = {field: msgspec.to_builtins(getattr(config, field)) for field in config.__struct_fields__}
     lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if not isinstance(value, dict)]
     for key, table in values.items():
         if isinstance(table, dict):
@@ -169,6 +178,12 @@ def _retention(value: dict[str, int]) -> Iterator[str]:
             yield f"{name} is {days}; use a whole number of days from 0 (for ever) to {_DAYS_MAX}"
 
 
+def _git(value: Git) -> Iterator[str]:
+    for key, path in msgspec.structs.asdict(value).items():
+        if path and (not path.startswith("/") or len(path) > 1024 or not path.isprintable() or '"' in path):
+            yield f"{key} is {shown(path)}; use the absolute path of a file on the machines"
+
+
 _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "schema": _schema,
     "poll": _seconds(0.05, 3600),
@@ -179,6 +194,7 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "capacity": _capacity,
     "buckets": _buckets,
     "retention": _retention,
+    "git": _git,
 }
 _EXPECTED = {
     "schema": str(SCHEMA),
@@ -190,4 +206,5 @@ _EXPECTED = {
     "capacity": "a table of whole numbers, as in v4 = 8",
     "buckets": "a table of URLs, of permanent and ttl",
     "retention": "a table of whole days, of bundles_days and logs_days",
+    "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from bastion.changes import Changes, Renewal
 from bastion.ports import AttemptKey, Placement
 from bastion.records import Member, Order, StopOrder, World
@@ -41,7 +43,6 @@ class Desired:
     posts: tuple[Post, ...]
     seq: int
     index: int
-    count: int
     changes: Changes | None
     renewed: Renewal | None
     restart_reason: str
@@ -81,7 +82,6 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
         ),
         seq=job.seq,
         index=job.index,
-        count=job.count,
         changes=job.changes,
         renewed=attempt.renewed,
         restart_reason=RESTART_REASONS.get(before[-1].cause or Cause.CODE, "failure") if before else "first",
@@ -95,34 +95,40 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
 
 def order(row: Desired, spec: JobSpec) -> Order:
     """What the workers of an attempt are to run."""
+    first = first_order(row.key, spec, workers=row.placement.workers, tier=row.placement.tier)
+    return msgspec.structs.replace(first, restart_reason=row.restart_reason, last_step=row.last_step)
+
+
+def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) -> Order:
+    """The order of an attempt that follows no other."""
     return Order(
-        job=row.key.job,
+        job=key.job,
         name=spec.name,
         user=spec.user,
         project=spec.project,
-        task=row.key.task,
+        task=key.task,
         count=spec.count,
-        attempt=row.key.attempt,
-        tier=row.placement.tier,
+        attempt=key.attempt,
+        tier=tier,
         command=spec.command,
         env=spec.env,
         resources=spec.resources,
         replicas=spec.replicas,
-        workers=row.placement.workers,
+        workers=workers,
         bundle=spec.bundle,
-        output_dir=_of_task(spec.output_dir, row),
-        checkpoint_dir=_of_task(spec.checkpoint_dir, row),
+        output_dir=_of_task(spec.output_dir, key, spec),
+        checkpoint_dir=_of_task(spec.checkpoint_dir, key, spec),
         grace_s=spec.grace_s,
         time_limit_s=spec.time_limit_s,
         max_tries=spec.max_tries,
-        restart_reason=row.restart_reason,
-        last_step=row.last_step,
+        restart_reason="first",
+        setup=spec.setup,
     )
 
 
-def _of_task(folder: str, row: Desired) -> str:
+def _of_task(folder: str, key: AttemptKey, spec: JobSpec) -> str:
     """The tasks of an array have folders of their own."""
-    return f"{folder.rstrip('/')}/{row.key.task}" if folder and row.count > 1 else folder
+    return f"{folder.rstrip('/')}/{key.task}" if folder and spec.count > 1 else folder
 
 
 def stop_order(row: Desired) -> StopOrder:

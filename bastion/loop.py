@@ -88,6 +88,8 @@ def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
         else:
             if not version or vacant(status, me.host, me.boot, status is not None and me.alive(status.pid)):
                 return True
+            if seen is None and status is not None:
+                log.info("standing by: epoch %d is at work on %s, pid %d", status.epoch, status.host, status.pid)
             if version != seen:
                 seen, since = version, doors.clock.monotonic()
             elif doors.clock.monotonic() - since >= PATIENCE_S:

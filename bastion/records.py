@@ -48,6 +48,7 @@ class Order(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_tries: int
     restart_reason: str
     last_step: int | None = None
+    setup: str = ""
 
 
 class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,7 +10,8 @@ import msgspec
 from bastion.changes import Changes, complaints
 from bastion.codec import Record, decode, readable, refuse_newer
 from bastion.errors import RecordError
-from bastion.spec import JobSpec, deserialize_jobspec, shown
+from bastion.spec import JobSpec, deserialize_jobspec
+from bastion.wording import shown
 
 REQUEST_BYTES_MAX = 256 * 1024
 

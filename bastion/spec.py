@@ -9,9 +9,11 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from bastion import repo
 from bastion.codec import SCHEMA, Record, encode, readable, refuse_newer
 from bastion.errors import SpecError
 from bastion.nearest import did_you_mean
+from bastion.wording import between, named, plain, shown
 
 SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
 COUNT_MAX = 100_000
@@ -21,7 +23,6 @@ TRIES_MAX = 1_000
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
 ENV_MAX = 1_000
-_SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
@@ -38,27 +39,43 @@ IDENTITY = frozenset(
 
 
 class BundleRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The code that the worker has to fetch. `type` none needs nothing; `key` names the object, `digest` its SHA-256."""
+    """The code that the worker has to fetch. `type` none needs nothing.
+
+    Of any other type, `key` names an object and `digest` its SHA-256; of `git` these are the changes on top of `commit`
+    of `repo`, if there are any. A commit is checked out whole, and the command runs in `folder` of it. `submodules`:
+    whether they are fetched; None refuses a commit that has some.
+    """
 
     type: str = "none"
     key: str = ""
     digest: str = ""
+    repo: str = ""
+    commit: str = ""
+    folder: str = ""
+    submodules: bool | None = None
+
+    @property
+    def identity(self) -> str:
+        """One word for the code: the digest; of git the commit, `+` and the digest of the changes if there are any."""
+        return "+".join(filter(None, (self.commit, self.digest)))
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where the job came from; for people, never for decisions."""
+    """Where the job came from; for people, never for decisions. `parent` is the id of the job that it repeats."""
 
     host: str = ""
     git_commit: str = ""
     git_dirty: bool = False
     client_version: str = ""
     submitted: datetime | None = None
+    parent: str = ""
 
 
 class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A job as its user asked for it.
 
-    `command` is an argv, or one string for `/bin/sh`. `resources` are per replica. Times are in seconds.
+    `command` is an argv, or one string for `/bin/sh`; `setup` is such a string, run once for a bundle on a machine.
+    `resources` are per replica. Times are in seconds.
     `output_dir` and `checkpoint_dir` are URLs or absolute paths that outlive attempts.
     """
 
@@ -77,6 +94,7 @@ class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace_s: float = 30.0
     time_limit_s: float | None = None
     bundle: BundleRef = BundleRef()
+    setup: str = ""
     output_dir: str = ""
     checkpoint_dir: str = ""
     provenance: Provenance = Provenance()
@@ -134,7 +152,7 @@ def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         try:
             fields[name] = msgspec.convert(value, _HINTS[name], strict=True)
         except msgspec.ValidationError as error:
-            wrong.append(f"{name} is {shown(value)}: {_plain(str(error))}")
+            wrong.append(f"{name} is {shown(value)}: {plain(str(error))}")
     for field, rule in RULES:
         if field in fields:
             wrong += [f"{field} {complaint}" for complaint in rule(fields[field])]
@@ -167,33 +185,6 @@ def _writable(value: Any) -> bool:
         return False
 
 
-def shown(value: Any) -> str:
-    """A stranger's value for an error message: one short line."""
-    large = isinstance(value, int) and abs(value) >= _SAYABLE
-    text = "a very large number" if large else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _plain(error: str) -> str:
-    return error[:1].lower() + error[1:].replace("`$", "`").replace("object", "table")
-
-
-def _named(pattern: re.Pattern[str], allowed: str) -> Callable[[str], Iterator[str]]:
-    def rule(value: str) -> Iterator[str]:
-        if not pattern.fullmatch(value) or ".." in value:
-            yield f"is {shown(value)}; use {allowed}"
-
-    return rule
-
-
-def _between(low: float, high: float, unit: str = "") -> Callable[[float | None], Iterator[str]]:
-    def rule(value: float | None) -> Iterator[str]:
-        if value is not None and not low <= value <= high:
-            yield f"is {shown(value)}; use {low:g} to {high:g}{unit}"
-
-    return rule
-
-
 def _schema(value: int) -> Iterator[str]:
     if value != SCHEMA:
         yield f"is {shown(value)}; use {SCHEMA}"
@@ -207,6 +198,11 @@ def _command(value: list[str] | str) -> Iterator[str]:
         yield "holds a NUL character"
     if sum(len(word.encode("utf-8", "surrogatepass")) for word in words) > 128 * 1024:
         yield "is longer than 128 KiB; put it into a script"
+
+
+def _setup(value: str) -> Iterator[str]:
+    if "\0" in value or len(value) > 32 * 1024 or (value and not value.strip()):
+        yield "is blank, holds a NUL character or more than 32 KiB; put it into a script of the bundle"
 
 
 def _env(value: dict[str, str]) -> Iterator[str]:
@@ -234,6 +230,10 @@ def _resources(value: dict[str, int]) -> Iterator[str]:
 def _bundle(value: BundleRef) -> Iterator[str]:
     if value.type == "none":
         return
+    if value.type == "git":
+        yield from repo.faults(value.repo, value.commit, value.folder)
+        if not value.key and not value.digest:
+            return
     if not KIND.fullmatch(value.type) or not value.key or len(value.key) > 512:
         yield f"has type {shown(value.type)} and key {shown(value.key)}; name both"
     if not DIGEST.fullmatch(value.digest):
@@ -251,7 +251,7 @@ def _folder(value: str) -> Iterator[str]:
 
 
 def _provenance(value: Provenance) -> Iterator[str]:
-    if max(len(value.host), len(value.git_commit), len(value.client_version)) > 256:
+    if max(map(len, (value.host, value.git_commit, value.client_version, value.parent))) > 256:
         yield "holds a text of more than 256 characters"
 
 
@@ -259,21 +259,22 @@ _WORD = "1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a 
 
 RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("schema", _schema),
-    ("name", _named(NAME, _WORD)),
-    ("user", _named(USER, "1 to 64 letters, digits, '.', '_', '@', '+' and '-', without '..'")),
-    ("project", _named(NAME, _WORD)),
+    ("name", named(NAME, _WORD)),
+    ("user", named(USER, "1 to 64 letters, digits, '.', '_', '@', '+' and '-', without '..'")),
+    ("project", named(NAME, _WORD)),
     ("command", _command),
     ("env", _env),
     ("resources", _resources),
     ("instance_type", _type),
-    ("replicas", _between(1, REPLICAS_MAX)),
-    ("count", _between(1, COUNT_MAX)),
-    ("priority", _between(1, 5, " (1 is the highest)")),
-    ("max_tries", _between(1, TRIES_MAX)),
-    ("retry_interval_s", _between(0, SECONDS_MAX, " seconds")),
-    ("grace_s", _between(0, GRACE_MAX_S, " seconds")),
-    ("time_limit_s", _between(1, SECONDS_MAX, " seconds")),
+    ("replicas", between(1, REPLICAS_MAX)),
+    ("count", between(1, COUNT_MAX)),
+    ("priority", between(1, 5, " (1 is the highest)")),
+    ("max_tries", between(1, TRIES_MAX)),
+    ("retry_interval_s", between(0, SECONDS_MAX, " seconds")),
+    ("grace_s", between(0, GRACE_MAX_S, " seconds")),
+    ("time_limit_s", between(1, SECONDS_MAX, " seconds")),
     ("bundle", _bundle),
+    ("setup", _setup),
     ("output_dir", _folder),
     ("checkpoint_dir", _folder),
     ("provenance", _provenance),

@@ -14,14 +14,18 @@ LIMIT_BYTES = 512 * 2**20
 LIMIT_FILES = 100_000
 """The most files and folders of a bundle."""
 
+DIFF_BYTES = 64 * 2**20
+"""The most that changes on top of a commit may hold, uncompressed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """What a worker has to fetch to have the user's code.
 
-    `type` says how to fetch it; `key` where it is: the bucket's key of a `tar`, "" of `none` (an image's reference,
-    one day). `digest` is the SHA-256 of the bytes behind the key, in hexadecimal, `size` their number, `files` how
-    many files, links and empty folders they hold.
+    `type` says how to fetch it: `tar`, `git` or `none`. `key` is the bucket's key of a `tar`, or of the changes that were not
+    committed, if a `git` has some; `digest` is the SHA-256 of the bytes behind the key, in hexadecimal, `size` their number,
+    `files` how many files, links and empty folders they hold. A `git` is `commit` of `repo`; `folder` and `submodules` as in
+    `BundleRef`. `notes` are for the user.
     """
 
     type: str
@@ -29,6 +33,11 @@ class Bundle:
     digest: str = ""
     size: int = 0
     files: int = 0
+    repo: str = ""
+    commit: str = ""
+    folder: str = ""
+    submodules: bool | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Bundler(Protocol):

@@ -8,7 +8,6 @@ import tarfile
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from typing import IO, cast
 
@@ -17,6 +16,7 @@ from bastion.errors import BundleError
 from bastion.ports import Bucket, Clock
 from bundler.bundle import LIMIT_BYTES, LIMIT_FILES, Bundle
 from bundler.choose import Entry, Kind, check_size, check_source
+from bundler.upload import upload
 from bundler.walk import walk
 
 _LEVEL = 3
@@ -26,9 +26,8 @@ _LEVEL = 3
 class TarBundler:
     """Packs what is not ignored of a folder.
 
-    `home` is never packed, nor what is above it; `leave_out` is where a bucket of kind `file://` lies. A bundle that
-    the bucket has had for more than half of `retention_s` (seconds after which the store deletes bundles; None:
-    never) is uploaded again, so that it outlives its job.
+    `home` is never packed, nor what is above it; `leave_out` is where a bucket of kind `file://` lies;
+    `retention_s` as `upload` has it.
     """
 
     home: Path
@@ -49,7 +48,7 @@ class TarBundler:
             with tempfile.TemporaryFile() as packed:
                 digest = pack(source, entries, packed)
                 key = layout.bundle(digest, "tar.zst")
-                self._upload(bucket, key, packed)
+                upload(bucket, self.clock, key, lambda: _whole(packed), retention_s=self.retention_s)
                 return Bundle("tar", key, digest, packed.seek(0, os.SEEK_END), len(entries))
         except OSError as error:
             raise BundleError(f"cannot pack '{source}': {error}") from error
@@ -61,15 +60,10 @@ class TarBundler:
         check_size(source, entries, self.limit_bytes)
         return entries
 
-    def _upload(self, bucket: Bucket, key: str, packed: IO[bytes]) -> None:
-        stored = next(iter(bucket.list(key)), None)
-        packed.seek(0)
-        if stored is None:
-            bucket.create(key, packed.read())  # taken meanwhile: by the same bytes
-        elif self.retention_s is not None:
-            age = self.clock.wall() - stored.modified
-            if age > timedelta(seconds=self.retention_s / 2):
-                bucket.write(key, packed.read())
+
+def _whole(packed: IO[bytes]) -> bytes:
+    packed.seek(0)
+    return packed.read()
 
 
 def pack(source: Path, entries: Iterable[Entry], out: IO[bytes]) -> str:

@@ -125,7 +125,7 @@ TOOL = Tool(
             "journal, also while no bastion runs.",
             module="cli.bastion_usage",
             flags=(
-                Flag("by", "Add up by project, user or job.", "WHAT", default="project"),
+                Flag("by", "Add up by project, user or job.", "WHAT", default="project", choices=("project", "user", "job")),
                 Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d"),
                 Flag("until", "End then. Default: now.", "TIME"),
                 Flag("plot", "Also draw it over time, as one HTML file that needs no network.", "FILE"),

@@ -71,6 +71,10 @@ class Command:
         """How the help shows its arguments."""
         return "ACTION" if self.actions else self.words
 
+    def flag(self, name: str) -> Flag:
+        """Its flag of this name."""
+        return next(flag for flag in self.flags if flag.name == name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:

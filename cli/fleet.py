@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+import msgspec
+
 from bastion import layout
 from bastion.buckets.routed import url_of
 from bastion.chores import Doors
@@ -44,7 +46,7 @@ def local_runner(place: Place, config: Config, environ: Mapping[str, str]) -> Lo
         given=config.capacity or None,
         devices=inventory(),
         inherited=environ,
-        flags=elsewhere(place),
+        flags=elsewhere(place) | {key: path for key, path in msgspec.structs.asdict(config.git).items() if path},
     )
 
 

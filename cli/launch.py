@@ -55,12 +55,24 @@ _LAUNCH = Command(
         Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
         Flag(
             "bundler_type",
-            "How the code travels: tar (this folder) or none (no code).",
+            "How the code travels: tar (this folder), git (a pushed commit) or none (no code).",
             "TYPE",
             default="tar",
-            choices=("tar", "none"),
+            choices=("tar", "git", "none"),
         ),
-        Flag("bundler_spec", "Settings of the bundler; may be repeated: source=FOLDER.", "KEY=VALUE", kind=list),
+        Flag(
+            "bundler_spec",
+            "Settings of the bundler; may be repeated: source=FOLDER. Of git: repo=URL, ref=BRANCH, allow_dirty=true, "
+            "submodules=true.",
+            "KEY=VALUE",
+            kind=list,
+        ),
+        Flag(
+            "setup",
+            "Shell text that is run before COMMAND, once for this code on each machine, in a virtual environment that is "
+            "kept: 'pip install -r requirements.txt'.",
+            "TEXT",
+        ),
         Flag(
             "spec",
             "A job spec to begin with: JSON or TOML, as --dry_run prints it; - is standard input. Flags and COMMAND override.",
@@ -75,7 +87,11 @@ _LAUNCH = Command(
 
 def _unset(command: Command, name: str) -> Flag:
     """The flag of another command, without its default: what is not said stays as it is."""
-    return replace(next(flag for flag in command.flags if flag.name == name), default=None)
+    return replace(command.flag(name), default=None)
+
+
+_NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
+"""Flags of a submission that a job which is run again has behind it."""
 
 
 TOOL = Tool(
@@ -222,6 +238,55 @@ TOOL = Tool(
                 *(_unset(_LAUNCH, name) for name in ("bundler_type", "bundler_spec")),
                 _USER,
             ),
+        ),
+        Command(
+            name="run",
+            about="Run COMMAND here and now, as the fleet would: the code bundled, the same variables, and the exit code of "
+            "a job that ended so. No bastion and no bucket is asked. Ctrl-C stops it with its grace; another one kills it.",
+            module="cli.launch_run",
+            takes_command=True,
+            flags=(
+                *(
+                    _LAUNCH.flag(name)
+                    for name in (
+                        "name",
+                        "num_replicas",
+                        "grace",
+                        "time_limit",
+                        "env",
+                        "setup",
+                        "bundler_type",
+                        "bundler_spec",
+                    )
+                ),
+                Flag("output_dir", "URL or folder that stays. Default: one that is removed at the end.", "URL"),
+                _USER,
+            ),
+        ),
+        Command(
+            name="rerun",
+            about="Submit a job once more, with the code that it had. Flags, and a COMMAND after --, say what is otherwise; "
+            "--env adds variables. Outputs go to a new folder, unless the job's user had named one.",
+            module="cli.launch_rerun",
+            words="JOB",
+            least=1,
+            most=1,
+            takes_command=True,
+            flags=tuple(flag for flag in _LAUNCH.flags if flag.name not in _NOT_AGAIN),
+        ),
+        Command(
+            name="diff",
+            about="What differs between two jobs: what was asked for, the files of the code, and what they ran in.",
+            module="cli.launch_diff",
+            words="JOB JOB",
+            least=2,
+            most=2,
+        ),
+        Command(
+            name="bundle",
+            about="Put this folder's code into the bucket, and print what it is known by and where it is. No job is made.",
+            module="cli.launch_bundle",
+            flags=tuple(_LAUNCH.flag(name) for name in ("bundler_type", "bundler_spec")),
         ),
         Command(
             name="show",

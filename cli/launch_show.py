@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bastion import reading
 from bastion.codec import encode
 from bastion.holes import Holes
-from bastion.spec import JobSpec
-from cli.desk import Desk, desk_of, job_of
+from cli.desk import desk_of, job_of
 from cli.main import DONE, Call
 from launcher import gaps
 from launcher.derive import derived
-from launcher.find import Found
 from launcher.gpus import gpus
 from launcher.queue import Queue
+from launcher.stored import stored_spec
 
 
 def run(call: Call) -> int:
@@ -25,7 +23,7 @@ def run(call: Call) -> int:
     found = job_of(call, desk, view)
     row = Queue(view, (), derived(view)).row(found.known)
     holes = Holes(list(view.holes))
-    spec = _spec(desk, found, holes)
+    spec = stored_spec(desk.bucket, desk.tasks, found, holes)
     seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
     shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
     if call.output.json:
@@ -34,13 +32,6 @@ def run(call: Call) -> int:
         lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {gpu.line()}" for gpu in seen)]
         call.output.say("\n".join([*lines, *gaps.lines(holes.found)]))
     return DONE
-
-
-def _spec(desk: Desk, found: Found, holes: Holes) -> JobSpec | None:
-    """The job's spec; None for one that was rejected, whose spec is not kept, or that lies in a hole."""
-    if found.unread:
-        return found.unread.spec
-    return reading.spec_of(desk.bucket, found.job, desk.tasks.map, holes) if found.job else None
 
 
 def _page(shown: dict[str, Any]) -> list[str]:

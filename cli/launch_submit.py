@@ -17,7 +17,7 @@ from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec
 from bastion.version import VERSION
 from cli import job_names
-from cli.bundling import bundle, check_kind, settings_of
+from cli.bundling import bundle, came_from, reference, settings_of
 from cli.desk import Desk, desk_of, user_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
@@ -36,16 +36,15 @@ from launcher.submit import check, ground, send
 
 def run(call: Call) -> int:
     """Submit a job. With --wait or --follow, the exit code of its end."""
-    settings = settings_of(call.flags["bundler_spec"])
-    check_kind(call.flags["bundler_type"])
+    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
     if not call.after and not call.flags["spec"]:
         raise UsageError("there is no command; put it after --, as in launch [flags] -- python train.py")
     desk = desk_of(call)
     request_id = desk.ids.new()
     said = spec_file(call, desk.bucket.url)
-    wish = _wish(call, said)
+    wish = wish_of(call, said)
     dry = call.flags["dry_run"]
-    spec = _spec(
+    spec = checked_spec(
         desk,
         wish,
         request_id,
@@ -59,13 +58,13 @@ def run(call: Call) -> int:
         call.output.say(spec_text(spec, kind))
         return DONE
     if kind is not None:
-        code = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
-        spec = msgspec.structs.replace(spec, bundle=code)
+        packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
+        spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
-    return _submitted(call, desk, job_id(spec.name, request_id), spec.name)
+    return submitted(call, desk, job_id(spec.name, request_id), spec)
 
 
-def _wish(call: Call, said: Fields) -> build.Wish:
+def wish_of(call: Call, said: Fields) -> build.Wish:
     """What the flags say, and a file where they say nothing."""
     flags = call.flags
 
@@ -73,7 +72,11 @@ def _wish(call: Call, said: Fields) -> build.Wish:
         return said[field] if field in said and flag not in call.given else value()
 
     def length(flag: str) -> Any:
-        return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}") if flags[flag] else None)
+        return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}"))
+
+    def limit() -> float | None:
+        text = flags["time_limit"]
+        return None if text in (None, "none") else seconds(text, "--time_limit")
 
     wish = build.Wish(
         user=told("user_id", "user", lambda: user_of(call)),
@@ -89,9 +92,10 @@ def _wish(call: Call, said: Fields) -> build.Wish:
         max_tries=told("max_tries", "max_tries", lambda: flags["max_tries"]),
         retry_interval_s=length("retry_interval"),
         grace_s=length("grace"),
-        time_limit_s=length("time_limit"),
+        time_limit_s=told("time_limit", "time_limit_s", limit),
         output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
         checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
+        setup=told("setup", "setup", lambda: flags["setup"] or ""),
     )
     if flags["follow"] and wish.count > 1:
         raise UsageError(f"--follow shows one task, and there are {wish.count}; use --wait, and launch logs 'NAME[0]'")
@@ -104,7 +108,7 @@ def _project(call: Call) -> str:
     return found.value if found else ""
 
 
-def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
+def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
     """The checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket)
     spec = build.build(
@@ -123,10 +127,10 @@ def _spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: s
     return spec
 
 
-def _submitted(call: Call, desk: Desk, job: str, name: str) -> int:
+def submitted(call: Call, desk: Desk, job: str, spec: JobSpec) -> int:
     """Say what was submitted; on demand, see it through."""
     output = call.output
-    job_names.submitted(call, desk, name)
+    job_names.submitted(call, desk, spec.name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
     if call.flags["follow"] or call.flags["wait"]:
         found = find(job, desk.reader().look())
@@ -134,5 +138,5 @@ def _submitted(call: Call, desk: Desk, job: str, name: str) -> int:
             code = show_log(call, desk, found, Choice()) if call.flags["follow"] else until_end(desk, found, output)
     else:
         code = DONE
-    output.say(json.dumps({"id": job, "name": name}) if output.json else name)
+    output.say(json.dumps({"id": job, "name": spec.name}) if output.json else spec.name)
     return code

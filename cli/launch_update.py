@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from bastion.changes import Changes, complaints, in_words
@@ -13,7 +14,7 @@ from bastion.spec import BundleRef
 from bastion.state import AttemptState
 from bastion.version import VERSION
 from cli.asking import Asking
-from cli.bundling import bundle, check_kind, settings_of
+from cli.bundling import bundle, came_from, reference, settings_of
 from cli.desk import Desk
 from cli.main import Call
 from launcher.build import command
@@ -28,7 +29,7 @@ NONE, TAR = "none", "tar"
 def run(call: Call) -> int:
     """Check, bundle the code of a new command, ask, and say what that means for what runs."""
     said = _said(call)
-    check_kind(call.flags["bundler_type"] or TAR)
+    settings = settings_of(call.flags["bundler_type"] or TAR, call.flags["bundler_spec"])
     asking = Asking.begin(call)
     found = asking.one()
     (job,) = found.jobs
@@ -39,7 +40,7 @@ def run(call: Call) -> int:
         raise SpecError("; ".join(wrong))
     if call.after:
         asking.check([(job, Update(job=job.id, changes=changes))])  # before the code travels
-        changes = Changes(**said | _code(call, asking.desk))
+        changes = Changes(**said | _code(call, asking.desk, settings))
     return asking.ask(found, lambda job: Update(job=job.id, changes=changes), lambda job: _told(job, changes))
 
 
@@ -58,18 +59,13 @@ def _said(call: Call) -> dict[str, Any]:
     return said
 
 
-def _code(call: Call, desk: Desk) -> dict[str, Any]:
+def _code(call: Call, desk: Desk, settings: Mapping[str, str]) -> dict[str, Any]:
     """The bundle of a new command, and where it comes from."""
-    kind, settings = call.flags["bundler_type"] or TAR, settings_of(call.flags["bundler_spec"])
     source = settings.get("source") or os.curdir
-    return {
-        "bundle": bundle(
-            desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days
-        ),
-        "provenance": provenance(
-            SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()
-        ),
-    }
+    kind = call.flags["bundler_type"] or TAR
+    packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
+    here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())
+    return {"bundle": reference(packed), "provenance": came_from(packed, here)}
 
 
 def _told(found: Found, changes: Changes) -> str:

@@ -36,7 +36,7 @@ def bundler_of(call: Call, said: Fields) -> str | None:
     if found is None or {"bundler_type", "bundler_spec"} & call.given:
         kind: str = call.flags["bundler_type"]
         return kind
-    return None if found.key else "none"
+    return "none" if found.type == "none" else None
 
 
 def spec_text(spec: JobSpec, kind: str | None) -> str:

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bastion import layout
+from bastion import host, layout
 from bastion.buckets.routed import url_of
 from bastion.ports import AttemptKey
+from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock, ThreadTasks
+from bundler.checkout import Checkout
+from bundler.gitcall import Access
+from bundler.gitcall import Doors as GitDoors
 from cli.wiring import housed, open_part
+from runners.local.gpus import inventory, portion
+from runners.worker.cache import Cache
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.machine import LocalMachine
 from runners.worker.nvml import NvmlGpus
 from runners.worker.run import run
 
-NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder"})
+NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder", "cache"})
+_SHARE = re.compile(r"share:([0-9]+)/([0-9]+)")
+_PR_SET_PDEATHSIG = 1
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,6 +38,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"error: a worker is started by a runner, with --{', --'.join(sorted(missing))} too", file=sys.stderr)
         return 2
     notice = notices()
+    if "parent" in flags and not follow(int(flags["parent"])):
+        return 1
     os.chdir(flags["folder"])  # not the bastion's: nobody is to find his folder busy because of us
     key = AttemptKey(flags["job"], int(flags["task"]), int(flags["attempt"]))
     post = Post(
@@ -35,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
         worker=int(flags["worker"]),
         machine=flags["machine"],
         address=flags["address"],
-        devices=tuple(filter(None, flags.get("devices", "").split(","))),
+        devices=_devices(flags.get("devices", "")),
     )
     elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
     bucket = housed(open_part(flags["bucket"]), elsewhere)
@@ -45,12 +57,40 @@ def main(argv: Sequence[str]) -> int:
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),
-        machine=LocalMachine(Path(flags["folder"]), os.environ),
+        machine=_machine(flags),
         notice=notice,
         say=_say,
         gpus=NvmlGpus(post.devices) if post.devices else None,
     )
     return run(post, doors, _pace(flags))
+
+
+def _machine(flags: dict[str, str]) -> LocalMachine:
+    shell, clock = SystemShell(), SystemClock()
+    access = Access(deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""))
+    return LocalMachine(
+        Path(flags["folder"]),
+        os.environ,
+        fetcher=Checkout(doors=GitDoors(shell=shell, clock=clock, access=access)),
+        cache=Cache(root=Path(flags["cache"]), boot=host.boot(), shell=shell, clock=clock, ids=RandomIds()),
+    )
+
+
+def _devices(said: str) -> tuple[str, ...]:
+    """As named by a runner; or, where none divides them, this worker's share: `share:0/2` is the first half."""
+    share = _SHARE.fullmatch(said)
+    if share is None:
+        return tuple(filter(None, said.split(",")))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    indices = [gpu.index for gpu in inventory()] if visible is None else visible.split(",")
+    return portion(list(filter(None, indices)), int(share[1]), int(share[2]))
+
+
+def follow(parent: int) -> bool:
+    """Have SIGTERM when this process ends, however it does. False if it has ended already."""
+    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "cannot have a signal at the end of the parent")
+    return os.getppid() == parent
 
 
 def notices() -> Callable[[], None]:
@@ -69,6 +109,7 @@ def notices() -> Callable[[], None]:
 def _pace(flags: dict[str, str]) -> Pace:
     plain = Pace()
     return Pace(
+        flush_s=float(flags.get("flush_s", plain.flush_s)),
         steady_flush_s=float(flags.get("steady_flush_s", plain.steady_flush_s)),
         spool_bytes=int(flags.get("spool_bytes", plain.spool_bytes)),
     )

@@ -35,6 +35,7 @@ class Wish:
     time_limit_s: float | None
     output_dir: str
     checkpoint_dir: str = ""
+    setup: str = ""
 
 
 def build(
@@ -62,6 +63,7 @@ def build(
         grace_s=wish.grace_s,
         time_limit_s=wish.time_limit_s,
         bundle=bundle,
+        setup=wish.setup,
         output_dir=outputs,
         checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
         provenance=provenance,

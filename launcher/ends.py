@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bastion.state import ENDED, Cause, Job, JobState, Task
 
 FAILED, NOT_ENDED, CANCELLED, REJECTED, TIME_LIMIT = 100, 101, 103, 104, 124
@@ -13,6 +15,8 @@ _CODES = {
     JobState.REJECTED: REJECTED,
     JobState.TIMEOUT: TIME_LIMIT,
 }
+
+_OF_CAUSES: Mapping[Cause | None, int] = {Cause.OK: 0, Cause.CANCELLED: CANCELLED, Cause.TIME_LIMIT: TIME_LIMIT}
 
 
 def code(job: Job, task: int | None) -> int:
@@ -45,6 +49,13 @@ def _task_code(state: JobState, task: Task | None) -> int:
     if state not in ENDED:
         return NOT_ENDED
     last = task.attempts[-1] if task and task.attempts else None
-    if state is JobState.FAILED and last and last.cause is Cause.CODE and 1 <= (last.exit_code or 0) <= 99:
-        return last.exit_code or FAILED
+    if state is JobState.FAILED and last:
+        return of_attempt(last.cause, last.exit_code)
     return _CODES[state]
+
+
+def of_attempt(cause: Cause | None, exit_code: int | None) -> int:
+    """The exit code for an attempt that is the only one, or the last."""
+    if cause is Cause.CODE and exit_code is not None and 1 <= exit_code <= 99:
+        return exit_code
+    return _OF_CAUSES.get(cause, FAILED)

@@ -31,6 +31,7 @@ _OF_USERS: Mapping[str, frozenset[str]] = {
     layout.WATCH: frozenset({"create", "replace"}),
     layout.JOURNAL: _LOOKS,
     layout.SNAPSHOTS: _LOOKS,
+    layout.ENDED: _LOOKS,
     layout.FACTS: _LOOKS,
     layout.LOGS: _LOOKS,
     layout.BASTION_LOG: _LOOKS,

@@ -21,7 +21,7 @@ from typing import Any
 
 from bastion.errors import BastionError
 from bastion.nearest import did_you_mean
-from bastion.spec import shown
+from bastion.wording import shown
 from quota.lines import Lines
 
 KEYS = ("bucket", "bastion", "project_id", "user_id")

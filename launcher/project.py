@@ -61,7 +61,8 @@ class Book:
 
     def __init__(self, project: str, jobs: Mapping[str, Job], facts: State) -> None:
         self._project, self._jobs, self._facts = project, jobs, facts
-        self._shares = _shares(facts)
+        self._quota = inputs(facts).quota or Quota.open()
+        self._shares = shares(facts, self._quota)
         self._known = State()
         self._used: Resources = {}
         self._entries: list[tuple[Entry, Shares]] = []
@@ -93,7 +94,9 @@ class Book:
         """A new quota file or pool: an entry if it moves the project's share."""
         before = self._shares.units(self._project)
         apply(self._facts, event, record.seq, 0)
-        self._shares = _shares(self._facts)
+        if isinstance(event, FileChanged):  # parsing it is slow, and the pool changes more often
+            self._quota = inputs(self._facts).quota or Quota.open()
+        self._shares = shares(self._facts, self._quota)
         after = self._shares.units(self._project)
         moved = [kind for kind in sorted({*before, *after}) if before.get(kind, 0) != after.get(kind, 0)]
         if not moved:
@@ -129,7 +132,3 @@ def held_at(jobs: Iterable[Job], moment: datetime) -> Resources:
             live = sum(one.started < moment and (one.ended is None or one.ended >= moment) for one in task.attempts)
             used = plus(used, times(job.demand, live)) if live else used
     return used
-
-
-def _shares(facts: State) -> Shares:
-    return shares(facts, inputs(facts).quota or Quota.open())

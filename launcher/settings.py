@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion.errors import UsageError
-from bastion.spec import NAME, shown
+from bastion.spec import NAME
+from bastion.wording import shown
 from launcher.profiles import Profile
 
 VARIABLES = {

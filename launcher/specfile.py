@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bastion.errors import SpecError
-from bastion.spec import SPEC_BYTES_MAX, checked_fields
+from bastion.spec import SPEC_BYTES_MAX, JobSpec, checked_fields
 from launcher import instances
 
 Fields = Mapping[str, Any]
@@ -31,6 +31,14 @@ def fields_of(data: bytes, home: str) -> Fields:
     if wrong:
         raise SpecError("; ".join(wrong))
     fields.pop("provenance", None)
+    _leave_out_what_was_anothers(fields, home)
+    return fields
+
+
+def fields_again(spec: JobSpec, home: str) -> Fields:
+    """What a job's spec says of one that repeats it: all but its user, where it came from, and folders that were its own."""
+    fields = {name: getattr(spec, name) for name in spec.__struct_fields__ if name not in ("user", "provenance")}
+    _leave_out_what_the_type_gives(fields)
     _leave_out_what_was_anothers(fields, home)
     return fields
 

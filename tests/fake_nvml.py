@@ -41,6 +41,10 @@ class FakeNvml:
         """From now on this function fails."""
         self._refused[name] = code
 
+    def allow(self, name: str) -> None:
+        """From now on this function answers again."""
+        del self._refused[name]
+
     def breaks(self, index: int, xid: int) -> None:
         """The driver reports a critical error."""
         self.pending.append((index, xid))

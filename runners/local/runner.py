@@ -102,6 +102,11 @@ class LocalRunner:
     def _of(self, machine: str) -> Sequence[marks.Marked]:
         return [process for process in self.scan() if process.machine == machine]
 
+    @property
+    def _cache(self) -> Path:
+        """What setups have made, for all bastions of this machine."""
+        return self.work_root / "cache"
+
     def _start(self, placement: Placement, worker: int) -> None:
         name = Name(self.scope, placement.key, worker, placement.epoch, self.ids.new())
         held = [index for process in self.scan() for index in process.devices]
@@ -117,7 +122,7 @@ class LocalRunner:
     def _spawn(self, name: Name, folder: Path, devices: Sequence[str], log: int) -> int:
         return os.posix_spawn(
             self.python,
-            render.command(self.python, name, self.bucket_url, folder, devices, **self.flags),
+            render.command(self.python, name, self.bucket_url, folder, devices, cache=self._cache, **self.flags),
             render.environment(self.inherited, name, devices),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

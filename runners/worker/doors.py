@@ -9,6 +9,7 @@ from typing import Protocol
 from bastion.gpus import Gpu
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
+from bastion.spec import BundleRef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,26 @@ class Process(Protocol):
         """True if the system killed a process here for want of memory since the start."""
 
 
+class Kept(Protocol):
+    """A virtual environment, and the code that its setup was run in. `ready`: it was run before."""
+
+    ready: bool
+    code: str
+    venv: str
+
+    def begin(self) -> None:
+        """Make an empty environment, and a folder for the code. Raises `BundleError`."""
+
+    def finish(self) -> None:
+        """The setup was run: whoever comes later finds it ready."""
+
+    def drop(self) -> None:
+        """The setup failed: forget all of it."""
+
+    def lay_out(self, code: str) -> None:
+        """Copy the code, as the setup has left it, to the folder `code`. Raises `BundleError`."""
+
+
 class Machine(Protocol):
     """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them."""
 
@@ -80,8 +101,23 @@ class Machine(Protocol):
     def base_environment(self) -> Mapping[str, str]:
         """PATH, HOME, USER and LANG of the account."""
 
-    def unpack(self, data: bytes, digest: str) -> None:
-        """Lay out a bundle in `code`. `BundleError` if it is not what it says, or there is no room."""
+    def unpack(self, data: bytes, digest: str, code: str) -> None:
+        """Lay out a bundle in the folder `code`. `BundleError` if it is not what it says, or there is no room."""
+
+    def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
+        """Lay out a commit in the folder `code`, with these changes on top. `BundleError` if it cannot be fetched."""
+
+    def keep(self, name: str, path: str) -> Kept:
+        """What the setup of this name has made or is to make, for the `python3` of this PATH.
+
+        Waits while another worker of this machine runs it. `BundleError` if there is no such Python.
+        """
+
+    def clear(self) -> None:
+        """Kill what was begun here and given up."""
+
+    def note(self, text: str) -> None:
+        """Append a line of ours to the log."""
 
     def place(self, url: str) -> str:
         """What the process is told of a folder that outlives it: a local one is made, and named by its path."""
@@ -92,8 +128,8 @@ class Machine(Protocol):
     def read_progress(self) -> bytes:
         """The end of the file `progress`, at most 64 KiB; empty while there is none."""
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str]) -> Process:
-        """Run a command in `code`, its output appended to the log. `OSError` if it cannot be started."""
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str) -> Process:
+        """Run a command in `folder`, its output appended to the log. `OSError` if it cannot be started."""
 
     def log_size(self) -> int:
         """Bytes of output so far."""

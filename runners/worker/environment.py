@@ -23,17 +23,25 @@ class Places:
     checkpoint: str
 
 
-def environment(order: Order, post: Post, world: World, base: Mapping[str, str], places: Places) -> dict[str, str]:
-    """All variables of one process."""
+def environment(
+    order: Order, post: Post, world: World | None, base: Mapping[str, str], places: Places
+) -> dict[str, str]:
+    """All variables of one process. Without a world, as in a setup, all but the gang's addresses."""
     return {
         **base,
         **_defaults(places),
         **order.env,
         **_job(order, post),
         **_places(places),
-        **_ranks(order, post.worker, world),
+        **_ranks(order, post.worker),
+        **(_addresses(world) if world else {}),
         "CUDA_VISIBLE_DEVICES": ",".join(post.devices),
     }
+
+
+def within(env: Mapping[str, str], venv: str) -> dict[str, str]:
+    """The same, inside a virtual environment."""
+    return {**env, "VIRTUAL_ENV": venv, "PATH": f"{venv}/bin:{env['PATH']}"}
 
 
 def _defaults(places: Places) -> dict[str, str]:
@@ -58,7 +66,7 @@ def _job(order: Order, post: Post) -> dict[str, str]:
         "BASTION_ATTEMPT": str(order.attempt),
         "BASTION_RESTART_REASON": order.restart_reason,
         "BASTION_TIER": str(order.tier),
-        "BASTION_BUNDLE": order.bundle.digest,
+        "BASTION_BUNDLE": order.bundle.identity,
         "BASTION_MACHINE": post.machine,
         "BASTION_DEVICES": ",".join(post.devices),
         "TORCHELASTIC_RUN_ID": order.job,
@@ -76,8 +84,8 @@ def _places(places: Places) -> dict[str, str]:
     }
 
 
-def _ranks(order: Order, worker: int, world: World) -> dict[str, str]:
-    rank, size, head = str(worker), str(order.workers), world.members[0]
+def _ranks(order: Order, worker: int) -> dict[str, str]:
+    rank, size = str(worker), str(order.workers)
     return {
         "BASTION_WORKER_INDEX": rank,
         "BASTION_WORKER_COUNT": size,
@@ -94,9 +102,15 @@ def _ranks(order: Order, worker: int, world: World) -> dict[str, str]:
         "ROLE_NAME": "default",
         "NODE_RANK": rank,
         "NNODES": size,
+        "JAX_NUM_PROCESSES": size,
+        "JAX_PROCESS_ID": rank,
+    }
+
+
+def _addresses(world: World) -> dict[str, str]:
+    head = world.members[0]
+    return {
         "MASTER_ADDR": head.address,
         "MASTER_PORT": str(head.port),
         "JAX_COORDINATOR_ADDRESS": f"{head.address}:{head.port}",
-        "JAX_NUM_PROCESSES": size,
-        "JAX_PROCESS_ID": rank,
     }

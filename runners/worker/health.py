@@ -16,11 +16,12 @@ class Health:
     """Keeps the last look and the errors since. `look` and `listen` are tasks; all else belongs to the worker's loop."""
 
     def __init__(self, gpus: Gpus, indices: Sequence[str], clock: Clock, pace: Pace) -> None:
-        self.seen = [Gpu(index=index) for index in indices]
+        self.seen: list[Gpu] = []
+        self._indices = indices
         self._gpus, self._clock, self._pace = gpus, clock, pace
         self._first: list[Gpu] | None = None
         self._xids: dict[str, list[Xid]] = {}
-        self._listens = False
+        self._deaf = False
         self._answered_at, self._answered = clock.monotonic(), clock.wall()
         self._begun = -math.inf
 
@@ -29,36 +30,38 @@ class Health:
         return self._clock.monotonic(), self._gpus.sample()
 
     def looked(self, result: tuple[float, list[Gpu]]) -> bool:
-        """Take in a look. True: listen now, which we do not yet."""
+        """Take in a look. True: it is the first, and from now on errors can be listened to."""
         self._begun, gpus = result
         self._answered_at, self._answered = self._clock.monotonic(), self._clock.wall()
-        self._first = self._first or gpus
+        first, self._first = self._first is None, self._first or gpus
         self.seen = [self._with_errors(gpu) for gpu in gpus]
-        return not self._listens
+        return first
 
     def listen(self) -> list[tuple[str, int]] | None:
         """Wait for errors."""
         return self._gpus.errors()
 
     def listen_period(self) -> float:
-        """Listening is to begin again at once, where the driver tells of errors."""
-        return self._pace.report_s if self._listens else math.inf
+        """Listening is to begin again at once; where the driver told of no errors, it may do so later."""
+        return self._pace.gpu_s if self._deaf else self._pace.report_s
 
     def heard(self, errors: list[tuple[str, int]] | None) -> bool:
-        """Take in what was heard. True: look at once."""
-        self._listens = errors is not None
+        """Take in what was heard. True: something new broke, look at once."""
+        self._deaf, news = errors is None, False
         for index, code in errors or ():
             known = self._xids.setdefault(index, [])
             if len(known) < XIDS_MAX and code not in [xid.code for xid in known]:
                 known.append(Xid(code=code, at=self._clock.wall()))
+                news = True
         self.seen = [self._with_errors(gpu) for gpu in self.seen]
-        return bool(errors)
+        return news
 
     def check(self) -> None:
         """Notice a driver that does not answer."""
         if self._clock.monotonic() - self._answered_at >= self._pace.driver_s:
             since = self._answered.replace(microsecond=0).isoformat()
-            self.seen = [_silent(gpu, since) for gpu in self.seen]
+            known = self.seen or [Gpu(index=index) for index in self._indices]
+            self.seen = [_silent(gpu, since) for gpu in known]
 
     def fresh_since(self, moment: float) -> Callable[[], bool]:
         """Tells whether a look that began after this monotonic time has come back, or will not in good time."""

@@ -9,8 +9,13 @@ import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bastion.errors import BundleError
+from bastion.spec import BundleRef
+from bundler.checkout import Checkout
+from bundler.gitcall import Wanted
 from bundler.unpack import unpack
-from runners.worker.tree import Tree
+from runners.worker.cache import Cache, Entry
+from runners.worker.tree import Tree, kill_all
 
 LOG = "output.log"
 _PROGRESS_TAIL = 64 * 1024
@@ -19,17 +24,19 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class LocalMachine:
-    """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment.
+    """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
+    commits, `cache` holds what setups have made.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
     """
 
-    def __init__(self, folder: Path, inherited: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, inherited: Mapping[str, str], *, fetcher: Checkout, cache: Cache) -> None:
         self.code = str(folder / "code")
         self.tmp = str(folder / "tmp")
         self.progress = str(folder / "progress.jsonl")
         self.world = str(folder / "world.json")
         self._inherited = inherited
+        self._fetcher, self._cache = fetcher, cache
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
         self._log = os.open(folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
@@ -51,9 +58,28 @@ class LocalMachine:
             "LANG": self._inherited.get("LANG") or "C.UTF-8",
         }
 
-    def unpack(self, data: bytes, digest: str) -> None:
-        """Unpack a bundle to `code`."""
-        unpack(data, digest, Path(self.code))
+    def unpack(self, data: bytes, digest: str, code: str) -> None:
+        """Unpack a bundle."""
+        unpack(data, digest, Path(code))
+
+    def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
+        """Fetch a commit."""
+        wanted = Wanted(repo=bundle.repo, commit=bundle.commit, digest=bundle.digest, submodules=bundle.submodules)
+        self._fetcher.lay_out(wanted, changes, Path(code))
+        if not os.path.isdir(os.path.join(code, bundle.folder)):
+            raise BundleError(f"{wanted} has no folder '{bundle.folder}'; commit a file in it, or launch from another")
+
+    def keep(self, name: str, path: str) -> Entry:
+        """An entry of the cache."""
+        return self._cache.keep(name, path)
+
+    def clear(self) -> None:
+        """Kill all descendants."""
+        kill_all()
+
+    def note(self, text: str) -> None:
+        """Write to the output file."""
+        os.write(self._log, f"[bastion] {text}\n".encode())
 
     def place(self, url: str) -> str:
         """A local folder is made; other URLs are for the process to open."""
@@ -76,10 +102,10 @@ class LocalMachine:
         except OSError:  # none yet, or the job made something else of this name
             return b""
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str]) -> Tree:
-        """Run the command in `code`."""
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str) -> Tree:
+        """Run the command."""
         os.makedirs(self.code, exist_ok=True)
-        return Tree(argv, env, self.code, self._log)
+        return Tree(argv, env, folder, self._log)
 
     def log_size(self) -> int:
         """Size of the output file."""

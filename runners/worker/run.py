@@ -13,19 +13,19 @@ from typing import Any
 
 from bastion import layout
 from bastion.codec import decode, encode
-from bastion.errors import BundleError, Missing, RecordError
+from bastion.errors import Missing, RecordError
 from bastion.logs import SegmentWriter
 from bastion.once import create_once
 from bastion.records import Claim, Facts, Member, Order, World
 from bastion.state import Cause
 from bastion.version import VERSION
 from runners.worker.doors import Doors, Pace, Post, Process
-from runners.worker.environment import Places, environment
 from runners.worker.health import Health
+from runners.worker.prepare import EnvironmentIn, Preparation, folder_of
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
 from runners.worker.spool import Spool
-from runners.worker.supervise import Halt, Halted, StopWatch, Supervision
+from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
 from runners.worker.verdict import cause_of, fatal_line, short
 from runners.worker.watch import Watch
 
@@ -58,6 +58,7 @@ class _Worker:
         self._watch = Watch(bucket, post.key, clock, pace, self._spool)
         facts = Facts(phase="claimed", machine=post.machine, version=VERSION)
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
+        self._limit = TimeLimit(clock, None)
         self._beats = 0
         self._health = Health(doors.gpus, post.devices, clock, pace) if doors.gpus else None
         self._add_chores()
@@ -66,10 +67,11 @@ class _Worker:
     def run(self) -> int:
         try:
             order = self._pump.until("order", self._read_order, self._stops.heed)
+            self._limit = TimeLimit(self._doors.clock, order.time_limit_s)
             self._enter("setup")
-            self._pump.until("code", lambda: self._fetch(order), self._stops.heed)
+            env = self._preparation().prepare(order)
             world = self._gather(order)
-            process = self._start(order, world)
+            process = self._start(order, world, env)
         except Halted as halted:
             return self._end_unrun(halted.halt)
         except Exception as error:  # whatever it is, it is told: a worker that fell would look like a lost machine
@@ -135,14 +137,16 @@ class _Worker:
                 continue
             return decode(data, kind, key)
 
-    def _fetch(self, order: Order) -> None:
-        bundle = order.bundle
-        if bundle.type == "none":
-            return
-        if bundle.type != "tar":
-            raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
-        data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
-        self._doors.machine.unpack(data, bundle.digest)
+    def _preparation(self) -> Preparation:
+        return Preparation(
+            self._post,
+            self._doors,
+            self._pump,
+            self._pace,
+            heed=self._stops.heed,
+            limit=self._limit,
+            see=self._see_through,
+        )
 
     def _gather(self, order: Order) -> World:
         """The addresses of all workers. A gang waits for the bastion to say them: none starts before all are there."""
@@ -155,21 +159,12 @@ class _Worker:
             raise RecordError(f"{key} names {len(world.members)} workers; the order has {order.workers}")
         return world
 
-    def _start(self, order: Order, world: World) -> Process:
+    def _start(self, order: Order, world: World, env: EnvironmentIn) -> Process:
         machine = self._doors.machine
         machine.write_world(encode(world))
-        output = order.output_dir or f"{self._doors.outputs}/{layout.outputs(order.job, order.task)}"
-        places = Places(
-            tmp=machine.tmp,
-            progress=machine.progress,
-            world=machine.world,
-            output=machine.place(output),
-            checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
-        )
-        env = environment(order, self._post, world, machine.base_environment(), places)
         argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
         try:
-            process = machine.start(argv, env)
+            process = machine.start(argv, env(world), folder_of(order, machine.code))
         except (OSError, ValueError) as error:
             raise _Unstartable(argv[0], error) from error
         self._watch.started()
@@ -178,30 +173,30 @@ class _Worker:
         return process
 
     def _supervise(self, order: Order, process: Process) -> int:
-        supervision = Supervision(
-            process,
-            self._doors.clock,
-            self._stops,
-            self._pace,
-            limit_s=order.time_limit_s,
-            grace_s=order.grace_s,
-        )
-        turn = self._turn(supervision)
-        code: int = self._pump.until("process", process.wait, turn)
-        supervision.command_ended()
-        self._pump.until("rest", process.wait_rest, turn)
-        halt = supervision.halt
+        self._limit.begin()
+        code, halt = self._see_through(order, process)
         cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
         if cause is Cause.OK:
             return self._end(cause, code, "")
         words = (self._broken(), halt.reason if halt else self._last_words())
         return self._end(cause, code, "; ".join(filter(None, words)))
 
+    def _see_through(self, order: Order, process: Process) -> tuple[int, Halt | None]:
+        """Wait until nothing of a process is left: its exit code, and why it had to end, if it had to."""
+        supervision = Supervision(
+            process, self._doors.clock, self._stops, self._pace, limit=self._limit, grace_s=order.grace_s
+        )
+        turn = self._turn(supervision)
+        code: int = self._pump.until("process", process.wait, turn)
+        supervision.command_ended()
+        self._pump.until("rest", process.wait_rest, turn)
+        return code, supervision.halt
+
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
         def turn() -> float:
             self._spool.curb()
             wanted = supervision.turn()
-            if supervision.halt is not None and self._reporter.facts.phase == "running":
+            if supervision.halt is not None and self._reporter.facts.phase in ("setup", "running"):
                 self._enter("stopping")
                 self._pump.hurry("flush")
             return wanted
@@ -224,6 +219,7 @@ class _Worker:
         return fatal_line(machine.read_log(max(0, machine.log_size() - _TAIL), _TAIL))
 
     def _end_unrun(self, halt: Halt) -> int:
+        self._doors.machine.clear()
         return self._end(halt.cause, None, halt.reason)
 
     def _end_failed(self, error: Exception) -> int:

@@ -89,11 +89,42 @@ class StopWatch:
         return self._pace.poll_s
 
 
+class TimeLimit:
+    """How long an attempt may run, from when its setup begins, or else its command."""
+
+    def __init__(self, clock: Clock, seconds: float | None) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._at = math.inf
+
+    def begin(self) -> None:
+        """Count from now, unless it counts already."""
+        if self._seconds is not None:
+            self._at = min(self._at, self._clock.monotonic() + self._seconds)
+
+    def left(self) -> float:
+        """Seconds, 0 when it is over."""
+        return max(0.0, self._at - self._clock.monotonic())
+
+    def halt(self) -> Halt | None:
+        """Why to end now, if so."""
+        if self.left() > 0:
+            return None
+        return Halt(Cause.TIME_LIMIT, f"the time limit of {self._seconds:g} s is over")
+
+    def heed(self) -> float:
+        """A pump's turn. Raises `Halted` when it is over."""
+        halt = self.halt()
+        if halt is not None:
+            raise Halted(halt)
+        return self.left()
+
+
 class Supervision:
     """One process from its start to the end of its tree. The first reason to end counts, and gets the only grace."""
 
     def __init__(
-        self, process: Process, clock: Clock, stops: StopWatch, pace: Pace, *, limit_s: float | None, grace_s: float
+        self, process: Process, clock: Clock, stops: StopWatch, pace: Pace, *, limit: TimeLimit, grace_s: float
     ) -> None:
         self.halt: Halt | None = None
         self._process = process
@@ -101,35 +132,30 @@ class Supervision:
         self._stops = stops
         self._pace = pace
         self._grace_s = grace_s
-        self._limit_s = limit_s
-        self._limit_at = math.inf if limit_s is None else clock.monotonic() + limit_s
+        self._limit = limit
         self._kill_at = math.inf
         self._ended = False
 
     def turn(self) -> float:
         """A pump's turn: begin the end if it is time, kill what outlasts its grace."""
         if self.halt is None and not self._ended:
-            self._begin(self._stops.halt() or self._over_time())
+            self._begin(self._stops.halt() or self._limit.halt())
         now = self._clock.monotonic()
         if now >= self._kill_at:
             self._process.signal(signal.SIGKILL)
             return self._pace.kill_s
-        return max(0.0, min(self._pace.poll_s, self._kill_at - now, self._limit_at - now))
+        left = math.inf if self.halt or self._ended else self._limit.left()
+        return max(0.0, min(self._pace.poll_s, self._kill_at - now, left))
 
     def command_ended(self) -> None:
         """The command ended: what it left behind gets notice too, unless it had some, and a short grace."""
-        self._ended, self._limit_at = True, math.inf
+        self._ended = True
         if self.halt is None and self._process.alive():
             self._notify(min(self._grace_s, self._pace.rest_grace_s))
 
-    def _over_time(self) -> Halt | None:
-        if self._clock.monotonic() < self._limit_at:
-            return None
-        return Halt(Cause.TIME_LIMIT, f"the time limit of {self._limit_s:g} s is over")
-
     def _begin(self, halt: Halt | None) -> None:
         if halt is not None:
-            self.halt, self._limit_at = halt, math.inf
+            self.halt = halt
             self._notify(self._grace_s if halt.grace_s is None else halt.grace_s)
 
     def _notify(self, grace_s: float) -> None:

@@ -20,7 +20,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Tree:
-    """A command and its descendants. There is one in a worker's life: it reaps every child."""
+    """A command and its descendants. A worker has one at a time: it reaps every child."""
 
     def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, output: int) -> None:
         _adopt_orphans()
@@ -63,6 +63,13 @@ class Tree:
     def out_of_memory(self) -> bool:
         """True if the count of our control group has risen."""
         return _memory_kills() > self._kills
+
+
+def kill_all() -> None:
+    """Kill every descendant of this process."""
+    for process in _descendants():
+        with suppress(psutil.Error):
+            process.kill()
 
 
 def _descendants() -> Iterator[psutil.Process]:

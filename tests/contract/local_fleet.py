@@ -14,7 +14,7 @@ from bastion.system import RandomIds, SystemClock
 from runners.local import marks
 from runners.local.runner import LocalRunner
 
-_DEADLINE_S = 60.0
+_DEADLINE_S = 180.0
 
 
 class LocalFleet:

@@ -240,21 +240,20 @@ class RunnerContract:
 
     def test_the_time_limit_ends_a_job(self, fleet: Fleet) -> None:
         stage = Stage(fleet)
-        stage.start(SAVES, time_limit_s=1.0)
+        stage.start(WAIT, time_limit_s=1.0)
         facts = stage.ended()
-        assert (facts.cause, facts.exit_code) == (Cause.TIME_LIMIT, 9)
+        assert (facts.cause, facts.exit_code) == (Cause.TIME_LIMIT, 143)
 
     def test_delete_is_final_and_idempotent(self, fleet: Fleet) -> None:
         stage = Stage(fleet)
         machine = stage.running(STUBBORN)
+        fleet.until(lambda: stage.facts() is not None, "the first facts")
         assert stage.runner.look(machine.id) is Sight.THERE
         stage.runner.delete(machine.id)
         fleet.until(lambda: stage.runner.look(machine.id) is Sight.GONE, "the machine to be gone")
         stage.runner.delete(machine.id)
         assert stage.machines() == []
-        facts = stage.facts()
-        assert facts is not None
-        assert facts.phase != "ended"
+        assert _phase(stage, 0) not in ("", "ended")
 
     def test_delete_takes_one_machine_and_no_other(self, fleet: Fleet) -> None:
         stage = Stage(fleet)
@@ -399,7 +398,7 @@ class RunnerContract:
         facts = stage.facts()
         assert facts is not None
         assert facts.checkpoint_at is not None
-        assert int(stage.bucket.read(layout.beat(KEY, 0)).data) >= 1
+        fleet.until(lambda: bool(list(stage.bucket.list(layout.beat(KEY, 0)))), "a beat")
 
 
 def _phase(stage: Stage, worker: int) -> str:

@@ -57,9 +57,13 @@ def gone(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
 
 
+UP, UNTIL_UP = "touch up", "while [ ! -e up ]; do sleep 0.05; done"
+"""What a daemon does when it is as the test wants it, and how its job waits for that."""
+
+
 def test_a_daemon_ends_with_its_job(fleet: LocalFleet) -> None:
     stage = Stage(fleet)
-    stage.start("(setsid sh -c 'echo $$; exec sleep 600' &) & sleep 0.3; exit 4")
+    stage.start(f"(setsid sh -c 'echo $$; {UP}; exec sleep 600' &) & {UNTIL_UP}; exit 4")
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.CODE, 4)
     assert gone(pid_in(stage))
@@ -67,7 +71,9 @@ def test_a_daemon_ends_with_its_job(fleet: LocalFleet) -> None:
 
 def test_a_daemon_that_ignores_the_notice_is_killed(fleet: LocalFleet) -> None:
     stage = Stage(fleet)
-    stage.start("(setsid sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done' &) & sleep 0.3", grace_s=0.2)
+    stage.start(
+        f"(setsid sh -c 'trap \"\" TERM; echo $$; {UP}; while :; do sleep 0.1; done' &) & {UNTIL_UP}", grace_s=0.2
+    )
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.OK, 0)
     assert gone(pid_in(stage))

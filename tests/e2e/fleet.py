@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 TOOLS = Path(sys.executable).parent
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 QUICK = ("--poll=0.1", "--reclaim_delay=0")
 
 Said = subprocess.CompletedProcess[str]
@@ -132,15 +132,16 @@ class Fleet:
         """What the bastion says is wrong."""
         return list(self.ask("bastion", "status")["problems"])
 
-    def processes(self) -> list[psutil.Process]:
-        """All processes that were started for this fleet: a path of its own is in their environment."""
+    def processes(self, job: str = "") -> list[psutil.Process]:
+        """All processes that were started for this fleet, or by this job of it: their environment says so."""
         found = []
         for process in psutil.process_iter():
             try:
-                if any(str(self.folder) in value for value in process.environ().values()):
-                    found.append(process)
+                environ = process.environ()
             except psutil.Error:
                 continue
+            if any(str(self.folder) in value for value in environ.values()) and job in environ.get("BASTION_JOB", ""):
+                found.append(process)
         return found
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import packages_distributions
+from importlib.metadata import distribution
 from itertools import chain
 
 import pytest
@@ -117,7 +117,7 @@ def _linux_packages() -> set[str]:
         if "sys_platform == 'linux'" in wanted
     }
     assert "nvidia-ml-py" in marked
-    return {module for module, packages in packages_distributions().items() if marked & set(packages)}
+    return {path.parts[0].removesuffix(".py") for name in marked for path in distribution(name).files or ()}
 
 
 def _uses(module: Module) -> Iterator[tuple[int, str]]:

@@ -17,10 +17,12 @@ READERS = {"bastion.logs", "bastion.once", "bastion.reading", "bastion.recover",
 WALLS: Mapping[str, set[str]] = {
     "quota": {"quota"},
     "bastion": {"bastion", "quota"},
-    "bundler": {"bundler", *DOORS},
+    "bundler": {"bundler", *DOORS, "bastion.nearest", "bastion.repo"},
     "launcher": {"launcher", "bundler", "quota", *DOORS, *READERS, "bastion (pure)"},
     "runners": {
         "runners",
+        "bundler.checkout",
+        "bundler.gitcall",
         "bundler.unpack",
         "quota.resources",
         *DOORS,

@@ -15,6 +15,8 @@ from launcher.submit import send
 from tests.launch.bench import Bench
 from tests.unit.launcher.world import NOON, spec, status
 
+NO_COMMIT = {"repo": "", "commit": "", "folder": "", "submodules": None}
+
 
 def test_the_last_line_is_the_jobs_name_and_every_command_sees_the_job(bench: Bench) -> None:
     said = bench.submit("--name=train", "--", "python", "train.py")
@@ -41,7 +43,7 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
     bench.submit(
         "--name=j", "--project-id=nlp", "--resources=v4=2,cpu=1", "--num_replicas=2", "--count=1", "--priority=2",
         "--max_tries=3", "--retry_interval=1m", "--grace=5s", "--time_limit=1h", "--env=A=1", "--env", "B=x=y",
-        "--output_dir=gs://o/run", "--", "echo hi | cat",
+        "--output_dir=gs://o/run", "--setup=make", "--", "echo hi | cat",
     )  # fmt: skip
 
     found = bench.launch("show", "j", "--json").json["spec"]
@@ -50,7 +52,7 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
         "schema": 1, "name": "j", "user": "alice", "project": "nlp", "command": "echo hi | cat",
         "env": {"A": "1", "B": "x=y"}, "resources": {"v4": 2, "cpu": 1}, "instance_type": "", "replicas": 2, "count": 1,
         "priority": 2, "max_tries": 3, "retry_interval_s": 60.0, "grace_s": 5.0, "time_limit_s": 3600.0,
-        "bundle": {"type": "none", "key": "", "digest": ""}, "output_dir": "gs://o/run",
+        "bundle": {**NO_COMMIT, "type": "none", "key": "", "digest": ""}, "setup": "make", "output_dir": "gs://o/run",
         "checkpoint_dir": "gs://o/run/checkpoints",
     }  # fmt: skip
     assert found["provenance"]["host"]
@@ -149,7 +151,7 @@ def test_the_code_of_the_folder_travels_and_is_stored_once(
 
     (bundle,) = [key for key in bench.objects() if key.startswith(layout.BUNDLES)]
     found = bench.launch("show", "j", "--json").json["spec"]["bundle"]
-    assert found == {"type": "tar", "key": bundle, "digest": bundle.split("/")[1].split(".")[0]}
+    assert found == {**NO_COMMIT, "type": "tar", "key": bundle, "digest": bundle.split("/")[1].split(".")[0]}
 
 
 def test_a_source_that_cannot_be_packed_is_refused_before_the_request(bench: Bench) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 from bastion.own_log import told
-from tests.sim.laws import Broken
+from tests.sim.broken import Broken
 from tests.sim.world import World, run
 
 

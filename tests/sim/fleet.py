@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bastion.errors import BundleError, RunnerError
 from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.spec import BundleRef
 from quota.resources import Resources
-from runners.worker.doors import Doors, Pace, Post
+from runners.worker.doors import Doors, Kept, Pace, Post
 from runners.worker.run import run
 from tests.sim.kernel import Event, Kernel, Life, SimClock, SimIds, SimTasks
 
@@ -109,9 +110,21 @@ class SimHost:
     def base_environment(self) -> Mapping[str, str]:
         return {"PATH": "/bin", "HOME": "/home/sim", "USER": "sim", "LANG": "C.UTF-8"}
 
-    def unpack(self, data: bytes, digest: str) -> None:
+    def unpack(self, data: bytes, digest: str, code: str) -> None:
         if hashlib.sha256(data).hexdigest() != digest:
             raise BundleError(f"bundle {digest} has other bytes")
+
+    def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
+        raise BundleError("a simulated machine has no git")
+
+    def keep(self, name: str, path: str) -> Kept:
+        raise BundleError("a simulated machine has no Python")
+
+    def note(self, text: str) -> None:
+        self.log += f"[bastion] {text}\n".encode()
+
+    def clear(self) -> None:
+        pass
 
     def place(self, url: str) -> str:
         return url
@@ -122,7 +135,7 @@ class SimHost:
     def read_progress(self) -> bytes:
         return self.progress_data
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str]) -> SimProcess:
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str) -> SimProcess:
         script = self._scripts.get(argv[-1])
         if script is None:
             raise FileNotFoundError(argv[0])

@@ -14,17 +14,15 @@ from bastion.ports import AttemptKey
 from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
-
-
-class Broken(BaseException):
-    """A law was broken. No `except Exception` of the code under test may swallow it."""
+from tests.sim.broken import Broken
+from tests.sim.control_laws import ControlLaws
 
 
 @dataclass(slots=True)
 class Laws:
     """Watches the store and the fleet. `truth` is the fold of what the journal really holds.
 
-    `asked`: somebody asked to cancel the job; `cancelled`: after its submission had been acknowledged.
+    `asked`: somebody asked to cancel the job; `cancelled`: after its submission had been acknowledged, by the `cancels`.
     """
 
     pool: Resources
@@ -36,6 +34,8 @@ class Laws:
     succeeded: set[tuple[str, int]] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
+    cancels: set[str] = field(default_factory=set)
+    control: ControlLaws = field(default_factory=ControlLaws)
     deposed_at: dict[int, float] = field(default_factory=dict)
     ends: dict[tuple[str, int], JobState] = field(default_factory=dict)
     listener: Callable[[AnyEvent], None] = lambda _: None
@@ -63,6 +63,7 @@ class Laws:
         self.digests.append(digest(self.truth))
         for event in record.events:
             self._event(event)
+        self.control.places(record, self.truth)
         self._promises()
 
     def _status(self, status: Status, now: float) -> None:
@@ -76,10 +77,11 @@ class Laws:
             raise Broken(f"an illegal move was tried: {event.what}")
         if isinstance(event, Started) and (event.job, event.task) in self.succeeded:
             raise Broken(f"{event.key} is started after a success")
-        if isinstance(event, RequestRejected) and event.job in self.cancelled:
+        if isinstance(event, RequestRejected) and event.request in self.cancels:
             raise Broken(f"the request to cancel {event.job} was rejected: {event.reason}")
         if isinstance(event, Ended):
             self._end(event)
+        self.control.event(event, self.truth, self.codes)
 
     def _end(self, event: Ended) -> None:
         """An outcome is true: a kill of ours is never the user's failure, a success was one."""

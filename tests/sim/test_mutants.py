@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bastion import decide, journal, layout, plan
+from bastion import attempts, control, decide, journal, layout, plan, specs
 from bastion.codec import decode, encode
 from bastion.errors import BucketError
 from bastion.observe import ClaimRead, FactsRead, Sighting
@@ -177,7 +177,77 @@ def lost_is_over() -> Any:
     return changed(decide, "settle", mutant)
 
 
+def _blind_to(field: str, of: Callable[[Any], list[Any]]) -> Callable[..., Any]:
+    """A decision of the plan that does not see this field."""
+    decision = plan.plan
+
+    def mutant(state: Any, *rest: Any) -> Any:
+        kept = [(each, getattr(each, field)) for each in of(state)]
+        for each, _ in kept:
+            setattr(each, field, None)
+        try:
+            return decision(state, *rest)
+        finally:
+            for each, value in kept:
+                setattr(each, field, value)
+
+    return mutant
+
+
+def the_held_start() -> Any:
+    """The plan does not know who is held."""
+    return changed(plan, "plan", _blind_to("held", lambda state: list(state.jobs.values())))
+
+
+def a_pause_is_forgotten() -> Any:
+    """The plan does not know that it is paused."""
+    return changed(plan, "plan", _blind_to("paused", lambda state: [state]))
+
+
+def the_replaced_is_over() -> Any:
+    """The successor of a replaced attempt begins while that one still runs."""
+    settle = decide.settle
+
+    def mutant(state: Any, now: Any) -> Any:
+        yield from settle(state, now)
+        for key, job, attempt in state.live_attempts():
+            if attempt.stopping is Cause.UPDATED:
+                for number in attempt.workers:
+                    number.gone = True
+                yield decide._end(key, job, job.tasks[key.task], attempt, now)
+                yield decide._successor(key, attempt)
+
+    return changed(decide, "settle", mutant)
+
+
+def an_update_burns_a_try() -> Any:
+    """An attempt that was stopped for a new command counts as a failure."""
+    return changed(attempts, "FAILURES", attempts.FAILURES | {Cause.UPDATED})
+
+
+def the_replaced_queues() -> Any:
+    """What a replaced attempt held is given to whose turn it is."""
+    return changed(decide, "_replaced", lambda job, attempt: False)
+
+
+def the_old_command_again() -> Any:
+    """The order of a new attempt does not know of the new command."""
+    return changed(specs, "command_of", lambda bucket, renewed: None)
+
+
+def the_top_is_everybodys() -> Any:
+    """Who goes to the top overtakes others' jobs."""
+    return changed(control, "_alike", lambda other, job: True)
+
+
 MUTANTS = [
+    the_held_start,
+    a_pause_is_forgotten,
+    the_replaced_is_over,
+    an_update_burns_a_try,
+    the_replaced_queues,
+    the_old_command_again,
+    the_top_is_everybodys,
     no_fence,
     absence_is_gone,
     facts_before_gone,

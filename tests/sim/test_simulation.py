@@ -29,6 +29,7 @@ def test_one_seed_is_one_run() -> None:
 def test_the_worlds_are_as_bad_as_they_claim() -> None:
     seen = sum((run(seed).seen for seed in range(5)), run(5).seen)
     assert {"crash", "pause", "deposed", "vanish", "reboot", "cut", "cancel", "process"} <= seen.keys()
+    assert {"hold", "top", "update", "renew", "pause all"} <= seen.keys()
 
 
 def _trace(seed: int) -> str:

@@ -10,20 +10,22 @@ from collections import Counter
 from collections.abc import Callable
 
 from bastion import layout
+from bastion.changes import Changes
 from bastion.codec import encode
 from bastion.errors import BucketError
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Machine
-from bastion.requests import Cancel, Request, Submit, job_id
-from bastion.spec import JobSpec, new_jobspec
+from bastion.requests import Cancel, Hold, Pause, Release, Request, Resume, Submit, Top, Update, job_id
+from bastion.spec import BundleRef, JobSpec, new_jobspec
+from tests.sim.broken import Broken
 from tests.sim.fleet import SimHost, SimProcess, SimRunner
 from tests.sim.kernel import Kernel, Life, SimIds
-from tests.sim.laws import Broken, Laws
+from tests.sim.laws import Laws
 from tests.sim.pace import PACE, POOL
 from tests.sim.program import Program
 from tests.sim.store import SimBucket, Store, Weather
 
-CONFIG = b"poll = 5\nreclaim_delay = 20\n"
+CONFIG = b'poll = 5\nreclaim_delay = 20\nadmins = ["root"]\n'
 QUOTA = b"""
 [toml-schema]
 version = "1"
@@ -81,7 +83,7 @@ class World:
         nature = Life()
         for number in range(self._jobs):
             self.kernel.spawn(Life(), lambda n=number: self._user(n))  # type: ignore[misc]
-        for chaos in (self._bastions, self._crashes, self._machines, self._blindness):
+        for chaos in (self._bastions, self._crashes, self._machines, self._blindness, self._pauses):
             self.kernel.spawn(nature, chaos)
         if not self.kernel.run(self._over, self.storm_s + 12_000):
             raise Broken(f"never ends: {self._left()}")
@@ -106,16 +108,50 @@ class World:
         self.kernel.sleep(rng.uniform(0, 0.7 * self.storm_s))
         request, spec = ids.new(), self._spec(number)
         job = job_id(spec.name, request)
-        self.scripts[str(spec.command)] = self._script(rng.choice([5.0, 60.0, 300.0]))
+        self._knows(str(spec.command))
         self.specs[job] = spec
         early = rng.random() < 0.1
         if early:
             self._cancel(bucket, spec.user, job)
         self._send(bucket, spec.user, request, Submit(spec=spec))
         self.acknowledged.add(job)
+        if rng.random() < 0.5:
+            self._controls(bucket, spec, job)
         if not early and rng.random() < 0.3:
             self.kernel.sleep(rng.choice([0.0, rng.uniform(0, 15), rng.uniform(0, 600)]))
             self._cancel(bucket, spec.user, job)
+
+    def _knows(self, command: str) -> None:
+        """Machines know what this command does."""
+        self.scripts[command] = self._script(command, self.kernel.random.choice([5.0, 60.0, 300.0]))
+
+    def _controls(self, bucket: SimBucket, spec: JobSpec, job: str) -> None:
+        """Ask for something else of the job than its end."""
+        rng = self.kernel.random
+        who = rng.choice([spec.user, "root"])
+        for _ in range(rng.choice([1, 1, 2, 3])):
+            self.kernel.sleep(rng.choice([0.0, rng.uniform(0, 15), rng.uniform(0, 300)]))
+            what = rng.choice(["hold", "top", "update", "renew", "renew"])
+            self.seen[what] += 1
+            self._ask(bucket, who, self._control(what, job))
+            if what == "hold":
+                self.kernel.sleep(rng.choice([0.0, rng.uniform(0, 15), rng.uniform(0, 600)]))
+                self._ask(bucket, who, Release(job=job))
+
+    def _control(self, what: str, job: str) -> Request:
+        rng = self.kernel.random
+        if what == "hold":
+            return Hold(job=job)
+        if what == "top":
+            return Top(job=job)
+        changes = Changes(priority=rng.choice([1, 5]), max_tries=rng.choice([2, 3]), grace_s=rng.choice([5.0, 40.0]))
+        if what == "renew":
+            self._knows(command := f"{job} {rng.getrandbits(32)}")
+            changes = Changes(command=command, bundle=BundleRef(), max_tries=rng.choice([2, 3]))
+        return Update(job=job, changes=changes)
+
+    def _ask(self, bucket: SimBucket, user: str, body: Request) -> None:
+        self._send(bucket, user, SimIds(self.kernel).new(), body)
 
     def _spec(self, number: int) -> JobSpec:
         rng = self.kernel.random
@@ -140,7 +176,10 @@ class World:
         self.laws.asked.add(job)
         if job in self.acknowledged:
             self.laws.cancelled.add(job)
-        self._send(bucket, user, SimIds(self.kernel).new(), Cancel(job=job))
+        request = SimIds(self.kernel).new()
+        if job in self.acknowledged:
+            self.laws.cancels.add(f"{user}/{request}")
+        self._send(bucket, user, request, Cancel(job=job))
 
     def _send(self, bucket: SimBucket, user: str, request: str, body: Request) -> None:
         while True:
@@ -152,12 +191,13 @@ class World:
 
     # Machines and processes
 
-    def _script(self, seconds: float) -> Callable[[SimProcess], int]:
+    def _script(self, command: str, seconds: float) -> Callable[[SimProcess], int]:
         def script(process: SimProcess) -> int:
             rng = self.kernel.random
             env = process.env
             key = AttemptKey(env["BASTION_JOB"], int(env["BASTION_TASK"]), int(env["BASTION_ATTEMPT"]))
             worker = int(env["BASTION_WORKER_INDEX"])
+            self.laws.control.process(key, command)
             self._started(key, worker, process)
             process.traps = rng.random() < 0.6
             process.print("begin\n")
@@ -244,6 +284,16 @@ class World:
         host.worker = Life()
         runner = SimRunner(self.kernel, self.bucket_of, self.scripts, self.hosts, pace=PACE)
         self.kernel.spawn(host.worker, lambda: runner.work(host))
+
+    def _pauses(self) -> None:
+        rng, bucket = self.kernel.random, SimBucket(self.store, self.weather)
+        while self.stormy:
+            self.kernel.sleep(rng.expovariate(1 / 600))
+            if self.stormy:
+                self.seen["pause all"] += 1
+                self._ask(bucket, "root", Pause())
+                self.kernel.sleep(rng.uniform(0, 120))
+                self._ask(bucket, "root", Resume())
 
     def _blindness(self) -> None:
         rng = self.kernel.random

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.config import CONFIG_BYTES_MAX, Config, check, parse, render
+from bastion.config import CONFIG_BYTES_MAX, Config, Git, check, parse, render
 from bastion.errors import Newer, RecordError
 
 CONFIGS = st.builds(
@@ -17,6 +17,9 @@ CONFIGS = st.builds(
     admins=st.lists(st.from_regex(r"[a-z]([a-z0-9@+-]{0,20}[a-z0-9])?", fullmatch=True), max_size=5),
     capacity=st.dictionaries(
         st.from_regex(r"[a-z0-9][a-z0-9._-]{0,20}", fullmatch=True), st.integers(0, 10**6), max_size=5
+    ),
+    git=st.builds(
+        Git, deploy_key=st.sampled_from(["", "/etc/a b/key"]), known_hosts=st.sampled_from(["", "/etc/known_hosts"])
     ),
 )
 
@@ -64,6 +67,8 @@ def test_all_complaints_come_in_one_message() -> None:
         ("[capacity]\nv4 = 1.5", "use a table of whole numbers"),
         ('[capacity]\n"a/b" = 1', "names the kind 'a/b'"),
         ('runner = "slurn"', "runner is 'slurn'; use local"),
+        ('[git]\ndeploy_key = "key"', "git deploy_key is 'key'; use the absolute path"),
+        ("[git]\ndeploykey = 1", "its keys are deploy_key and known_hosts"),
         ("poll = ", "config.toml is not TOML: "),
         ("a = " + "[" * 5000, "config.toml is not TOML: "),
         ("x = " + "9" * 5000, "config.toml is not TOML: "),

@@ -6,7 +6,7 @@ import pynvml
 import pytest
 
 from bastion.errors import RunnerError
-from runners.local.gpus import Gpu, assign, count, inventory, kind_of
+from runners.local.gpus import Gpu, assign, count, inventory, kind_of, portion
 from tests.fake_nvml import FakeNvml
 
 
@@ -66,3 +66,17 @@ def test_who_asks_for_none_gets_none() -> None:
 def test_too_few_free_devices_are_an_error() -> None:
     with pytest.raises(RunnerError, match="2 t4 are needed and 1 are free"):
         assign({"t4": 2}, GPUS, held=[])
+
+
+@pytest.mark.parametrize(
+    ("indices", "among", "portions"),
+    [
+        (["0", "1", "2", "3"], 2, [("0", "1"), ("2", "3")]),
+        (["0", "1", "2"], 2, [("0",), ("1",)]),
+        (["5"], 1, [("5",)]),
+        (["0"], 2, [("0",), ("0",)]),
+        ([], 2, [(), ()]),
+    ],
+)
+def test_workers_divide_what_there_is(indices: list[str], among: int, portions: list[tuple[str, ...]]) -> None:
+    assert [portion(indices, number, among) for number in range(among)] == portions

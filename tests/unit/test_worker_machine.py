@@ -6,6 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from bastion.shell import SystemShell
+from bastion.system import RandomIds, SystemClock
+from bundler.checkout import Checkout
+from bundler.gitcall import Doors
+from runners.worker.cache import Cache
 from runners.worker.machine import LocalMachine
 
 MIB = 2**20
@@ -13,7 +18,11 @@ MIB = 2**20
 
 @pytest.fixture
 def machine(tmp_path: Path) -> LocalMachine:
-    return LocalMachine(tmp_path / "work", {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"})
+    inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
+    shell, clock = SystemShell(), SystemClock()
+    fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
+    cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
+    return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache)
 
 
 def grow(tmp_path: Path, data: bytes) -> None:

@@ -26,6 +26,7 @@ from bastion.spec import (
 
 SMALL: dict[str, Any] = {"name": "j", "user": "alice", "project": "p", "command": ["true"]}
 HUGE = 10**400
+GIT = {"type": "git", "repo": "https://host/x.git", "commit": "0123456789" * 4}
 
 BROKEN: list[tuple[str, Any, str]] = [
     ("schema", 0, "use 1"),
@@ -73,6 +74,15 @@ BROKEN: list[tuple[str, Any, str]] = [
     ("bundle", {"type": "tar"}, "name both"),
     ("bundle", {"type": "tar", "key": "k", "digest": "X"}, "SHA-256"),
     ("bundle", {"type": "none", "extra": 1}, "unknown field"),
+    ("bundle", {**GIT, "commit": "main"}, "40 hexadecimal digits"),
+    ("bundle", {**GIT, "repo": "https://ada:secret@host/x"}, "deploy key"),
+    ("bundle", {**GIT, "repo": "ext::sh -c evil"}, "use https://"),
+    ("bundle", {**GIT, "folder": "../.."}, "within the repository"),
+    ("bundle", {**GIT, "folder": "a/.git/b"}, "within the repository"),
+    ("bundle", {**GIT, "key": "k"}, "SHA-256"),
+    ("setup", "  ", "is blank"),
+    ("setup", "a\0b", "NUL"),
+    ("setup", "x" * 40_000, "32 KiB"),
     ("output_dir", "relative", "a URL or an absolute path"),
     ("checkpoint_dir", "relative", "a URL or an absolute path"),
     ("provenance", {"host": "h" * 300}, "256"),
@@ -169,7 +179,7 @@ _specs = st.builds(
     retry_interval_s=st.floats(0, 1e7),
     grace_s=st.floats(0, 86_400),
     time_limit_s=st.none() | st.floats(1, 1e7),
-    bundle=st.just(BundleRef()) | st.just(BundleRef(type="tar", key="bundles/x", digest="0" * 64)),
+    bundle=st.sampled_from([BundleRef(), BundleRef(type="tar", key="bundles/x", digest="0" * 64), BundleRef(**GIT)]),
     output_dir=st.sampled_from(["", "gs://b/x", "/x"]),
     provenance=st.builds(Provenance, submitted=st.none() | st.just(datetime(2026, 1, 1, tzinfo=UTC))),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from bastion.config import POLICIES
 from cli import bastion, launch
-from cli.bundling import check_kind
+from cli.bundling import settings_of
 from cli.completion import SHELLS as SCRIPTS
 from cli.flags import Tool
 from cli.job_names import NAMES_MAX
@@ -126,7 +126,7 @@ def test_every_command_and_flag_is_there(tool: Tool, shell: str) -> None:
 def test_choices_are_what_the_code_knows() -> None:
     assert values(bastion.TOOL)["policy"] == POLICIES
     for kind in values(launch.TOOL)["bundler_type"]:
-        check_kind(kind)
+        assert settings_of(kind, []) == {}
 
 
 def test_names_are_those_of_the_last_look_and_of_later_submits(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""`launch rerun`: a job once more, with the same code."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from bastion import layout
+from bastion.buckets.routed import url_of
+from bastion.errors import BundleError, UsageError
+from bastion.ports import Bucket
+from bastion.requests import Submit, job_id
+from bastion.spec import BundleRef, JobSpec, serialize_jobspec
+from cli.desk import desk_of, job_of
+from cli.launch_submit import checked_spec, submitted, wish_of
+from cli.main import DONE, Call
+from launcher.specfile import fields_again
+from launcher.stored import needed_spec
+from launcher.submit import send
+
+
+def run(call: Call) -> int:
+    """Submit the spec of a job again. With --wait or --follow, the exit code of its end."""
+    desk = desk_of(call)
+    found = job_of(call, desk, desk.reader().look())
+    if found.task is not None:
+        raise UsageError(f"a rerun repeats all of a job; name {found.name}, and --count=1 for one task")
+    before = needed_spec(desk.bucket, desk.tasks, found)
+    request_id = desk.ids.new()
+    home = url_of(desk.bucket, layout.OUTPUTS)
+    wish = wish_of(call, fields_again(before, home))
+    spec = _child(checked_spec(desk, wish, request_id, os.curdir, home=home), before, found.id)
+    if call.flags["dry_run"]:
+        call.output.say(serialize_jobspec(spec))
+        return DONE
+    _check_code(desk.bucket, found.id, spec.bundle)
+    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    return submitted(call, desk, job_id(spec.name, request_id), spec)
+
+
+def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
+    """With the code of the job that is repeated, and where that came from."""
+    code = before.provenance
+    origin = msgspec.structs.replace(
+        spec.provenance, git_commit=code.git_commit, git_dirty=code.git_dirty, parent=parent
+    )
+    return msgspec.structs.replace(spec, bundle=before.bundle, provenance=origin)
+
+
+def _check_code(bucket: Bucket, job: str, bundle: BundleRef) -> None:
+    """Raises `BundleError` if the bucket has the code no more; one list request."""
+    if bundle.key and next(iter(bucket.list(bundle.key)), None) is None:
+        raise BundleError(
+            f"the code of {job} is gone: the bucket has removed {bundle.key}; launch it anew from its folder"
+        )
