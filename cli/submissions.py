@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cli.flags import Command, Flag
 
-USER = Flag("user_id", "Who you are; also BASTIONUSER. The default is your login name.", "USER")
+USER = Flag("user_id", "Who you are; also BASTION_USER. The default is your login name.", "USER")
 
 LAUNCH = Command(
     name="",
