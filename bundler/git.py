@@ -37,7 +37,7 @@ class GitBundler:
 
     Without `repo` it is the folder's own repository by its remote `origin`; without `ref` too, what is checked out there,
     which must be pushed, and clean unless `allow_dirty`: then the difference is uploaded. `ref` is a branch, a tag or a
-    whole commit of the remote, as it stands there now. `submodules` as in `BundleRef`, `retention_s` as in `upload`.
+    whole commit of the remote, as it stands there now. `submodules` as in `BundleRef`; `retention_s` as `upload` has it.
     """
 
     shell: Shell

@@ -14,7 +14,7 @@ def text(line: Line) -> str:
     """The help of a command, or of the whole tool."""
     command = line.command
     about = line.tool.about if command is None else command.about
-    parts = [_usage(line.tool, command), *wrap(about, WIDTH), ""]
+    parts = [f"usage: {usage(line.tool, command)}", "", *wrap(about, WIDTH), ""]
     if command is line.tool.action:
         parts += _commands(line.tool)
     if command is not None and command.actions:
@@ -22,6 +22,14 @@ def text(line: Line) -> str:
     if command is not None:
         parts += ["Flags:", *(row for flag in (*command.flags, *SHARED, *ABOUT) for row in _flag(flag))]
     return "\n".join(parts).rstrip()
+
+
+def usage(tool: Tool, command: Command | None) -> str:
+    """The form of a command line, as `launch update [flags] JOB [-- COMMAND...]`."""
+    if command is None:
+        return f"{tool.name} COMMAND [flags]"
+    after = ("[-- COMMAND...]" if command.arguments else "-- COMMAND...") if command.takes_command else ""
+    return " ".join(filter(None, [title(tool, command), "[flags]", command.arguments, after]))
 
 
 def shown(flag: Flag) -> str:
@@ -33,13 +41,6 @@ def shown(flag: Flag) -> str:
 def default(flag: Flag) -> str:
     """What the help of a flag ends with if it has a default worth telling."""
     return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
-
-
-def _usage(tool: Tool, command: Command | None) -> str:
-    if command is None:
-        return f"usage: {tool.name} COMMAND [flags]\n"
-    words = " -- COMMAND..." if command.takes_command else f" {command.arguments}".rstrip()
-    return f"usage: {title(tool, command)} [flags]{words}\n"
 
 
 def _commands(tool: Tool) -> list[str]:

@@ -25,8 +25,7 @@ _SEVERAL = (
 )
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
 
-JOBS_MAX = 10_000
-"""The most jobs that one command line may name."""
+JOBS_MAX = 10_000  # that one command line may name
 
 _LAUNCH = Command(
     name="",
@@ -94,6 +93,11 @@ _NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
 """Flags of a submission that a job which is run again has behind it."""
 
 
+def _about_one(name: str, about: str) -> Command:
+    """A command that tells about one job, or one task of it."""
+    return Command(name=name, about=about, module=f"cli.launch_{name}", words="JOB", least=1, most=1, flags=(_TASK,))
+
+
 TOOL = Tool(
     name="launch",
     about=_LAUNCH.about,
@@ -151,24 +155,8 @@ TOOL = Tool(
                 _TASK,
             ),
         ),
-        Command(
-            name="why",
-            about="Why a job is where it is, and what happened to it.",
-            module="cli.launch_why",
-            words="JOB",
-            least=1,
-            most=1,
-            flags=(_TASK,),
-        ),
-        Command(
-            name="history",
-            about="Every event of a job, one line each: who did what when, and what it led to.",
-            module="cli.launch_history",
-            words="JOB",
-            least=1,
-            most=1,
-            flags=(_TASK,),
-        ),
+        _about_one("why", "Why a job is where it is, and what happened to it."),
+        _about_one("history", "Every event of a job, one line each: who did what when, and what it led to."),
         Command(
             name="wait",
             about="Wait until a job ends, and exit as it did.",

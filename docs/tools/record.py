@@ -61,7 +61,7 @@ def draw(scenes: Iterable[Scene]) -> str:
     """The session as an SVG that fetches nothing. Its lines appear one after the other, or at once for who wants no motion."""
     console = Console(width=WIDTH, record=True, file=StringIO(), force_terminal=True, color_system="truecolor")
     appears: list[float] = []
-    now = 0.0
+    now = -TYPING_S
     for scene in scenes:
         for line, pause in _lines(scene):
             now += pause

@@ -20,7 +20,7 @@ from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main as command_line
 from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
-from cli.help import default, shown
+from cli.help import default, shown, usage
 from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
@@ -79,10 +79,8 @@ def _tool(tool: Tool) -> Iterator[str]:
 
 
 def _command(tool: Tool, command: Command) -> Iterator[str]:
-    words = "-- COMMAND..." if command.takes_command else command.arguments
-    usage = f"{title(tool, command)} [flags] {words}".rstrip()
     name = title(tool, command) if command.name else f"{tool.name} -- COMMAND"
-    yield from ("", f"## {name}", "", command.about, "", "```text", usage, "```")
+    yield from ("", f"## {name}", "", command.about, "", "```text", usage(tool, command), "```")
     if command.actions:
         rows = ([f"`{f'{action.name} {action.words}'.strip()}`", action.about] for action in command.actions)
         yield from ("", *table(["action", "meaning"], rows))

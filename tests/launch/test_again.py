@@ -173,6 +173,21 @@ def test_commits_are_compared_by_their_names(bench: Bench, tmp_path: Path, monke
     assert f"git_commit  {commits[0]} -> {commits[1]}" in out
 
 
+def test_a_commit_in_a_spec_file_is_that_very_commit(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet_git(tmp_path, monkeypatch)
+    repository = Repository(tmp_path, "repository")
+    commit = repository.pushed()
+    first = submit(bench, repository.tree, "--bundler_type=git", "--name=one")
+    repository.pushed("train.py", "later\n")
+    file = tmp_path / "spec.json"
+    file.write_text(bench.launch("rerun", "--user_id=alice", "--dry_run", "--name=two", first).out)
+    assert bench.launch("--user_id=alice", f"--spec={file}").code == 0
+    spec = spec_of(bench, "two")
+    assert (spec["bundle"], spec["bundle"]["commit"]) == (spec_of(bench, first)["bundle"], commit)
+
+
 def test_a_bundle_without_a_job(bench: Bench, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = bench.launch("bundle", f"--bundler_spec=source={code}", "--json").json
     (key,) = [key for key in bench.objects() if key.startswith("bundles/")]

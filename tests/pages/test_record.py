@@ -37,9 +37,9 @@ def test_lines_appear_when_they_were_printed() -> None:
     assert rows(svg) == ["$ one", "a", "b", "$ two", "c"]
     delays = re.findall(r"animation-delay:([\d.]+)s[^>]+line-(\d+)", svg)
     assert sorted({(int(row), float(delay)) for delay, row in delays}) == [
-        (0, 0.8),
-        (1, 1.3),
-        (2, 1.3),
-        (3, 2.1),
-        (4, 3.6),
+        (0, 0.0),
+        (1, 0.5),
+        (2, 0.5),
+        (3, 1.3),
+        (4, 2.8),
     ]
