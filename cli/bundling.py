@@ -75,6 +75,7 @@ def settings_of(kind: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str], kept_days: int) -> Bundler:
+    kept_s = kept_days * 86_400.0 or None
     if kind == "git":
         return GitBundler(
             shell=SystemShell(),
@@ -83,12 +84,12 @@ def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str
             ref=settings.get("ref", ""),
             allow_dirty=_TRUTHS[settings.get("allow_dirty", "false")],
             submodules=_TRUTHS.get(settings.get("submodules", "")),
-            retention_s=kept_days * DAY_S or None,
+            retention_s=kept_s,
         )
     if kind == "tar":
         urls = {url_of(bucket, key) for key in ("", layout.LOGS, layout.BUNDLES)}
         folders = [Path(url.removeprefix("file://")).parent for url in sorted(urls) if url.startswith("file://")]
-        return TarBundler(home=Path.home(), clock=clock, leave_out=folders, retention_s=kept_days * DAY_S or None)
+        return TarBundler(home=Path.home(), clock=clock, leave_out=folders, retention_s=kept_s)
     return NoneBundler()
 
 

@@ -73,10 +73,7 @@ TOOL = Tool(
             flags=(
                 Flag("follow", "Go on until the job ends; --no_follow prints what is there.", kind=bool, default=True),
                 Flag(
-                    "tail",
-                    "Begin with the last N lines of each worker. Default: all; 1000 on a terminal.",
-                    "N",
-                    kind=int,
+                    "tail", "The last N lines of each worker and on. Default: all; 1000 on a terminal.", "N", kind=int
                 ),
                 Flag("since", "Begin with what was stored after this: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
                 Flag("worker", "Only these workers: 0,3-7.", "LIST"),
