@@ -75,7 +75,7 @@ def settings_of(kind: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str], kept_days: int) -> Bundler:
-    kept_s = kept_days * 86_400.0 or None
+    kept_s = kept_days * DAY_S or None
     if kind == "git":
         return GitBundler(
             shell=SystemShell(),
