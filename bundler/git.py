@@ -37,7 +37,7 @@ class GitBundler:
 
     Without `repo` it is the folder's own repository by its remote `origin`; without `ref` too, what is checked out there,
     which must be pushed, and clean unless `allow_dirty`: then the difference is uploaded. `ref` is a branch, a tag or a
-    whole commit of the remote, as it stands there now. `submodules` as in `BundleRef`.
+    whole commit of the remote, as it stands there now. `submodules` as in `BundleRef`; `retention_s` as `upload` has it.
     """
 
     shell: Shell
@@ -47,6 +47,7 @@ class GitBundler:
     allow_dirty: bool = False
     submodules: bool | None = None
     limit_bytes: int = DIFF_BYTES
+    retention_s: float | None = None
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
         """Ask the remote once. Raises `BundleError` for a commit that workers could not fetch, `BucketError`."""
@@ -94,7 +95,7 @@ class GitBundler:
         packed = _compressed(tree.difference([change.path for change in changed], self.limit_bytes))
         digest = hashlib.sha256(packed).hexdigest()
         key = layout.bundle(digest, "diff.zst")
-        upload(bucket, self.clock, key, lambda: packed)
+        upload(bucket, self.clock, key, lambda: packed, retention_s=self.retention_s)
         notes.append(f"changes that are not committed go along: {gitsaid.some([change.path for change in changed])}")
         return replace(plain, key=key, digest=digest, size=len(packed), files=len(changed), notes=tuple(notes))
 

@@ -25,6 +25,7 @@ _SETTINGS: Mapping[str, tuple[str, ...]] = {
     "git": ("source", "repo", "ref", "allow_dirty", "submodules"),
     "none": ("source",),
 }
+DAY_S = 86_400.0
 _TRUTHS = {"true": True, "false": False}
 
 
@@ -74,6 +75,7 @@ def settings_of(kind: str, texts: Iterable[str]) -> dict[str, str]:
 
 
 def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str], kept_days: int) -> Bundler:
+    kept_s = kept_days * DAY_S or None
     if kind == "git":
         return GitBundler(
             shell=SystemShell(),
@@ -82,11 +84,11 @@ def _bundler(kind: str, bucket: Bucket, clock: Clock, settings: Mapping[str, str
             ref=settings.get("ref", ""),
             allow_dirty=_TRUTHS[settings.get("allow_dirty", "false")],
             submodules=_TRUTHS.get(settings.get("submodules", "")),
+            retention_s=kept_s,
         )
     if kind == "tar":
         urls = {url_of(bucket, key) for key in ("", layout.LOGS, layout.BUNDLES)}
         folders = [Path(url.removeprefix("file://")).parent for url in sorted(urls) if url.startswith("file://")]
-        kept_s = kept_days * 86_400.0 or None
         return TarBundler(home=Path.home(), clock=clock, leave_out=folders, retention_s=kept_s)
     return NoneBundler()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from bastion.codec import encode
 from bastion.config import Config
 from bastion.errors import BastionError
@@ -53,6 +55,6 @@ def _json(call: Call, values: dict[str, Setting], config: Config | None, problem
         "file": str(path_of(call.environ)),
         "profile": chosen(call).name or None,
         "values": {key: {"value": each.value, "source": each.source} for key, each in values.items()},
-        "config": None if config is None else {key: getattr(config, key) for key in config.__struct_fields__},
+        "config": None if config is None else msgspec.to_builtins(config),
         "problem": problem or None,
     }

@@ -8,11 +8,12 @@ import msgspec
 
 from bastion import layout
 from bastion.buckets.routed import url_of
-from bastion.errors import BundleError, UsageError
-from bastion.ports import Bucket
+from bastion.errors import BundleError, Missing, UsageError
 from bastion.requests import Submit, job_id
 from bastion.spec import BundleRef, JobSpec, serialize_jobspec
-from cli.desk import desk_of, job_of
+from bundler.upload import upload
+from cli.bundling import DAY_S
+from cli.desk import Desk, desk_of, job_of
 from cli.launch_submit import checked_spec, submitted, wish_of
 from cli.main import DONE, Call
 from launcher.specfile import fields_again
@@ -34,7 +35,7 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
         return DONE
-    _check_code(desk.bucket, found.id, spec.bundle)
+    _keep_code(desk, found.id, spec.bundle)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
 
@@ -48,9 +49,17 @@ def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
     return msgspec.structs.replace(spec, bundle=before.bundle, provenance=origin)
 
 
-def _check_code(bucket: Bucket, job: str, bundle: BundleRef) -> None:
-    """Raises `BundleError` if the bucket has the code no more; one list request."""
-    if bundle.key and next(iter(bucket.list(bundle.key)), None) is None:
+def _keep_code(desk: Desk, job: str, bundle: BundleRef) -> None:
+    """The code outlives the new job, too: written anew where the bucket would remove it soon; one list request.
+
+    Raises `BundleError` if the bucket has it no more.
+    """
+    if not bundle.key:
+        return
+    bucket, kept_s = desk.bucket, desk.bundles_days * DAY_S or None
+    try:
+        upload(bucket, desk.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
+    except Missing:
         raise BundleError(
             f"the code of {job} is gone: the bucket has removed {bundle.key}; launch it anew from its folder"
-        )
+        ) from None

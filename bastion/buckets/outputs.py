@@ -39,8 +39,12 @@ class Outputs:
             return []
         except Exception as error:
             raise _failure(error, f"cannot list {self.url}") from error
-        named = ((path[len(self._root) + 1 :], info) for path, info in sorted(found.items()) if path != self._root)
-        return [File(name, int(info.get("size") or 0), _modified(info)) for name, info in named if name[-1:] not in "/"]
+        below = f"{self._root}/"
+        return [
+            File(path.removeprefix(below), int(info.get("size") or 0), _modified(info))
+            for path, info in sorted(found.items())
+            if path.startswith(below) and not path.endswith("/")
+        ]
 
     def fetch(self, file: File, folder: Path) -> Path:
         """Copy a file into a folder, whole or not at all. Where it is now. Raises `BastionError`."""

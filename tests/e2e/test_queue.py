@@ -66,7 +66,7 @@ def test_the_json_of_the_queue_has_exactly_its_keys(shared: Fleet) -> None:
     for time in (job["submitted"], attempt["started"]):
         assert time.endswith("Z")
         assert datetime.fromisoformat(time).tzinfo is not None
-    assert shared.job(live).keys() == {"schema", "spec", *JOB}
+    assert shared.job(live).keys() == {"schema", "spec", "gpus", *JOB}
     assert shared.run("launch", "stop", live, "--user_id=alice", "--wait").returncode == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,22 @@ def test_code_that_the_bucket_has_removed_is_told_and_nothing_written(bench: Ben
     assert f"the code of {first} is gone" in said.err
     assert key in said.err
     assert bench.objects() == objects
+
+
+def test_code_that_the_bucket_would_remove_soon_is_kept_for_the_new_job(bench: Bench, code: Path) -> None:
+    first = submit(bench, code)
+    key = spec_of(bench, first)["bundle"]["key"]
+    data = bench.bucket.read(key).data
+    rerun(bench, first)
+    (young,) = bench.bucket.list(key)
+    file = Path(bench.bucket.url.removeprefix("file://"), key)
+    long_ago = young.modified.timestamp() - 365 * 86_400
+    os.utime(file, (long_ago, long_ago))
+    assert next(iter(bench.bucket.list(key))).modified < young.modified
+    rerun(bench, first)
+    (again,) = bench.bucket.list(key)
+    assert again.modified >= young.modified
+    assert bench.bucket.read(key).data == data
 
 
 @pytest.mark.parametrize(
@@ -171,6 +188,21 @@ def test_commits_are_compared_by_their_names(bench: Bench, tmp_path: Path, monke
     out = bench.launch("diff", "one", "two").out
     assert f"commit {commits[0]} of file://{repository.bare} -> commit {commits[1]}" in out
     assert f"git_commit  {commits[0]} -> {commits[1]}" in out
+
+
+def test_a_commit_in_a_spec_file_is_that_very_commit(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet_git(tmp_path, monkeypatch)
+    repository = Repository(tmp_path, "repository")
+    commit = repository.pushed()
+    first = submit(bench, repository.tree, "--bundler_type=git", "--name=one")
+    repository.pushed("train.py", "later\n")
+    file = tmp_path / "spec.json"
+    file.write_text(bench.launch("rerun", "--user_id=alice", "--dry_run", "--name=two", first).out)
+    assert bench.launch("--user_id=alice", f"--spec={file}").code == 0
+    spec = spec_of(bench, "two")
+    assert (spec["bundle"], spec["bundle"]["commit"]) == (spec_of(bench, first)["bundle"], commit)
 
 
 def test_a_bundle_without_a_job(bench: Bench, code: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

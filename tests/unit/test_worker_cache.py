@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from dataclasses import replace
 from datetime import timedelta
@@ -12,6 +13,7 @@ import pytest
 from bastion.errors import BundleError
 from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock
+from runners.worker import cache as cache_module
 from runners.worker.cache import KEPT, KEPT_FOR, Cache, Entry
 
 DAY_S = timedelta(days=1).total_seconds()
@@ -66,6 +68,21 @@ def test_it_is_found_again_by_name_and_python(cache: Cache, path: str, tmp_path:
     other.write_text((tmp_path / "bin" / "python3").read_text())
     other.chmod(0o755)
     assert not cache.keep("a", f"{other.parent}:{path}").ready
+
+
+def test_who_was_overtaken_finds_what_the_other_made(cache: Cache, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look that found nothing and the lock to build it, another worker has built it."""
+    lock, others = cache_module._locked, ["another worker"]
+
+    def late(folder: Path, how: int) -> int:
+        if how == fcntl.LOCK_EX and others:
+            others.clear()
+            let_go(made(cache, "a", path))
+        return lock(folder, how)
+
+    monkeypatch.setattr(cache_module, "_locked", late)
+    assert cache.keep("a", path).ready
+    assert not others
 
 
 def test_what_was_dropped_or_never_finished_is_made_anew(cache: Cache, path: str) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from fsspec.registry import _registry
 
 from bastion.buckets.outputs import File, Outputs
 from bastion.errors import BastionError, BucketError, UsageError
@@ -66,9 +67,7 @@ def test_a_path_is_a_folder(tmp_path: Path) -> None:
 def test_without_its_package_the_way_to_it_is_told(
     url: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from fsspec.registry import _registry
-
-    monkeypatch.setattr("fsspec.registry._registry", {k: v for k, v in _registry.items() if k not in ("s3", "gs")})
+    monkeypatch.delitem(_registry, url[:2], raising=False)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match=rf'pip install "bastion-scheduler\[{extra}\]"'):
         Outputs(url)

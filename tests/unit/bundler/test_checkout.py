@@ -135,6 +135,16 @@ def test_changes_come_along_to_the_byte(code: Repository, target: Path) -> None:
     assert seen(target) == seen(code.tree)
 
 
+def test_changes_of_another_digest_are_not_applied(code: Repository, target: Path) -> None:
+    code.pushed()
+    code.write("new", "x")
+    bundle, changes = packed(code)
+    wanted = Wanted(repo=bundle.repo, commit=bundle.commit, digest="0" * 64)
+    with pytest.raises(BundleError, match="not those of digest 0000"):
+        fetcher().lay_out(wanted, changes, target)
+    assert not target.exists()
+
+
 @pytest.mark.parametrize("changes", [b"no archive", b"\x28\xb5\x2f\xfd"])
 def test_changes_that_are_not_what_they_should_be(code: Repository, target: Path, changes: bytes) -> None:
     commit = code.pushed()

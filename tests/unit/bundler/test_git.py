@@ -110,6 +110,17 @@ def test_changes_go_along_when_they_may(code: Repository, bucket: CountingBucket
     assert bucket.asked["create"] == 1
 
 
+def test_changes_that_the_store_will_remove_soon_are_uploaded_again(code: Repository, bucket: CountingBucket) -> None:
+    code.pushed()
+    code.write("train.py", "print('changed')\n")
+    day_s, clock = 86_400.0, TestClock()
+    for day in range(0, 30, 10):
+        clock.sleep(10 * day_s * bool(day))
+        how = {"allow_dirty": True, "retention_s": 30 * day_s}
+        GitBundler(shell=SystemShell(), clock=clock, **how).bundle(code.tree, bucket)  # type: ignore[arg-type]
+        assert bucket.asked["write"] == (day > 15)
+
+
 def test_a_clean_tree_with_allow_dirty_is_the_commit_alone(code: Repository, bucket: CountingBucket) -> None:
     code.pushed()
     assert bundle(code.tree, bucket, allow_dirty=True).key == ""
