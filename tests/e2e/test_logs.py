@@ -45,7 +45,7 @@ def test_the_bastions_side_is_shown_on_demand(shared: Fleet, twice: str) -> None
     def said() -> str:
         return shared.run("launch", "logs", twice, "--provisioning").stdout
 
-    for part in ("submitted by", "task 0 attempt 1", "exit code 3"):
+    for part in ("submitted to", "task 0 attempt 1", "exit code 3"):
         assert part in said()
     until(lambda: f"Started job={twice}" in said())  # the bastion's own log comes every few seconds
 
