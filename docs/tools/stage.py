@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -23,6 +23,9 @@ PROPS = ("train.py", "quota.toml")
 TOOLS = Path(sys.executable).parent
 HOME = "/home/ada"
 """What pages show for the home folder, whatever its real name."""
+
+_DESERTED = "trap 'bastion delete --force --yes >/dev/null 2>&1' EXIT\n"
+"""For a shell whose player was killed: it reads the end of its input, and ends what the page had started."""
 
 PATIENCE_S = 180.0
 CURTAIN_S = 20.0
@@ -54,14 +57,13 @@ class Stage:
             env=_environ(home),
             start_new_session=True,
         )
+        self._type(_DESERTED)
 
     def run(self, command: str) -> Said:
         """Type a command and wait for its end. Raises `StageError`."""
         mark = f"ended-{uuid4().hex}"
         typed = f"eval {shlex.quote(command)} </dev/null; _code=$?; printf '\\n{mark} %d\\n' $_code; (exit $_code)\n"
-        assert self._shell.stdin is not None
-        self._shell.stdin.write(typed.encode())
-        self._shell.stdin.flush()
+        self._type(typed)
         printed, _, code = self._read(f"\n{mark} ").partition(f"\n{mark} ")
         text = printed.replace(str(self._home), HOME)
         return Said(tuple(text.splitlines()), int(code))
@@ -80,7 +82,11 @@ class Stage:
     def leave(self) -> list[str]:
         """End the shell, and whatever did not end by itself soon after it: their command lines."""
         assert self._shell.stdin is not None
-        self._shell.stdin.close()
+        if not self._shell.stdin.closed:
+            with suppress(BrokenPipeError):  # the page ended the shell itself
+                self._type("trap - EXIT\n")
+            with suppress(BrokenPipeError):
+                self._shell.stdin.close()
         _, left = psutil.wait_procs(self.processes(), timeout=CURTAIN_S)
         lines = [shlex.join(process.cmdline()) for process in left if process.is_running()]
         while left := self.processes():
@@ -91,6 +97,11 @@ class Stage:
         assert self._shell.stdout is not None
         self._shell.stdout.close()
         return lines
+
+    def _type(self, text: str) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(text.encode())
+        self._shell.stdin.flush()
 
     def _read(self, mark: str) -> str:
         """What is printed up to the mark and the end of its line."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -10,8 +13,9 @@ import pytest
 
 from docs.tools import stage as stage_module
 from docs.tools.pages import Step, difference, rewritten, steps
-from docs.tools.play import main, play, told
+from docs.tools.play import ROOT, main, play, told
 from docs.tools.stage import StageError, stage
+from tests.e2e.fleet import until
 
 
 def step(*output: str) -> Step:
@@ -115,6 +119,22 @@ def test_what_a_page_leaves_running_is_named_and_ended(monkeypatch: pytest.Monke
     assert "sleep 1001" not in {" ".join(process.info["cmdline"] or ()) for process in news(before)}
 
 
+def test_a_player_that_is_killed_leaves_no_bastion(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    create = "$ export BASTION_NAME=b BASTION_BUCKET=file://$HOME/bucket && bastion create --local --capacity=cpu=1"
+    file.write_text(page(create, "…", "$ touch ../there && sleep 1"))
+    argv = [sys.executable, "-m", "docs.tools.play", str(file)]
+    with subprocess.Popen(argv, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}) as player:
+        until(lambda: bool(list(tmp_path.glob("*/home/there"))))
+        assert started_below(tmp_path)
+        player.kill()
+    try:
+        until(lambda: not started_below(tmp_path))
+    finally:
+        for process in started_below(tmp_path):
+            process.kill()
+
+
 def test_a_page_can_be_rewritten_to_what_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     file.write_text(page("$ echo one", "…", "$ seq 2", "3", "", "text"))
@@ -130,6 +150,15 @@ def test_nothing_of_who_plays_is_seen() -> None:
             assert here.run("echo $BASTION_NAME; whoami >/dev/null; echo $USER").lines == ("", "ada")
     finally:
         del os.environ["BASTION_NAME"]
+
+
+def started_below(folder: Path) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("HOME", "").startswith(str(folder)):
+                found.append(process)
+    return found
 
 
 def news(before: set[int]) -> list[psutil.Process]:
