@@ -53,7 +53,7 @@ def _amount(amount: Amount, project: str) -> str:
     text = f"{amount.asked} {amount.kind}: {amount.free} of {amount.pool} free"
     if amount.freeing:
         text += f", {amount.freeing} being freed"
-    text += f"; {project} uses {amount.used} of its share of {amount.share}"
+    text += f"; {project} uses {amount.used}" + ("" if amount.share is None else f" of its share of {amount.share}")
     return f"{text}, {amount.borrowed} of them borrowed" if amount.borrowed else text
 
 

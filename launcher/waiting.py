@@ -17,14 +17,17 @@ from quota.shares import Shares, amounts
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """One kind that a task of the job asks for, in units: what there is of it, and how the job's project stands."""
+    """One kind that a task of the job asks for, in units: what there is of it, and how the job's project stands.
+
+    `share` is None where nobody has one.
+    """
 
     kind: str
     asked: int
     pool: int
     free: int
     freeing: int
-    share: int
+    share: int | None
     used: int
     borrowed: int
 
@@ -102,7 +105,7 @@ def _amount(job: Job, kind: str, free: Resources, rows: Iterable[Holder], promis
         pool=promised.pool.get(kind, 0),
         free=max(0, free.get(kind, 0)),
         freeing=_sum((row.resources for row in rows if row.stopping), kind),
-        share=promised.units(job.project).get(kind, 0),
+        share=promised.units(job.project).get(kind, 0) if kind in promised.governed else None,
         used=used.get(kind, 0),
         borrowed=promised.borrowed(job.project, used).get(kind, 0),
     )

@@ -49,6 +49,14 @@ def page(bench: Bench, *words: str) -> list[str]:
     return [" ".join(line.split()) for line in said.out.splitlines()]
 
 
+def test_without_a_quota_file_nobody_has_a_share(bench: Bench) -> None:
+    there = World(bench.bucket)
+    there.happens(CapacityChanged(runner="local", resources={"v4": 8}))
+    there.runs(there.submitted("a" * 32, name="all", resources={"v4": 8}))
+    there.submitted("b" * 32, name="next", resources={"v4": 8})
+    assert "asks for 8 v4: 0 of 8 free; default uses 8" in page(bench, "next")
+
+
 def test_a_job_that_waits_is_told_what_it_is_up_against(bench: Bench) -> None:
     there = world(bench)
     llm = holder(there, time_limit_s=7_200)
