@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -16,7 +15,7 @@ from typing import IO
 import psutil
 import pytest
 
-from tests.e2e.fleet import PATIENCE_S, TOOLS
+from tests.e2e.fleet import PATIENCE_S, TOOLS, until
 
 Process = subprocess.Popen[str]
 
@@ -190,10 +189,7 @@ def test_a_kill_of_the_command_itself_ends_its_workers(here: Here) -> None:
         here.until_said(process.stdout, "started")
         process.kill()
         process.communicate(timeout=PATIENCE_S)
-    deadline = time.monotonic() + PATIENCE_S
-    while here.processes():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: not here.processes())
 
 
 @pytest.mark.parametrize(
