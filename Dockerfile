@@ -3,32 +3,46 @@
 #   docker build --target=worker --tag=bastion-worker .
 ARG BASE=python:3.11-slim
 
-FROM ${BASE} AS build
+FROM ${BASE} AS pip
 WORKDIR /build
-RUN python3 -m venv /usr/local/bastion
-COPY requirements.lock .
-RUN /usr/local/bastion/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
+RUN python3 -m venv /pip && python3 -m venv --without-pip /usr/local/bastion
+ENV INSTALL="/pip/bin/pip --python=/usr/local/bastion/bin/python install --no-cache-dir"
 COPY requirements-dev.lock pyproject.toml README.md LICENSE bastion_entry.py ./
 COPY bastion bastion
 COPY bundler bundler
 COPY cli cli
+COPY cloud cloud
 COPY launcher launcher
 COPY quota quota
 COPY runners runners
+COPY simulator simulator
 # The lock's setuptools builds the wheel.
 RUN sed -n 's/^\(setuptools==[^ ]*\).*/\1/p' requirements-dev.lock > constraints.txt \
-    && PIP_CONSTRAINT=constraints.txt /usr/local/bastion/bin/pip wheel --no-cache-dir --no-deps --wheel-dir=dist . \
-    && /usr/local/bastion/bin/pip install --no-cache-dir --no-deps dist/*.whl
+    && PIP_CONSTRAINT=constraints.txt /pip/bin/pip wheel --no-cache-dir --no-deps --wheel-dir=dist .
+
+FROM pip AS build-worker
+COPY requirements.lock .
+RUN $INSTALL --require-hashes -r requirements.lock && $INSTALL --no-deps dist/*.whl
+
+FROM build-worker AS build-bastion
+COPY requirements-image.lock .
+RUN $INSTALL --require-hashes -r requirements-image.lock
+# The client describes several hundred of Google's APIs, in 90 MB; the bastion calls a few.
+RUN /usr/local/bastion/bin/python -I -c "from bastion.google.services import VERSIONS; print(*(f'{name}.{version}.json' \
+        for name, version in VERSIONS.items()), sep='\n')" > apis \
+    && cd /usr/local/bastion/lib/python3*/site-packages/googleapiclient/discovery_cache/documents \
+    && tar -cf /build/apis.tar -T /build/apis && rm -f ./*.json && tar -xf /build/apis.tar
 
 FROM ${BASE} AS installed
 RUN useradd --create-home --uid=10001 bastion
-COPY --from=build /usr/local/bastion /usr/local/bastion
 USER bastion
 WORKDIR /home/bastion
 
 FROM installed AS worker
+COPY --from=build-worker /usr/local/bastion /usr/local/bastion
 ENTRYPOINT ["/usr/local/bastion/bin/python", "-I", "-m", "bastion_entry", "worker"]
 
 FROM installed AS bastion
+COPY --from=build-bastion /usr/local/bastion /usr/local/bastion
 ENTRYPOINT ["/usr/local/bastion/bin/python", "-I", "-m", "bastion_entry", "bastion"]
 CMD ["--help"]

@@ -5,10 +5,10 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test package test-gpu lint format bench simulate docs play record lock clean
+.PHONY: help demo test package test-gpu test-gcp lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
 
 help:  ## Show this list
-	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
 demo: $(READY)  ## The main job on this machine, as a story of half a minute
 	@$(BIN)/python docs/demo/demo.py
@@ -22,6 +22,9 @@ package: $(READY)  ## Build sdist and wheel, and use them in a fresh environment
 test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu
 
+test-gcp: $(READY)  ## The tests of Google Cloud, against a fake one whose machines are real; wants root
+	$(BIN)/python -m pytest -n $(WORKERS) tests/google
+
 lint: $(READY)  ## Style, format, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -30,7 +33,7 @@ lint: $(READY)  ## Style, format, types
 	$(BIN)/mypy $(CLIENTS) --python-version=3.13
 
 # What runs on people's own machines, macOS too. Of what it imports only itself is judged.
-CLIENTS := -p bastion -p bundler -p cli -p launcher -p quota --follow-imports=silent
+CLIENTS := -p bastion -p bundler -p cli -p launcher -p quota -p simulator --follow-imports=silent
 
 format: $(READY)  ## Put the code into form
 	$(BIN)/ruff check --fix .
@@ -39,8 +42,26 @@ format: $(READY)  ## Put the code into form
 bench: $(READY)  ## Measure what docs/explanation/design.md promises
 	@$(BIN)/python -m tests.bench
 
-simulate: $(READY)  ## A world from a seed: make simulate SEED=28
-	@$(BIN)/python -m tests.sim $(if $(SEED),--seed=$(SEED))
+bench-scheduling: $(READY)  ## The policies against each other on real jobs: make bench-scheduling TRACE=jobs.csv
+	@$(BIN)/python -m tests.bench decide
+	@$(BIN)/python -m tests.bench.scheduling $(TRACE)
+
+simulate: $(READY)  ## Worlds from seeds: make simulate SEEDS=300 FROM=0 STEPS=300; the story of one: make simulate SEED=28
+	@$(BIN)/python -m worlds.main $(if $(SEED),--seed=$(SEED),--seeds=$(or $(SEEDS),300) --from=$(or $(FROM),0)) \
+		--steps=$(or $(STEPS),300)
+
+soak: $(READY)  ## The same for a night: make soak SEEDS=100000 STEPS=2000
+	@$(BIN)/python -m worlds.main --seeds=$(or $(SEEDS),100000) --from=$(or $(FROM),0) --steps=$(or $(STEPS),2000)
+
+mutants: $(READY)  ## Plant bugs, one at a time, and see each of them caught: make mutants PATCHES=DIR
+	@$(BIN)/python -m tests.mutants --workers=$(WORKERS) $(if $(PATCHES),--patches=$(PATCHES)) $(if $(WRITE),--write)
+
+chaos: $(READY)  ## Kill and stop real processes at random: make chaos KILLS=2000 PAUSES=200 SEED=7 STORE=gcs
+	@$(BIN)/python -m tests.chaos $(if $(KILLS),--kills=$(KILLS)) $(if $(PAUSES),--pauses=$(PAUSES)) \
+		$(if $(SEED),--seed=$(SEED)) $(if $(STORE),--store=$(STORE))
+
+crashes: $(READY)  ## Have every process of every scenario fall at each of its calls: make crashes PAIRS=300 SEED=1
+	@$(BIN)/python -m worlds.crashes $(if $(PAIRS),--pairs=$(PAIRS)) $(if $(SEED),--seed=$(SEED))
 
 docs: $(READY)  ## Make the reference from the code, and the site of all pages: build/docs/index.html
 	$(BIN)/python -m docs.tools.reference
@@ -62,10 +83,11 @@ $(READY): .venv/locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-lock:  ## Resolve pyproject.toml anew into the two locks
+lock:  ## Resolve pyproject.toml anew into the three locks
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet uv
 	build/lock/bin/uv pip compile $(LOCK) -o requirements.lock pyproject.toml
+	build/lock/bin/uv pip compile $(LOCK) -o requirements-image.lock --extra=docker --extra=gcp pyproject.toml
 	build/lock/bin/uv pip compile $(LOCK) -o requirements-dev.lock --extra=dev pyproject.toml
 
 LOCK := --quiet --upgrade --universal --python-version=3.11 --generate-hashes --no-header --no-emit-index-url

@@ -45,7 +45,20 @@ def worker() -> int:
     return main(sys.argv[1:])
 
 
-PROGRAMS = {"bastion": bastion, "launch": launch, "snapshot": snapshot, "worker": worker}
+def simulate() -> int:
+    """The console script `bastion-simulate`."""
+    _leave_the_users_folders()
+    try:
+        from worlds.main import main
+    except ModuleNotFoundError as missing:
+        if missing.name != "greenlet":
+            raise
+        print("bastion-simulate needs the package greenlet; pip install 'bastion-scheduler[simulate]'", file=sys.stderr)
+        return 1
+    return main(sys.argv[1:])
+
+
+PROGRAMS = {"bastion": bastion, "launch": launch, "simulate": simulate, "snapshot": snapshot, "worker": worker}
 
 
 def _leave_the_users_folders() -> None:

@@ -15,6 +15,8 @@ def complaints(spec: JobSpec, quota: Quota | None, pool: Sequence[Resources] | N
     wrong = []
     if quota is not None and not quota.admits(spec.user, spec.project):
         wrong.append(_stranger(spec, quota))
+    elif quota is not None and not quota.grants(spec.project, spec.job_class):
+        wrong.append(not_granted(spec.project, spec.job_class))
     if pool is not None:
         wrong += _too_much(spec, total(pool))
     return wrong
@@ -29,11 +31,19 @@ def _stranger(spec: JobSpec, quota: Quota) -> str:
     return f"{spec.user} is not a member of {spec.project} ({belongs}); ask for a line in [project_membership]"
 
 
+def not_granted(project: str, job_class: str) -> str:
+    """What to say of a class of jobs that a project may not use."""
+    return f"{project} was not granted {job_class} jobs; ask an admin for a line in [project_classes]"
+
+
+_NO_POOL = "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT or a quota file"
+
+
 def _too_much(spec: JobSpec, pool: Resources) -> list[str]:
     wrong = []
     for kind, amount in spec.demand.items():
         if kind not in pool:
-            hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}")
+            hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}" if pool else _NO_POOL)
             wrong.append(f"nobody has the resource {kind}; {hint}")
         elif amount > pool[kind]:
             wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={pool[kind]}; ask for less")

@@ -1,4 +1,4 @@
-"""Whom a new quota would touch: jobs and projects as they are now. Pure."""
+"""Whom a new quota would touch: jobs, projects and users as they are now. Pure."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from bastion.state import Job, State
 from bastion.usage import held, shares
 from quota.model import Quota
-from quota.resources import Resources, fits, text
+from quota.resources import Resources, fits, plus, text
 
 
 def affected(state: State, old: Quota, new: Quota) -> list[str]:
-    """One line for each job and project that the change from `old` to `new` touches, in words for its admin."""
+    """One line for each job, project and user that the change from `old` to `new` touches, in words for its admin."""
     open_jobs = [job for job in state.jobs.values() if job.ended is None]
     return [
         *(line for job in open_jobs for line in _job(job, old, new)),
         *_projects(state, old, new),
+        *_users(state, old, new),
     ]
 
 
@@ -23,13 +24,22 @@ def _job(job: Job, old: Quota, new: Quota) -> Iterator[str]:
     who = f"job {job.id} of {job.user}"
     if old.admits(job.user, job.project) and not new.admits(job.user, job.project):
         yield f"{who}: no longer a member of {job.project}; what runs goes on, what waits stays waiting"
+    if old.grants(job.project, job.job_class) and not new.grants(job.project, job.job_class):
+        yield f"{who}: {job.project} is granted no {job.job_class} jobs any more; what runs goes on, what waits stays waiting"
     if fits(job.demand, _bound(old, job)) and not fits(job.demand, _bound(new, job)):
         yield f"{who}: needs {text(job.demand)}, more than the new total of {text(new.total())}"
+    if not _over(job.demand, old.user_limit(job.project)) and _over(job.demand, new.user_limit(job.project)):
+        yield f"{who}: needs {text(job.demand)}, more than each user of {job.project} may hold from now on"
 
 
 def _bound(quota: Quota, job: Job) -> Resources:
     """The total, where it bounds the job: a kind that the file does not name is bounded by machines only."""
     return {**job.demand, **quota.total()}
+
+
+def _over(used: Resources, limit: Resources) -> dict[str, int]:
+    """The kinds of which this is more than the limit, with the limit."""
+    return {kind: most for kind, most in limit.items() if used.get(kind, 0) > most}
 
 
 def _projects(state: State, old: Quota, new: Quota) -> Iterator[str]:
@@ -40,3 +50,14 @@ def _projects(state: State, old: Quota, new: Quota) -> Iterator[str]:
             if now > was.get(kind, 0):
                 units = after.units(project).get(kind, 0)
                 yield f"project {project}: holds {used[kind]} {kind} and would be promised {units}; {now} can be reclaimed"
+
+
+def _users(state: State, old: Quota, new: Quota) -> Iterator[str]:
+    found: dict[tuple[str, str], Resources] = {}
+    for _, job, _ in state.live_attempts():
+        found[job.project, job.user] = plus(found.get((job.project, job.user), {}), job.demand)
+    for (project, user), used in sorted(found.items()):
+        was = _over(used, old.user_limit(project))
+        for kind, most in _over(used, new.user_limit(project)).items():
+            if was.get(kind) != most:
+                yield f"user {user}: holds {used[kind]} {kind} of {project}, and may hold {most}; what runs goes on"

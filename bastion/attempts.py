@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from bastion import past_use
 from bastion.books import job_of, move, settle
 from bastion.errors import IllegalMove
-from bastion.events import Claimed, Ended, Exited, Gone, OfAttempt, Started, Stopping, Voided
+from bastion.events import Claimed, Ended, Exited, Gone, Moved, OfAttempt, Saved, Started, Stopping, Voided, Waiting
+from bastion.moves import ATTEMPT_MOVES, FAILURES, MOVES
 from bastion.state import (
-    ATTEMPT_MOVES,
-    FAILURES,
-    MOVES,
     Attempt,
     AttemptState,
     Cause,
@@ -38,12 +37,14 @@ def started(state: State, event: Started, *_at: int) -> None:
     if job.held is not None:
         raise IllegalMove(f"{job.id} is held by {job.held}")
     _legal(MOVES, task.state, JobState.PROVISIONING, event)
+    past_use.begins(state, job)
     job.tasks[event.task] = task
     task.attempts.append(
         Attempt(
             number=event.attempt,
             runner=event.runner,
             tier=event.tier,
+            overdue=event.overdue,
             started=state.now,
             renewed=job.renewed,
             workers=[Worker() for _ in range(event.workers)],
@@ -53,7 +54,7 @@ def started(state: State, event: Started, *_at: int) -> None:
     move(job, event.task, JobState.PROVISIONING)
     state.live.setdefault(job.id, {})[event.task] = None
     state.reclaims.pop(job.id, None)
-    settle(state, job)
+    settle(state, job, event.task)
 
 
 def claimed(state: State, event: Claimed, *_at: int) -> None:
@@ -63,9 +64,17 @@ def claimed(state: State, event: Claimed, *_at: int) -> None:
         raise IllegalMove(f"{event.key} worker {event.worker} was seen or voided before")
     worker.machine, worker.address, worker.port = event.machine, event.address, event.port
     if attempt.state is AttemptState.STARTING and all(w.seen for w in attempt.workers):
-        attempt.state = AttemptState.RUNNING
+        attempt.state, attempt.waits_for = AttemptState.RUNNING, ""
         attempt.running = state.now
         move(job, event.task, JobState.RUNNING)
+
+
+def waiting(state: State, event: Waiting, *_at: int) -> None:
+    """Its machines come later than others'."""
+    attempt = _attempt(state, event)[2]
+    if attempt.state is not AttemptState.STARTING:
+        raise IllegalMove(f"{event.key} is {attempt.state}; it waits for no machines")
+    attempt.waits_for, attempt.waited = event.reason, state.now
 
 
 def voided(state: State, event: Voided, *_at: int) -> None:
@@ -93,11 +102,19 @@ def gone(state: State, event: Gone, *_at: int) -> None:
     worker.gone = True
 
 
+def saved(state: State, event: Saved, *_at: int) -> None:
+    """A checkpoint that was not foreseen, or one that was and did not come."""
+    attempt = _attempt(state, event)[2]
+    if event.every_s is not None and not event.every_s >= 1:
+        raise IllegalMove(f"{event.key} cannot be saved every {event.every_s} s")
+    attempt.saved, attempt.every_s = event.at, event.every_s
+
+
 def stopping(state: State, event: Stopping, *_at: int) -> None:
     """The attempt is to end; room is held for whom it was stopped for."""
     job, task, attempt = _attempt(state, event)
     _legal(ATTEMPT_MOVES, attempt.state, AttemptState.STOPPING, event)
-    attempt.state = AttemptState.STOPPING
+    attempt.state, attempt.lost_s, attempt.waits_for = AttemptState.STOPPING, event.lost_s, ""
     attempt.stopping, attempt.deadline, attempt.exit_code = event.cause, event.deadline, event.exit_code
     attempt.for_job, attempt.reason, attempt.grace_s = event.for_job, event.reason, job.grace_s
     shown = _SHOWN.get(event.cause)
@@ -110,16 +127,26 @@ def stopping(state: State, event: Stopping, *_at: int) -> None:
         state.reclaims.setdefault(event.for_job, state.now)
 
 
+def moved(state: State, event: Moved, *_at: int) -> None:
+    """What it holds is accounted to another tier."""
+    _, _, attempt = _attempt(state, event)
+    if attempt.state in (AttemptState.STOPPING, AttemptState.ENDED) or event.tier < 0:
+        raise IllegalMove(f"{event.key} is {attempt.state}; it cannot move to tier {event.tier}")
+    attempt.tier = event.tier
+
+
 def ended(state: State, event: Ended, *_at: int) -> None:
     """Nothing of the attempt can run: its task goes where the event says."""
     job, task, attempt = _attempt(state, event)
     if not all(worker.over for worker in attempt.workers):
         raise IllegalMove(f"{event.key} has workers that may still run")
     _legal(MOVES, task.state, event.outcome, event)
+    past_use.ends(state, job)
     attempt.state, attempt.cause, attempt.exit_code = AttemptState.ENDED, event.cause, event.exit_code
     attempt.reason, attempt.ended = event.reason, state.now
     task.failures += event.cause in FAILURES
     task.losses = task.losses + 1 if event.cause in (Cause.LOST, Cause.VOID) else 0
+    task.stops += event.cause is Cause.PREEMPTED
     task.ready_at = event.ready_at
     if event.outcome is JobState.PENDING and not job.counts.get(JobState.PENDING):
         assert state.now is not None
@@ -130,7 +157,7 @@ def ended(state: State, event: Ended, *_at: int) -> None:
     if not live:
         del state.live[job.id]
     job.reason = event.reason
-    settle(state, job)
+    settle(state, job, event.task)
 
 
 _SHOWN = {

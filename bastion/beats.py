@@ -8,11 +8,25 @@ from dataclasses import dataclass
 from bastion.observe import Silent
 from bastion.ports import AttemptKey
 from bastion.records import BEAT_S
+from bastion.state import State
 
 BEATS_MISSED = 3
 MANY = 4
+DOUBT_MAX_S = 300.0
+
+_LOST_S = BEATS_MISSED * BEAT_S
 
 WorkerKey = tuple[AttemptKey, int]
+
+
+def at_work(state: State) -> list[WorkerKey]:
+    """The workers whose process runs, as far as is known: they ought to beat."""
+    return [
+        (key, i)
+        for key, _, attempt in state.live_attempts()
+        for i, worker in enumerate(attempt.workers)
+        if worker.seen and not worker.over and worker.cause is None
+    ]
 
 
 @dataclass(slots=True)
@@ -20,6 +34,7 @@ class _Beat:
     version: str
     since: float
     lists: int
+    patience: float
 
 
 class Watch:
@@ -27,25 +42,35 @@ class Watch:
 
     def __init__(self) -> None:
         self._beats: dict[WorkerKey, _Beat] = {}
+        self._patience = _LOST_S
+        self._at = float("inf")
+
+    def doubt(self, seconds: float) -> None:
+        """For so long nothing was heard, or nothing could have been: listen anew, and be patient with all for as long again,
+        at most for five minutes. The networks of workers do not come back at the same moment as ours.
+        """
+        self._beats = {}
+        self._patience = min(max(seconds, _LOST_S), DOUBT_MAX_S)
 
     def judge(self, live: Iterable[WorkerKey], listed: Mapping[WorkerKey, str], at: float) -> list[Silent]:
         """Who counts as lost, after a good listing taken at monotonic time `at`.
 
         Silent workers are lost after three missed beats and three good listings; but if many, and most of all, are
-        silent at once, then it is the store or ourselves, and nobody is.
+        silent at once, then it is the store or ourselves, and nobody is. A gap between two listings is as good as a doubt.
         """
+        if at - self._at > _LOST_S:
+            self.doubt(at - self._at)
+        self._at = at
         kept: dict[WorkerKey, _Beat] = {}
         for key in live:
             version, beat = listed.get(key, ""), self._beats.get(key)
             if beat is None or beat.version != version:
-                kept[key] = _Beat(version, at, 1)
+                kept[key] = _Beat(version, at, 1, self._patience if beat is None else _LOST_S)
             else:
                 beat.lists += 1
                 kept[key] = beat
-        self._beats = kept
-        silent = [
-            key for key, beat in kept.items() if at - beat.since > BEATS_MISSED * BEAT_S and beat.lists >= BEATS_MISSED
-        ]
+        self._beats, self._patience = kept, _LOST_S
+        silent = [key for key, beat in kept.items() if at - beat.since > beat.patience and beat.lists >= BEATS_MISSED]
         if len(silent) >= MANY and 2 * len(silent) > len(kept):
             return []
         return [Silent(key, worker, at - kept[key, worker].since) for key, worker in silent]

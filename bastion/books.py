@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bastion import awaiting, building
 from bastion.errors import IllegalMove
 from bastion.state import ENDED, Job, JobState, State, tally
 
@@ -36,13 +37,16 @@ def move(job: Job, number: int, to: JobState) -> None:
         job.fresh += 1
 
 
-def close_rest(job: Job) -> None:
-    """End the tasks that never began."""
-    untouched = job.counts.get(JobState.PENDING, 0) - len(job.waiting)
-    job.rest = JobState.CANCELLED
+def close(job: Job, to: JobState) -> None:
+    """End the tasks that wait."""
+    for number in list(job.waiting):
+        move(job, number, to)
+    untouched = job.counts.get(JobState.PENDING, 0)
+    if job.rest is JobState.PENDING:
+        job.rest = to
     if untouched:
         _count(job, JobState.PENDING, -untouched)
-        _count(job, JobState.CANCELLED, untouched)
+        _count(job, to, untouched)
 
 
 def _count(job: Job, state: JobState, change: int) -> None:
@@ -50,8 +54,8 @@ def _count(job: Job, state: JobState, change: int) -> None:
     job.counts = tally({state: number for state, number in counts.items() if number})
 
 
-def settle(state: State, job: Job) -> None:
-    """Keep the indices: who has waiting tasks, whether the job has ended."""
+def settle(state: State, job: Job, task: int | None = None) -> None:
+    """Keep the indices: who has waiting tasks, whether the job has ended, who waited for that. None: any task was moved."""
     if job.counts.get(JobState.PENDING):
         state.pending[job.id] = None
     else:
@@ -59,3 +63,9 @@ def settle(state: State, job: Job) -> None:
         state.reclaims.pop(job.id, None)
     if job.ended is None and job.counts.keys() <= ENDED:
         job.ended = state.now
+        if state.counted:
+            state.counted.leave(job.user, job.count)
+        awaiting.leave(state, job)
+        building.leave(state, job)
+        awaiting.drop_deadline(state, job)
+    awaiting.settle(state, job, task)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -10,7 +11,10 @@ from msgspec import UNSET, UnsetType
 
 from bastion.spec import RULES, BundleRef, JobSpec, Provenance
 
-IN_PLACE = ("priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s")
+IN_PLACE = (
+    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s",
+    "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
+)  # fmt: skip
 """What is changed of a job as it stands, attempts or not."""
 
 
@@ -25,6 +29,12 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     retry_interval_s: float | UnsetType = UNSET
     grace_s: float | UnsetType = UNSET
     time_limit_s: float | UnsetType | None = UNSET
+    after: list[str] | UnsetType = UNSET
+    begin: datetime | UnsetType | None = UNSET
+    deadline: datetime | UnsetType | None = UNSET
+    max_parallel: int | UnsetType | None = UNSET
+    job_class: str | UnsetType = UNSET
+    max_tier: int | UnsetType = UNSET
     command: list[str] | str | UnsetType = UNSET
     bundle: BundleRef | UnsetType = UNSET
     provenance: Provenance | UnsetType = UNSET
@@ -53,6 +63,8 @@ def complaints(changes: Changes) -> list[str]:
     """Every rule that the changes break, each complaint naming its field."""
     values = said(changes)
     wrong = [f"{field} {complaint}" for field, rule in RULES if field in values for complaint in rule(values[field])]
+    if changes.bundle is not UNSET and changes.bundle.build and not changes.bundle.digest:
+        wrong.append("bundle has an image that is still to be built; wait for the build, and update the job then")
     if not values:
         wrong.append("nothing is to be changed; say what")
     if ("command" in values) != ("bundle" in values) or ("provenance" in values and "command" not in values):
@@ -78,8 +90,12 @@ def in_words(changes: Changes) -> str:
 def _word(field: str, value: Any) -> str:
     if field == "command":
         return f"the command {value if isinstance(value, str) else shlex.join(value)}"[:200]
-    if value is None:
+    if value is None or value == []:
         return f"no {_WORDS[field]}"
+    if isinstance(value, datetime):
+        return f"{_WORDS[field]} {value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if isinstance(value, str | list):
+        return f"{_WORDS[field]} {value if isinstance(value, str) else ', '.join(value)}"[:200]
     return f"{_WORDS[field]} {value:g}{' s' if field.endswith('_s') else ''}"
 
 
@@ -89,12 +105,20 @@ _WORDS = {
     "retry_interval_s": "retry interval",
     "grace_s": "grace",
     "time_limit_s": "time limit",
+    "after": "conditions",
+    "begin": "begin",
+    "deadline": "deadline",
+    "max_parallel": "tasks at once",
+    "job_class": "class",
+    "max_tier": "worst tier",
     "command": "command",
 }
 
 
-def revised(spec: JobSpec, *changes: Changes | None) -> JobSpec:
-    """The spec with these changes, one after the other."""
+def revised(spec: JobSpec, *changes: Changes | None, digest: str) -> JobSpec:
+    """The spec with these changes, one after the other, and with the `digest` that its build's image has, if there is one."""
     for each in changes:
         spec = msgspec.structs.replace(spec, **said(each)) if each else spec
+    if digest and spec.bundle.build and not spec.bundle.digest:
+        spec = msgspec.structs.replace(spec, bundle=msgspec.structs.replace(spec.bundle, digest=digest))
     return spec

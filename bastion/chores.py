@@ -7,24 +7,31 @@ from dataclasses import dataclass, field
 
 from bastion import files, snapshot
 from bastion.desired import Desired
+from bastion.errors import RunnerError
 from bastion.heartbeat import Ear
+from bastion.observe import BuildEnded, Trouble
 from bastion.own_log import OwnLog
-from bastion.ports import Bucket, Clock, Ids, Runners, Tasks
+from bastion.ports import Bucket, Builds, Clock, Ids, Runners, Tasks
 from bastion.reconcile import Reconciler
 from bastion.records import BEAT_S, Status
 from bastion.retire import Retired, remove
 from bastion.standing import Beacon
+from bastion.state import State
 
 SWAP_S = 5.0
 FILES_S = 10.0
 STRAYS_S = 10.0
 FOLDERS_S = 3600.0
 SNAPSHOT_S = 30.0
+BUILDS_S = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
-    """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process."""
+    """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process.
+
+    `builds` is where the images are built that jobs wait for; None: nowhere.
+    """
 
     bucket: Bucket
     runners: Runners
@@ -32,6 +39,7 @@ class Doors:
     ids: Ids
     tasks: Tasks
     snapshot: Callable[[], object]
+    builds: Builds | None = None
 
 
 class Agenda:
@@ -64,7 +72,7 @@ class Seen:
     """What chores need to know of the tick that begins them."""
 
     rows: Sequence[Desired]
-    seq: int
+    state: State
     poll_s: float
 
 
@@ -105,8 +113,11 @@ class Chores:
         if (seen.rows or self._leftovers) and take("heartbeat", BEAT_S):
             self._leftovers = bool(seen.rows)
             tasks.start("heartbeat", self.ear.listen)
-        if seen.seq - self._snapshot_seq >= snapshot.EVERY and take("snapshot", SNAPSHOT_S):
-            tasks.start("snapshot", lambda: self._snapshot(seen.seq))
+        seq, builds = seen.state.seq, tuple(seen.state.builds)
+        if seq - self._snapshot_seq >= snapshot.EVERY and take("snapshot", SNAPSHOT_S):
+            tasks.start("snapshot", lambda: self._snapshot(seq))
+        if builds and take("builds", BUILDS_S):
+            tasks.start("builds", lambda: self._look_at(builds))
         self.own_log.flush_beside(tasks)
 
     def remove(self, keys: Sequence[str]) -> bool:
@@ -130,6 +141,14 @@ class Chores:
                 self.agenda.hurry(name)  # an older turn is still at work: again when it is collected
             if self.agenda.take(f"folders {runner.name}", FOLDERS_S):
                 self.doors.tasks.start(f"folders {runner.name}", runner.sweep)
+
+    def _look_at(self, builds: Sequence[str]) -> list[BuildEnded | Trouble]:
+        if self.doors.builds is None:
+            return [Trouble("nobody here can be asked about the builds that jobs wait for")]
+        ended = self.doors.builds.ended(builds)
+        return [
+            Trouble(str(end)) if isinstance(end, RunnerError) else BuildEnded(name, end) for name, end in ended.items()
+        ]
 
     def _snapshot(self, seq: int) -> None:
         self.doors.snapshot()

@@ -7,18 +7,26 @@ from typing import Any, TypeVar
 import msgspec
 
 from bastion.errors import Newer, RecordError
+from bastion.version import VERSION, is_newer
+from bastion.wording import one_line, shown
 
 T = TypeVar("T")
-SCHEMA = 1
+ERROR_MAX = 300
 
 _ENCODER = msgspec.json.Encoder()
 _DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+_SCHEMAS: dict[Any, int | None] = {}
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of every object that we write as JSON into the bucket."""
+    """The base of every object that we write as JSON into the bucket. Each kind says by `numbered` what it has."""
 
-    schema: int = SCHEMA
+    schema: int
+
+
+def numbered(schema: int) -> Any:
+    """The field `schema` of a kind of record: its form is known by this number, written also where defaults are left out."""
+    return msgspec.field(default_factory=lambda: schema)
 
 
 def encode(value: Any) -> bytes:
@@ -32,32 +40,66 @@ def readable(*kinds: Any) -> None:
     msgspec describes a type at its first use, and crashes the process if two threads do so at once.
     """
     _DECODERS.update((kind, msgspec.json.Decoder(kind)) for kind in kinds)
+    _SCHEMAS.update((kind, schema_of(kind)) for kind in kinds)
+
+
+def schema_of(kind: Any) -> int | None:
+    """The number of the form in which we write this kind; None for what is a part of others."""
+    if not (isinstance(kind, type) and issubclass(kind, Record)):
+        return None
+    number = msgspec.structs.fields(kind)[0].default_factory
+    return int(number()) if callable(number) else None
 
 
 def decode(data: bytes, kind: type[T], what: str) -> T:
     """JSON to a value of a `readable` kind. Raises `RecordError` naming `what`, or `Newer` if the schema is above ours."""
+    known = _SCHEMAS[kind]
     try:
         value: T = _DECODERS[kind].decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        refuse_newer(data, what)
-        raise RecordError(f"{what} cannot be read: {error}") from error
-    if getattr(value, "schema", SCHEMA) > SCHEMA:
-        refuse_newer(data, what)
+        if known is not None:
+            refuse_newer(data, what, known)
+            refuse_unknown(data, what, error)
+        raise RecordError(f"{what} cannot be read: {one_line(str(error), ERROR_MAX)}") from error
+    if known is not None and (schema := getattr(value, "schema", known)) != known:
+        refuse_newer(data, what, known)
+        if schema < 1:
+            raise RecordError(f"{what} has schema {shown(schema)}; they are numbered from 1")
     return value
 
 
-class _Schema(msgspec.Struct):
-    schema: int = SCHEMA
+class _Head(msgspec.Struct):
+    """What can be read of any record, of whatever version."""
+
+    schema: int = 1
+    version: str = ""
 
 
-readable(_Schema)
+readable(_Head)
 
 
-def refuse_newer(data: bytes, what: str) -> None:
-    """Raise `Newer` if `data` says that its schema is above ours; whatever else is wrong with it."""
+def refuse_newer(data: bytes, what: str, known: int) -> None:
+    """Raise `Newer` if `data` says that its schema is above the one we know; whatever else is wrong with it."""
+    head = _head(data)
+    if head is not None and head.schema > known:
+        writer = f"Bastion {head.version}" if is_newer(head.version) else "a newer version of Bastion"
+        raise Newer(
+            f"{what} has schema {shown(head.schema)}, of {writer}; "
+            f"this is Bastion {VERSION}, which reads up to {known}: upgrade"
+        )
+
+
+def refuse_unknown(data: bytes, what: str, error: Exception) -> None:
+    """Raise `Newer` if `data`, of which this is wrong, says that a later version wrote it: then it is that we do not know it."""
+    head = _head(data)
+    if head is not None and is_newer(head.version):
+        why = one_line(str(error), ERROR_MAX)
+        raise Newer(f"{what} is of Bastion {head.version}, and this is Bastion {VERSION}: upgrade ({why})") from error
+
+
+def _head(data: bytes) -> _Head | None:
     try:
-        schema = _DECODERS[_Schema].decode(data).schema
+        head: _Head = _DECODERS[_Head].decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return
-    if schema > SCHEMA:
-        raise Newer(f"{what} has schema {schema}, and this version of Bastion reads up to {SCHEMA}: upgrade")
+        return None
+    return head

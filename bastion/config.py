@@ -11,21 +11,28 @@ from typing import Any
 import msgspec
 
 from bastion import layout
-from bastion.codec import SCHEMA
 from bastion.errors import Newer, RecordError
+from bastion.google.settings import GoogleSettings
+from bastion.google.settings import faults as faults_of_google
+from bastion.limits import Limits
+from bastion.limits import faults as faults_of_limits
 from bastion.nearest import did_you_mean
 from bastion.spec import AMOUNT_MAX, KIND, USER
-from bastion.wording import shown
-from quota.lines import Lines
+from bastion.version import CONFIG, VERSION
+from bastion.wording import between, shown
+from quota.lines import PARTS_MAX, Lines, too_deep
 
 CONFIG_BYTES_MAX = 64 * 1024
-RUNNERS = ("local",)
+RUNNERS = ("local", "tpu", "gce")
 POLICIES = ("default", "axlearn")
 BUCKETS = (layout.PERMANENT, layout.TTL)
 RETENTION = ("bundles_days", "logs_days")
 BUNDLES_DAYS = 30
 LOGS_DAYS = 0
 _DAYS_MAX = 36_500
+_JOB_LIMITS = {"memory": (0, 1_000_000), "processes": (0, 4_194_304), "open_files": (256, 1_048_576)}
+_YEAR_S = 365 * 86_400.0
+_ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]{1,1024}")
 
 
@@ -36,23 +43,46 @@ class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     known_hosts: str = ""
 
 
+class JobLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the processes of one worker may use, together, of `memory` (GiB) and `processes` (with threads); 0: no limit.
+
+    `open_files` is for each process. A job that asks for `memory` has no more than it asks for, nor than this.
+    """
+
+    memory: int = 0
+    processes: int = 16_384
+    open_files: int = 65_536
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one bastion works. The fields are the file's words; times are in seconds.
 
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
-    themselves. `capacity` is what the runner may give away. `admins` may stop everybody's jobs.
-    `buckets` are the URLs of the permanent and the ttl bucket, where these are not the one that the file lies in.
-    `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
+    themselves. `gang_patience` is how long a gang is overtaken before it calls in what was lent, `restart_cost` the work
+    that a stop is taken to cost beside what was not saved. After `usage_half_life` past use counts for half as much; 0:
+    it does not count. A job goes to the first of `runners` that has all it wants; `capacity` is what they may give away.
+    `admins` may stop everybody's jobs. `buckets` are the URLs of the permanent and the ttl bucket, where these are not the
+    one that the file lies in. `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
+    `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
+    and gce. `run_as` is the account of jobs' processes where root starts the workers; "": the account bastion-job if the
+    machine has it, else root.
     """
 
-    schema: int = SCHEMA
+    schema: int = CONFIG
     poll: float = 1.0
     reclaim_delay: float = 90.0
+    gang_patience: float = 10 * 3600.0
+    restart_cost: float = 120.0
+    usage_half_life: float = 7 * 86_400.0
     policy: str = "default"
-    runner: str = "local"
+    runners: list[str] = msgspec.field(default_factory=lambda: ["local"])
+    run_as: str = ""
     admins: list[str] = []
     capacity: dict[str, int] = {}
     git: Git = Git()
+    limits: Limits = Limits()
+    google: GoogleSettings = GoogleSettings()
+    job_limits: JobLimits = JobLimits()
     buckets: dict[str, str] = {}
     retention: dict[str, int] = {}
 
@@ -73,12 +103,16 @@ def parse(text: str | bytes) -> Config:
         raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
     try:
         text = text if isinstance(text, str) else text.decode()
+        if deep := too_deep(text):
+            raise RecordError(f"config.toml: line {deep}: a key has more than {PARTS_MAX} parts; settings have few")
         raw = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # bad TOML, bad UTF-8, a number of 5,000 digits
         raise RecordError(f"config.toml is not TOML: {error}") from error
-    schema = raw.get("schema", SCHEMA)
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise Newer(f"config.toml has schema {schema}, and this version of Bastion reads up to {SCHEMA}: upgrade")
+    schema = raw.get("schema", CONFIG)
+    if isinstance(schema, int) and schema > CONFIG:
+        raise Newer(
+            f"config.toml has schema {shown(schema)}; this is Bastion {VERSION}, which reads up to {CONFIG}: upgrade"
+        )
     return _checked(raw, Lines(text))
 
 
@@ -90,11 +124,18 @@ def check(config: Config) -> list[str]:
 def render(config: Config) -> str:
     """The text of a `config.toml` that holds these settings."""
     values = {field: msgspec.to_builtins(getattr(config, field)) for field in config.__struct_fields__}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in values.items() if not isinstance(value, dict)]
+    lines = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)]
     for key, table in values.items():
         if isinstance(table, dict):
-            lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {json.dumps(value)}" for name, value in table.items())]
+            lines += ["", f"[{key}]", *(f"{json.dumps(name)} = {_toml(value)}" for name, value in table.items())]
     return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """JSON is TOML, but for tables."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(name)} = {_toml(inner)}" for name, inner in value.items()) + "}"
+    return json.dumps(value)
 
 
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Config)}
@@ -126,7 +167,7 @@ def _use(known: Iterable[str]) -> str:
 def _seconds(low: float, high: float) -> Callable[[float], Iterator[str]]:
     def rule(value: float) -> Iterator[str]:
         if not low <= value <= high:
-            yield f"is {value:g}; use {low:g} to {high:g} seconds"
+            yield f"is {value:g}; use {low:g} to {high:.9g} seconds"
 
     return rule
 
@@ -139,9 +180,19 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], Iterator[str]]:
     return rule
 
 
-def _schema(value: int) -> Iterator[str]:
-    if value != SCHEMA:
-        yield f"is {value}; use {SCHEMA}"
+def _runners(value: list[str]) -> Iterator[str]:
+    if not value or len(set(value)) != len(value):
+        yield "is empty, or names one twice; use each runner once"
+    for runner in value:
+        if runner not in RUNNERS:
+            yield f"has {shown(runner)}; {did_you_mean(runner, RUNNERS, _use(RUNNERS))}"
+    if "local" in value[:-1]:
+        yield "has local before others, and it takes every job; use it as the last"
+
+
+def _run_as(value: str) -> Iterator[str]:
+    if value and not _ACCOUNT.fullmatch(value):
+        yield f"is {shown(value)}; use the name of an account on the machines"
 
 
 def _admins(value: list[str]) -> Iterator[str]:
@@ -159,7 +210,7 @@ def _capacity(value: dict[str, int]) -> Iterator[str]:
         if not KIND.fullmatch(kind):
             yield f"names the kind {shown(kind)}; use letters, digits, '.', '_' and '-'"
         elif not 0 <= amount <= AMOUNT_MAX:
-            yield f"{kind} is {amount}; use a whole number from 0 to {AMOUNT_MAX}"
+            yield f"{kind} is {shown(amount)}; use a whole number from 0 to {AMOUNT_MAX}"
 
 
 def _buckets(value: dict[str, str]) -> Iterator[str]:
@@ -175,7 +226,7 @@ def _retention(value: dict[str, int]) -> Iterator[str]:
         if name not in RETENTION:
             yield f"names {shown(name)}; {did_you_mean(name, RETENTION, _use(RETENTION))}"
         elif not 0 <= days <= _DAYS_MAX:
-            yield f"{name} is {days}; use a whole number of days from 0 (for ever) to {_DAYS_MAX}"
+            yield f"{name} is {shown(days)}; use a whole number of days from 0 (for ever) to {_DAYS_MAX}"
 
 
 def _git(value: Git) -> Iterator[str]:
@@ -184,27 +235,47 @@ def _git(value: Git) -> Iterator[str]:
             yield f"{key} is {shown(path)}; use the absolute path of a file on the machines"
 
 
+def _job_limits(value: JobLimits) -> Iterator[str]:
+    for name, (low, high) in _JOB_LIMITS.items():
+        if not low <= (most := getattr(value, name)) <= high:
+            yield f"{name} is {shown(most)}; use a whole number from {low} to {high}"
+
+
 _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
-    "schema": _schema,
+    "schema": between(1, CONFIG),
     "poll": _seconds(0.05, 3600),
     "reclaim_delay": _seconds(0, 86_400),
+    "gang_patience": _seconds(0, _YEAR_S),
+    "restart_cost": _seconds(0, 86_400),
+    "usage_half_life": _seconds(0, _YEAR_S),
     "policy": _one_of(POLICIES),
-    "runner": _one_of(RUNNERS),
+    "runners": _runners,
+    "run_as": _run_as,
     "admins": _admins,
     "capacity": _capacity,
     "buckets": _buckets,
     "retention": _retention,
     "git": _git,
+    "limits": faults_of_limits,
+    "google": faults_of_google,
+    "job_limits": _job_limits,
 }
 _EXPECTED = {
-    "schema": str(SCHEMA),
+    "schema": str(CONFIG),
     "poll": "a number of seconds",
     "reclaim_delay": "a number of seconds",
+    "gang_patience": "a number of seconds",
+    "restart_cost": "a number of seconds",
+    "usage_half_life": "a number of seconds",
     "policy": " or ".join(POLICIES),
-    "runner": " or ".join(RUNNERS),
+    "runners": f"a list of {' or '.join(RUNNERS)}",
+    "run_as": "the name of an account on the machines",
     "admins": "a list of user names",
     "capacity": "a table of whole numbers, as in v4 = 8",
     "buckets": "a table of URLs, of permanent and ttl",
     "retention": "a table of whole days, of bundles_days and logs_days",
     "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
+    "google": f'a table, as in zones = ["us-central2-b"]; its keys are {", ".join(GoogleSettings().__struct_fields__)}',
+    "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(Limits().__struct_fields__)}",
+    "job_limits": f"a table of whole numbers, as in processes = 4096; its keys are {', '.join(_JOB_LIMITS)}",
 }

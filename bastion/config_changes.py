@@ -19,7 +19,7 @@ def diff(old: Config, new: Config) -> list[str]:
 
 def affected(state: State, old: Config, new: Config) -> list[str]:
     """One line for each person and kind of machine that the change touches."""
-    return [*_admins(old, new), *_capacity(state, old, new)]
+    return [*_admins(old, new), *_capacity(state, old, new), *_jobs(old, new)]
 
 
 def _admins(old: Config, new: Config) -> Iterator[str]:
@@ -32,10 +32,16 @@ def _admins(old: Config, new: Config) -> Iterator[str]:
 
 
 def _capacity(state: State, old: Config, new: Config) -> Iterator[str]:
-    if (old.capacity, old.runner) == (new.capacity, new.runner):
+    if (old.capacity, old.runners, old.google) == (new.capacity, new.runners, new.google):
         return
-    yield "capacity and runner: as they are until the bastion's next start"
+    yield "capacity, runners and google: as they are until the bastion's next start"
     used = total(held(state).values())
     for kind in old.capacity:
         if new.capacity and used.get(kind, 0) > new.capacity.get(kind, 0):
             yield f"{kind}: jobs hold {used[kind]}, and there will be {new.capacity.get(kind, 0)}"
+
+
+def _jobs(old: Config, new: Config) -> Iterator[str]:
+    for key in ("run_as", "job_limits"):
+        if getattr(old, key) != getattr(new, key):
+            yield f"{key}: jobs start as before until the bastion's next start"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bastion import awaiting, building
 from bastion.books import job_of
 from bastion.changes import Renewal, in_place, merged, said
+from bastion.conditions import conditions
 from bastion.errors import IllegalMove
 from bastion.events import Held, Paused, Released, Resumed, Topped, Updated
 from bastion.stamp import Stamp
@@ -49,11 +51,20 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
     """What is decided by changes at once; a new command is known by where in the journal it lies."""
     job = _open(state, event.job)
     stamp = _consumed(state, event)
-    for name, value in said(in_place(event.changes)).items():
-        if name in job.__struct_fields__:
-            setattr(job, name, value)
+    values = said(in_place(event.changes))
+    if "after" in values:
+        awaiting.leave(state, job)
+        awaiting.enter(state, job, conditions(values.pop("after")))
+    if "deadline" in values:
+        awaiting.set_deadline(state, job, values.pop("deadline"))
+    if "begin" in values:
+        state.reclaims.pop(job.id, None)
+    for name, value in values.items():
+        setattr(job, name, value)
+    job.share()
     job.changes = merged(job.changes, in_place(event.changes))
-    if event.changes.renew:
+    if event.changes.renew:  # with code of its own
+        building.leave(state, job)
         job.renewed = Renewal(user=stamp.user, seq=seq, index=index)
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from bastion.events import Ended, Forgotten, Started, Stopping
+from bastion.awaiting import in_vain
+from bastion.events import Ended, Forgotten, Lapsed, Started, Stopping
+from bastion.moves import FAILURES
 from bastion.ports import AttemptKey
-from bastion.state import FAILURES, Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
+from bastion.state import Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
 
 FORMING = timedelta(minutes=10)
-"""An attempt whose workers have not all claimed by then is given up."""
+"""An attempt whose workers have not all claimed by then, since its machines were there to be had, is given up."""
 
 KEEP_REQUESTS = timedelta(hours=24)
 FORGET_AT_ONCE = 2_000
@@ -26,14 +28,40 @@ def settle(state: State, now: datetime) -> Iterator[Stopping | Ended | Started]:
     The successor of an attempt that a new command replaced begins on what that one held: it never waits in the queue.
     """
     for key, job, attempt in state.live_attempts():
-        task = job.tasks[key.task]
-        if all(worker.over for worker in attempt.workers):
-            end = _end(key, job, task, attempt, now)
-            yield end
-            if end.outcome is JobState.PENDING and _replaced(job, attempt) and not (job.held or state.paused):
-                yield _successor(key, attempt)
-        elif attempt.state is not AttemptState.STOPPING:
-            yield from _stop(key, job, task, attempt, now)
+        yield from settle_one(state, key, job, attempt, now)
+
+
+def settle_one(
+    state: State, key: AttemptKey, job: Job, attempt: Attempt, now: datetime
+) -> Iterator[Stopping | Ended | Started]:
+    """What one live attempt comes to."""
+    task = job.tasks[key.task]
+    if all(worker.over for worker in attempt.workers):
+        end = _end(key, job, task, attempt, now)
+        yield end
+        if end.outcome is JobState.PENDING and _replaced(job, attempt) and not (job.held or state.paused):
+            yield _successor(key, attempt)
+    elif attempt.state is not AttemptState.STOPPING:
+        yield from _stop(key, job, task, attempt, now)
+
+
+def lapse(state: State, add: Callable[[Lapsed], bool], now: datetime) -> None:
+    """`add` the end of what waits in vain, and then of what waited for that; False from it ends this."""
+    while lapsing := list(_lapses(state, now)):
+        if not all(add(event) for event in lapsing):
+            return
+
+
+def _lapses(state: State, now: datetime) -> Iterator[Lapsed]:
+    due = takewhile(lambda row: row[0] <= now, state.deadlines)
+    late = dict.fromkeys(job for _, job in due if job in state.pending)
+    for job_id in late:
+        begun = "again " if state.jobs[job_id].waiting else ""
+        told = f"its deadline passed before it could start {begun}".rstrip()
+        yield Lapsed(job=job_id, outcome=JobState.TIMEOUT, reason=told)
+    for job_id, text in state.doomed.items():
+        if job_id not in late:
+            yield Lapsed(job=job_id, outcome=JobState.CANCELLED, reason=in_vain(state.jobs, text))
 
 
 def _stop(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Iterator[Stopping]:
@@ -55,6 +83,8 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
     """Why to stop, in words too, and with which code a process has failed its gang."""
     if job.cancelled_by or task.cancel:
         return Cause.CANCELLED, f"cancelled by {job.cancelled_by or 'its user'}", None
+    if _is_late(job, now):
+        return Cause.DEADLINE, "its deadline has passed", None
     if job.renewed is not None and attempt.renewed != job.renewed:
         return Cause.UPDATED, f"{job.renewed.user} gave it a new command, which its next attempt runs", None
     if any(not worker.over and worker.cause is None for worker in attempt.workers):
@@ -63,7 +93,7 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
                 return worker.cause, f"worker {index}: {_told(worker)}", worker.exit_code
             if worker.over and worker.cause is None:
                 return Cause.LOST, f"the machine of worker {index} is gone", None
-    if attempt.state is AttemptState.STARTING and now >= attempt.started + FORMING:
+    if attempt.state is AttemptState.STARTING and not attempt.waits_for and now >= forming_since(attempt) + FORMING:
         missing = sum(not worker.seen for worker in attempt.workers)
         return (
             Cause.VOID,
@@ -73,9 +103,17 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
     return None
 
 
+def forming_since(attempt: Attempt) -> datetime:
+    """Since when nothing but its workers is waited for."""
+    return attempt.waited or attempt.started
+
+
 def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Ended:
     cause, exit_code, told = _verdict(job, task, attempt)
     outcome, wait = _outcome(cause, job, task, attempt)
+    if outcome is JobState.PENDING and _is_late(job, now):
+        outcome, wait = JobState.TIMEOUT, None
+        told = told if cause is Cause.DEADLINE else f"{told}; its deadline has passed"
     return Ended(
         job=key.job,
         task=key.task,
@@ -108,6 +146,10 @@ def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None,
     if all(worker.voided for worker in workers):
         return Cause.VOID, None, "no worker came up"
     return Cause.LOST, code, _lost(workers)
+
+
+def _is_late(job: Job, now: datetime) -> bool:
+    return job.deadline is not None and now >= job.deadline
 
 
 def _replaced(job: Job, attempt: Attempt) -> bool:
@@ -169,13 +211,16 @@ def _lost(workers: list[Worker]) -> str:
     return f"the machine of worker {', '.join(gone)} is gone" if gone else "lost"
 
 
-def forget(state: State, listed: frozenset[str], now: datetime) -> Iterator[Forgotten]:
-    """The request ids that nobody can ask about any more. `listed` are those of a listing taken now.
+def forget(
+    state: State, listed: frozenset[str], now: datetime, cut: frozenset[str] = frozenset()
+) -> Iterator[Forgotten]:
+    """The request ids that nobody can ask about any more. `listed` are those of a listing taken now; of users in `cut` it
+    shows not all.
 
     An id is kept for a day, for as long as the inbox still shows it, and for as long as its job is known.
     """
     kept = {job.request for job in state.jobs.values()} | listed
     aged = takewhile(lambda known: now - known[1] > KEEP_REQUESTS, state.requests.items())  # they are in order
-    old = [request for request, _ in aged if request not in kept]
+    old = [request for request, _ in aged if request not in kept and request.partition("/")[0] not in cut]
     for start in range(0, len(old), FORGET_AT_ONCE):
         yield Forgotten(requests=old[start : start + FORGET_AT_ONCE])

@@ -45,12 +45,14 @@ class Desired:
     index: int
     changes: Changes | None
     renewed: Renewal | None
+    digest: str
     restart_reason: str
     last_step: int | None
     stopping: Cause | None
     deadline: datetime | None
     grace_s: float
     reason: str
+    waits_for: str
 
     @property
     def key(self) -> AttemptKey:
@@ -84,12 +86,14 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
         index=job.index,
         changes=job.changes,
         renewed=attempt.renewed,
+        digest=job.digest,
         restart_reason=RESTART_REASONS.get(before[-1].cause or Cause.CODE, "failure") if before else "first",
         last_step=next((a.step for a in reversed(before) if a.step is not None), None),
         stopping=attempt.stopping,
         deadline=attempt.deadline,
         grace_s=job.grace_s if attempt.grace_s is None else attempt.grace_s,
         reason=attempt.reason,
+        waits_for=attempt.waits_for,
     )
 
 

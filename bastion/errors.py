@@ -6,8 +6,10 @@ BastionError          raised on purpose; printed as one line
   NotFound            no such job (exit code 102)
   Forbidden           it is somebody else's
   BundleError         the user's code cannot be packed or unpacked
+  SecretError         a secret is not on this machine, or others could read it there
   RecordError         an object in the bucket is not what its key says
     Newer             it was written by a newer version of Bastion: upgrade
+    TooLarge          it is larger than it may be, and was not read
   BucketError         the bucket could not be asked; for a write the outcome is unknown
     NoBucket          there is no such bucket
     Denied            the bucket says that we may not
@@ -16,6 +18,7 @@ BastionError          raised on purpose; printed as one line
   Overtaken           somebody else changed the object since it was read; nothing was written
   IllegalMove         the table of moves does not allow an event; nothing was changed
   RunnerError         a runner could not be asked; asking again may help
+    Later             it could not be asked yet, and that is as it should be
   Deposed             another bastion took over: this one must stop at once
 """
 
@@ -44,12 +47,20 @@ class BundleError(BastionError):
     """The user's code cannot be packed or unpacked."""
 
 
+class SecretError(BastionError):
+    """A secret is not on this machine, or others could read it there. The text names it, and never holds its value."""
+
+
 class RecordError(BastionError):
     """An object in the bucket is not what its key says."""
 
 
 class Newer(RecordError):
     """The object was written by a newer version of Bastion: upgrade."""
+
+
+class TooLarge(RecordError):
+    """The object is larger than it may be, and was not read."""
 
 
 class BucketError(BastionError):
@@ -82,6 +93,10 @@ class IllegalMove(BastionError):
 
 class RunnerError(BastionError):
     """A runner could not be asked. Asking again may help."""
+
+
+class Later(RunnerError):
+    """A runner could not be asked yet, and that is as it should be: the next turn asks again, and nobody is told."""
 
 
 class Deposed(BastionError):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 import msgspec
 
 from bastion.changes import Changes
-from bastion.codec import SCHEMA, Record, decode, encode, readable
 from bastion.ports import AttemptKey
 from bastion.spec import JobSpec
+from bastion.stamp import Moment
 from bastion.state import Cause, JobState
-
-OBJECT_BYTES_MAX = 4 * 1024 * 1024
 
 
 class Event(
@@ -94,6 +90,14 @@ class RequestRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     job: str = ""
 
 
+class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """So many requests of a user had no effect, and are not remembered one by one: they came too many at once, or today."""
+
+    user: str
+    count: int
+    reason: str
+
+
 class CancelRequested(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Somebody asked to end a job, or one task of it. What waits ends at once, what runs is stopped."""
 
@@ -120,7 +124,7 @@ class Released(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
 
 
 class Topped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job got the best place that its user's pending jobs of its project and priority had; each of these moved back by one."""
+    """A job got the best place of its user's pending ones of its project and priority; each of these moved back by one."""
 
     request: str
     user: str
@@ -150,12 +154,26 @@ class Resumed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     user: str
 
 
+class ImageBuilt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The build that a job waited for has made its image, with this digest. From here on the job may start."""
+
+    job: str
+    digest: str
+
+
 class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Resources are promised to a new attempt."""
+    """Resources are promised to a new attempt. `overdue`: it is a gang that had waited for too long."""
 
     runner: str
     tier: int
     workers: int
+    overdue: bool = False
+
+
+class Waiting(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The runner says what the attempt's machines wait for; "": they are there, or soon are, and workers are expected."""
+
+    reason: str
 
 
 class Claimed(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -189,14 +207,34 @@ class Gone(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     worker: int
 
 
+class Saved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A checkpoint was written `at` this time, and more are to be expected, one in `every_s` (None: nobody knows when).
+
+    Written only if something else was to be expected before.
+    """
+
+    at: Moment
+    every_s: float | None = None
+
+
 class Stopping(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The attempt is to end: for `for_job`'s sake, if it is named; `exit_code` is of the process that failed its gang."""
+    """The attempt is to end: for `for_job`'s sake, if it is named; `exit_code` is of the process that failed its gang.
+
+    `lost_s` are the seconds of its work that no checkpoint holds, where they were counted.
+    """
 
     cause: Cause
-    deadline: datetime
+    deadline: Moment
     reason: str
     for_job: str = ""
     exit_code: int | None = None
+    lost_s: float | None = None
+
+
+class Moved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the attempt holds is named after another tier from here on. It runs on."""
+
+    tier: int
 
 
 class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -206,7 +244,31 @@ class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     outcome: JobState
     reason: str
     exit_code: int | None = None
-    ready_at: datetime | None = None
+    ready_at: Moment | None = None
+
+
+class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The schedule was asked here: the fold of all that stands before is what it was asked about. Changes nothing.
+
+    Its answer are the next `events` (stops, moves, starts), with the digest of `decision.digest`. So many jobs were
+    `waiting`, and so many held something. `now` is said where the object says another: after a start, or a tick that fell.
+    """
+
+    events: int = 0
+    digest: str = ""
+    waiting: int = 0
+    live: int = 0
+    now: Moment | None = None
+
+
+class Lapsed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What waits of a job ends: CANCELLED if a condition can never be met, TIMEOUT if its deadline has passed, FAILED if its
+    image could not be built.
+    """
+
+    job: str
+    outcome: JobState
+    reason: str
 
 
 class ReclaimDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -229,52 +291,8 @@ class Illegal(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 AnyEvent = (
-    Epoch
-    | FileChanged
-    | FileBroken
-    | CapacityChanged
-    | Submitted
-    | JobRejected
-    | RequestRejected
-    | CancelRequested
-    | Held
-    | Released
-    | Topped
-    | Updated
-    | Paused
-    | Resumed
-    | Started
-    | Claimed
-    | Voided
-    | Exited
-    | Gone
-    | Stopping
-    | Ended
-    | ReclaimDropped
-    | Forgotten
-    | Illegal
-)
-
-
-class JournalObject(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One object of the journal. `nonce` tells its writer, after a lost answer, that it is its own."""
-
-    seq: int
-    epoch: int
-    nonce: str
-    now: datetime
-    events: list[AnyEvent]
-
-
-readable(JournalObject)
-
-
-def pack(*, seq: int, epoch: int, nonce: str, now: datetime, events: list[bytes]) -> bytes:
-    """A journal object from events that are encoded already."""
-    head = encode({"schema": SCHEMA, "seq": seq, "epoch": epoch, "nonce": nonce, "now": now})
-    return head[:-1] + b',"events":[' + b",\n".join(events) + b"]}"
-
-
-def unpack(data: bytes, seq: int) -> JournalObject:
-    """A journal object from its bytes. Raises `RecordError`, or `Newer`."""
-    return decode(data, JournalObject, f"journal object {seq}")
+    Epoch | FileChanged | FileBroken | CapacityChanged | Submitted | JobRejected | RequestRejected
+    | RequestsDropped | CancelRequested | Held | Released | Topped | Updated | Paused | Resumed | ImageBuilt | Started
+    | Waiting | Claimed | Voided | Exited | Gone | Saved | Stopping | Moved | Ended | Decided | Lapsed | ReclaimDropped
+    | Forgotten | Illegal
+)  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion import config, layout
-from bastion.errors import Missing, Newer, RecordError
+from bastion.errors import Missing, Newer, RecordError, TooLarge
 from bastion.events import FileBroken, FileChanged
 from bastion.ports import Bucket, Clock
 from bastion.state import File, State
@@ -21,11 +21,12 @@ FILE_BYTES_MAX = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file as it lies in the bucket; `data` None: there is none."""
+    """A file as it lies in the bucket; `data` None: there is none, or it was not read for this `problem`."""
 
     file: str
     version: str
     data: bytes | None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +44,11 @@ def read(bucket: Bucket, clock: Clock) -> Reading:
 
 def _read(bucket: Bucket, file: str) -> FileRead:
     try:
-        found = bucket.read(KEYS[file])
+        found = bucket.read(KEYS[file], FILE_BYTES_MAX)
     except Missing:
         return FileRead(file, "", None)
+    except TooLarge as error:
+        return FileRead(file, "too large", None, str(error))
     return FileRead(file, found.version, found.data)
 
 
@@ -60,13 +63,14 @@ def note(state: State, seen: FileRead) -> Iterator[FileChanged | FileBroken]:
     known = state.files.get(seen.file)
     if known is not None and known.version == seen.version:
         return
+    if seen.problem:
+        yield FileBroken(file=seen.file, version=seen.version, problem=seen.problem)
+        return
     if seen.data is None:
         if known is not None:
             yield _deleted(seen.file, known)
         return
     try:
-        if len(seen.data) > FILE_BYTES_MAX:
-            raise RecordError(f"it has {len(seen.data)} bytes; at most {FILE_BYTES_MAX} are allowed")
         text = seen.data.decode()
         PARSERS[seen.file](text)
     except UnicodeDecodeError as error:

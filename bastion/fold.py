@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bastion import attempts, control
-from bastion.books import close_rest, job_of, move, settle
-from bastion.errors import BastionError, IllegalMove
+from bastion import attempts, awaiting, building, control, past_use
+from bastion.books import close, job_of, move, settle
+from bastion.conditions import conditions
+from bastion.errors import BastionError, IllegalMove, RecordError
 from bastion.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
     Claimed,
+    Decided,
     Ended,
     Epoch,
     Exited,
@@ -21,27 +23,35 @@ from bastion.events import (
     Gone,
     Held,
     Illegal,
+    ImageBuilt,
     JobRejected,
-    JournalObject,
+    Lapsed,
+    Moved,
     Paused,
     ReclaimDropped,
     Released,
     RequestRejected,
+    RequestsDropped,
     Resumed,
+    Saved,
     Started,
     Stopping,
     Submitted,
     Topped,
     Updated,
     Voided,
+    Waiting,
 )
-from bastion.state import File, Job, JobState, State, Task
+from bastion.moves import MOVES
+from bastion.objects import JournalObject
+from bastion.state import ENDED, File, Job, JobState, State, Task
 
 MARKS_MAX = 1_000
+_NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
 def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
-    """Take one journal object into the state. Raises `BastionError` if it is not the next one.
+    """Take one journal object into the state. Raises `BastionError` if it is not the next one, or none that we could write.
 
     `lenient`: leave out what does not fit, for something before it is missing. Never for who decides.
     """
@@ -54,6 +64,10 @@ def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
         except IllegalMove:
             if not lenient:
                 raise
+        except _NONSENSE as error:  # every field is of its type, and yet they cannot be
+            if not lenient:
+                name = type(event).__name__
+                raise RecordError(f"journal object {record.seq} cannot be used: its {name} makes no sense") from error
     state.seq += 1
 
 
@@ -67,7 +81,12 @@ def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
 
 
 def concerned(event: AnyEvent) -> tuple[str, ...]:
-    """The ids of the jobs whose history an event belongs to: whom it is about, and for whose sake it happens."""
+    """The ids of the jobs whose history an event belongs to: whom it is about, and for whose sake it happens.
+
+    Checkpoints are no history: of some jobs there are many, and each would be read for every account of the job.
+    """
+    if isinstance(event, Saved):
+        return ()
     if isinstance(event, Stopping) and event.for_job:
         return event.job, event.for_job
     job = getattr(event, "job", "")
@@ -81,10 +100,12 @@ def _mark(state: State, what: str, seq: int) -> None:
 
 
 def _epoch(state: State, event: Epoch, *_at: int) -> None:
-    state.epoch = event.epoch
+    state.epoch, state.version = event.epoch, event.version
 
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
+    if event.file == "config":
+        past_use.heed(state, event.text)
     state.files[event.file] = File(version=event.version, text=event.text)
     _mark(state, event.file, seq)
 
@@ -106,7 +127,7 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
     assert state.now is not None
     state.requests[event.request] = state.now
     state.pending[event.job] = None
-    state.jobs[event.job] = Job(
+    state.jobs[event.job] = job = Job(
         id=event.job,
         name=spec.name,
         user=spec.user,
@@ -124,8 +145,17 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
         submitted=state.now,
         since=state.now,
         time_limit_s=spec.time_limit_s,
+        begin=spec.begin,
+        max_parallel=spec.max_parallel,
+        job_class=spec.job_class,
+        max_tier=spec.max_tier,
         counts={JobState.PENDING: spec.count},
     )
+    if state.counted:
+        state.counted.enter(job.user, job.count)
+    awaiting.enter(state, job, conditions(spec.after))
+    building.enter(state, job, spec.bundle)
+    awaiting.set_deadline(state, job, spec.deadline)
 
 
 def _job_rejected(state: State, event: JobRejected, seq: int, index: int) -> None:
@@ -142,8 +172,8 @@ def _job_rejected(state: State, event: JobRejected, seq: int, index: int) -> Non
         replicas=1,
         count=1,
         max_tries=1,
-        retry_interval_s=0,
-        grace_s=0,
+        retry_interval_s=0.0,
+        grace_s=0.0,
         seq=seq,
         index=index,
         request=event.request,
@@ -169,9 +199,7 @@ def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
         return
     if event.task is None:
         job.cancelled_by = job.cancelled_by or event.user
-        close_rest(job)
-        for number in list(job.waiting):
-            move(job, number, JobState.CANCELLED)
+        close(job, JobState.CANCELLED)
         numbers = list(state.live.get(job.id, ()))
     elif event.task in job.tasks or (0 <= event.task < job.count and job.rest is JobState.PENDING):
         task = job.tasks.setdefault(event.task, Task())
@@ -184,6 +212,16 @@ def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
     for number in numbers:
         if job.tasks[number].state is JobState.PREEMPTING:
             move(job, number, JobState.CANCELLING)
+    settle(state, job)
+
+
+def _lapsed(state: State, event: Lapsed, *_at: int) -> None:
+    job = job_of(state, event.job)
+    if job.id not in state.pending or event.outcome not in MOVES[JobState.PENDING] & ENDED:
+        raise IllegalMove(f"{job.id} has no task that waits and could end as {event.outcome}")
+    close(job, event.outcome)
+    job.reason = event.reason
+    state.doomed.pop(job.id, None)
     settle(state, job)
 
 
@@ -203,8 +241,8 @@ def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
         state.requests.pop(request, None)
 
 
-def _illegal(_state: State, _event: Illegal, *_at: int) -> None:
-    """Only written down."""
+def _only_written(_state: State, _event: AnyEvent, *_at: int) -> None:
+    """It changes nothing."""
 
 
 def _new(state: State, job_id: str) -> None:
@@ -227,14 +265,21 @@ _APPLY: dict[type, Callable[..., None]] = {
     Updated: control.updated,
     Paused: control.paused,
     Resumed: control.resumed,
+    ImageBuilt: building.built,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,
+    Waiting: attempts.waiting,
     Exited: attempts.exited,
     Gone: attempts.gone,
+    Saved: attempts.saved,
     Stopping: attempts.stopping,
+    Moved: attempts.moved,
     Ended: attempts.ended,
+    Lapsed: _lapsed,
     ReclaimDropped: _reclaim_dropped,
     Forgotten: _forgotten,
-    Illegal: _illegal,
+    RequestsDropped: _only_written,
+    Decided: _only_written,
+    Illegal: _only_written,
 }

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from typing import Literal
 
 import msgspec
+
+from bastion.stamp import Moment, movable
 
 GPUS_MAX = 32
 XIDS_MAX = 8
@@ -18,7 +19,10 @@ class Xid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A critical error that the driver reported, by NVIDIA's number, and when it came for the first time."""
 
     code: int
-    at: datetime
+    at: Moment
+
+    def __post_init__(self) -> None:
+        movable(self.at)
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -9,7 +9,7 @@ from bastion import layout
 from bastion.at_once import Map
 from bastion.beats import WorkerKey
 from bastion.desired import Desired
-from bastion.errors import BucketError
+from bastion.errors import BucketError, Newer
 from bastion.observe import FactsRead
 from bastion.ports import Bucket, Clock
 from bastion.reconcile import read_facts
@@ -50,10 +50,10 @@ class Ear:
         return Heard(at, beats, read, keys)
 
     def _facts(self, named: WorkerKey) -> FactsRead | None:
-        """Facts that are new; None if the bucket does not answer: they are asked for again at the next heartbeat."""
+        """Facts that are new; None if they cannot be known now: they are asked for again at the next heartbeat."""
         try:
             return FactsRead(*named, read_facts(self._bucket, *named))
-        except BucketError:
+        except (BucketError, Newer):
             return None
 
     def _list(self, prefix: str) -> dict[WorkerKey, str]:

@@ -8,8 +8,9 @@ from datetime import datetime
 from bastion import layout
 from bastion.codec import encode
 from bastion.errors import BucketError, Deposed, IllegalMove, Missing
-from bastion.events import OBJECT_BYTES_MAX, AnyEvent, Illegal, pack
+from bastion.events import AnyEvent, Illegal
 from bastion.fold import apply
+from bastion.objects import OBJECT_BYTES_MAX, pack
 from bastion.once import create_once
 from bastion.ports import Bucket, Clock, Ids
 from bastion.state import State

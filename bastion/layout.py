@@ -23,6 +23,7 @@ BEATS = "beats/"
 FACTS = "workers/"
 LOGS = "logs/"
 BUNDLES = "bundles/"
+BUILDS = "builds/"
 BASTION_LOG = "bastion-log/"
 OUTPUTS = "outputs/"
 WATCH = "watch/"
@@ -92,6 +93,12 @@ def snapshot(seq: int) -> str:
     return f"{SNAPSHOTS}{seq:012d}.json.zst"
 
 
+def is_snapshot(key: str) -> bool:
+    """True for the name of a snapshot; strangers put other files there, too."""
+    digits = key.removeprefix(SNAPSHOTS).removesuffix(".json.zst")
+    return digits.isdecimal() and digits.isascii() and key == snapshot(int(digits))
+
+
 def ended(job: str) -> str:
     """What is kept of a job that the state has forgotten, beside others of its name: the id without its last part."""
     return f"{ended_of(job.rpartition('-')[0])}{job}.json"
@@ -105,6 +112,11 @@ def ended_of(name: str) -> str:
 def bundle(digest: str, extension: str) -> str:
     """A bundle, named by the SHA-256 of its bytes."""
     return f"{BUNDLES}{digest}.{extension}"
+
+
+def build(digest: str) -> str:
+    """The worker for machines that have none, named by the SHA-256 of its bytes."""
+    return f"{BUILDS}{digest}.tar.gz"
 
 
 def order(key: AttemptKey) -> str:

@@ -6,25 +6,32 @@ What it keeps is bounded by the jobs that the bastion itself remembers, and eigh
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from msgspec import UNSET
+
+from bastion.conditions import conditions
 from bastion.events import (
+    CancelRequested,
     CapacityChanged,
     Ended,
     FileChanged,
     Forgotten,
     Held,
-    JournalObject,
+    ImageBuilt,
+    Lapsed,
     Released,
     Started,
     Stopping,
     Submitted,
+    Updated,
 )
 from bastion.fold import apply
 from bastion.meter import MICROSECOND, Meter, Window
+from bastion.objects import JournalObject
 from bastion.plan import inputs
 from bastion.spec import JobSpec
 from bastion.state import ENDED, Cause, Job, JobState, State
@@ -63,7 +70,8 @@ class Entry:
 class _Job:
     """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold `demand` each.
 
-    `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`.
+    `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`, or when it
+    might begin, by its own time and by the last end that it waited for.
     """
 
     who: str
@@ -91,6 +99,7 @@ class Ledger:
         self.pool: dict[str, Meter] = {}
         self._of = BY[by]
         self._jobs: dict[str, _Job] = {}
+        self._behind: dict[str, list[tuple[int | None, str]]] = {}
         self._facts = State()
         self._opened = False
         if state is not None:
@@ -122,7 +131,8 @@ class Ledger:
             if job.ended:
                 continue
             known = self._known(job.id, job, job.submitted)
-            known.held, known.released = job.held is not None, job.since
+            known.held, known.released = job.held is not None, max(job.since, job.begin or job.since)
+            self._wait(job.id, job.after)
             known.left = sum(number for where, number in job.counts.items() if where not in ENDED)
             for number, task in job.tasks.items():
                 if task.state is JobState.PENDING and task.attempts:
@@ -161,6 +171,8 @@ class Ledger:
 
     def _submitted(self, event: Submitted, now: datetime, _place: int) -> None:
         known = self._known(event.job, event.spec, now)
+        known.released = event.spec.begin
+        self._wait(event.job, event.spec.after)
         if self._opened:
             self._entry(known)
 
@@ -185,6 +197,7 @@ class Ledger:
         if event.outcome is JobState.PENDING:
             job.again[event.task] = max(now, event.ready_at or now)
             return
+        self._over(event.job, event.task, now)
         job.left -= 1
         if not job.left:
             del self._jobs[event.job]
@@ -204,11 +217,36 @@ class Ledger:
     def _released(self, event: Released, now: datetime, _place: int) -> None:
         job = self._jobs.get(event.job)
         if job is not None and job.held:
-            job.held, job.released = False, now
+            job.held, job.released = False, max(now, job.released or now)
+
+    def _wait(self, job: str, after: Sequence[str]) -> None:
+        for wanted in conditions(after):
+            self._behind.setdefault(wanted.job, []).append((wanted.task, job))
+
+    def _over(self, job: str, task: int | None, now: datetime) -> None:
+        """This task ended, or all that waited: who waited for that could begin from now on, if for nothing else."""
+        for wanted, name in self._behind.get(job, ()):
+            other = self._jobs.get(name)
+            if other is not None and not other.live and (task is None or wanted in (None, task)):
+                other.released = max(now, other.released or now)
+
+    def _ends(self, event: CancelRequested | Lapsed, now: datetime, _place: int) -> None:
+        self._over(event.job, getattr(event, "task", None), now)
+
+    def _updated(self, event: Updated, now: datetime, _place: int) -> None:
+        job = self._jobs.get(event.job)
+        if job is not None and event.changes.begin is not UNSET:
+            job.released = event.changes.begin or now
+        self._wait(event.job, event.changes.after or ())
+
+    def _built(self, event: ImageBuilt, now: datetime, _place: int) -> None:
+        if (job := self._jobs.get(event.job)) is not None:
+            job.released = max(now, job.released or now)
 
     def _forgotten(self, event: Forgotten, *_at: Any) -> None:
         for job_id in event.jobs:
             self._jobs.pop(job_id, None)
+            self._behind.pop(job_id, None)
 
     def _changed(self, event: FileChanged | CapacityChanged, _now: datetime, place: int) -> None:
         apply(self._facts, event, 0, 0)
@@ -233,6 +271,10 @@ _WORK: Mapping[type, Callable[..., None]] = {
     Started: Ledger._started,
     Ended: Ledger._ended,
     Stopping: Ledger._stopping,
+    CancelRequested: Ledger._ends,
+    Lapsed: Ledger._ends,
+    Updated: Ledger._updated,
+    ImageBuilt: Ledger._built,
     Held: Ledger._held,
     Released: Ledger._released,
     Forgotten: Ledger._forgotten,

@@ -53,11 +53,11 @@ class SegmentWriter:
         self._prefix = prefix
         self._next = 0
 
-    def resume(self) -> int:
-        """Go on after what is stored. How many bytes that is."""
+    def resume(self) -> Extent:
+        """Go on after what is stored: that."""
         extent = survey(self._bucket, self._prefix)
         self._next = extent.next
-        return extent.size
+        return extent
 
     def append(self, data: bytes) -> None:
         """Store 1 to `SEGMENT_MAX` bytes as the next segment. `RecordError` if somebody else wrote that one."""
@@ -79,7 +79,7 @@ class SegmentWriter:
 def read(bucket: Bucket, segments: Sequence[Stat], at_once: Map = one_by_one, *, width: int = 16) -> Iterator[bytes]:
     """The bytes of these segments in order, `width` of them read by one `at_once`."""
     for first in range(0, len(segments), width):
-        for data in at_once(lambda stat: bucket.read(stat.key).data, segments[first : first + width]):
+        for data in at_once(lambda stat: bucket.read(stat.key, SEGMENT_MAX).data, segments[first : first + width]):
             if isinstance(data, Exception):
                 raise data
             yield data
@@ -92,7 +92,7 @@ def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> bytes:
     found: list[bytes] = []
     breaks = 0
     for stat in reversed(segments):
-        found.append(bucket.read(stat.key).data)
+        found.append(bucket.read(stat.key, SEGMENT_MAX).data)
         breaks += found[-1].count(b"\n")
         if breaks > lines:
             break
@@ -127,7 +127,7 @@ class Follower:
         """What came since the last call: one request for each new segment, and one that finds nothing."""
         while not self.ended:
             try:
-                data = self._bucket.read(layout.segment(self._prefix, self._next)).data
+                data = self._bucket.read(layout.segment(self._prefix, self._next), SEGMENT_MAX).data
             except Missing:
                 return
             self._next += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeVar
 
 from bastion import files, observe
@@ -16,13 +17,19 @@ from bastion.observe import CapacityRead
 from bastion.own_log import OwnLog
 from bastion.records import Status
 from bastion.recover import load
+from bastion.sharing import one
+from bastion.stalls import Scene
 from bastion.standing import PATIENCE_S, Beacon, Fence, Time, read, vacant
+from bastion.state import State
 from bastion.tick import Bastion
 from bastion.version import VERSION
 
 log = logging.getLogger("bastion")
 
 T = TypeVar("T")
+
+LIMITED_MAX = 100
+"""So many users are named in `status.json` who have sent too much."""
 
 FALLEN_S = 5.0
 """How long the loop rests at most after a tick that fell."""
@@ -32,7 +39,8 @@ FALLEN_S = 5.0
 class Self:
     """Who runs this loop: the bastion's name, and the process as the system knows it.
 
-    `boot` names this boot of the host; `alive` says whether a process of this host is there.
+    `boot` names this boot of the host; `alive` says whether a process of this host is there. `account` is this process's,
+    `jobs_as` that of jobs' processes.
     """
 
     name: str
@@ -40,6 +48,8 @@ class Self:
     boot: str
     pid: int
     alive: Callable[[int], bool]
+    account: str = ""
+    jobs_as: str = ""
 
 
 def run(
@@ -99,10 +109,13 @@ def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
 
 
 def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
-    """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen."""
+    """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen.
+
+    Raises `Newer`, with nothing written, if a newer version of Bastion was at work here.
+    """
     fence = Fence(doors.clock)
-    journal, time = _epoch(doors, me, fence)
     _, version = _patiently(doors, lambda: read(doors.bucket))
+    journal, time = _epoch(doors, me, fence)
     beacon = Beacon(doors.bucket, doors.clock, fence, version)
     own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
     log.addHandler(own_log)
@@ -126,7 +139,7 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
 def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
     while True:
         state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
-        state.share()
+        _share(state)
         journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), Time(doors.clock, state.now)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
@@ -134,6 +147,17 @@ def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
             fence.confirm(first)
             return journal, time
+
+
+def _share(state: State) -> None:
+    """A state that was read holds equal values many times over: keep one of each."""
+    for job in state.jobs.values():
+        job.share()
+    known = {job.request: job.request for job in state.jobs.values()} | {job.id: job.id for job in state.jobs.values()}
+    state.jobs = {known.get(name, name): job for name, job in state.jobs.items()}
+    state.requests = {known.get(name, name): one(at) for name, at in state.requests.items()}
+    state.pending = {known.get(name, name): None for name in state.pending}
+    state.deadlines = [(at, known.get(name, name)) for at, name in state.deadlines]
 
 
 def _read_files(doors: Doors, bastion: Bastion) -> None:
@@ -146,8 +170,8 @@ def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
     for name, runner in doors.runners.items():
         try:
             capacity = runner.capacity()
-        except RunnerError as error:
-            log.warning("runner %s: %s", name, error)
+        except Exception as error:  # whatever it is: one bad runner keeps no bastion from its start
+            log.warning("runner %s: %s", name, error if isinstance(error, RunnerError) else repr(error))
             continue
         seen = CapacityRead(name, dict(capacity) if capacity is not None else None)
         for event in observe.note(bastion.journal.state, seen, bastion.time.now()):
@@ -184,6 +208,10 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         capacity=_capacity(bastion),
         problems=problems(bastion),
         paused=journal.state.paused,
+        quota=bool((file := journal.state.files.get("quota")) and file.text),
+        limited=dict(islice(bastion.mail.limited(bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)),
+        account=me.account,
+        jobs_as=me.jobs_as,
     )
 
 
@@ -195,7 +223,21 @@ def problems(bastion: Bastion) -> list[str]:
         for name, file in state.files.items()
         if file.problem
     ]
-    return wrong + [f"{name}: {what}" for name, what in sorted(bastion.troubles.items())]
+    stalled = [f"stalled: {what}" for what in bastion.watchman.stalls(_scene(bastion))]
+    return wrong + stalled + [f"{name}: {what}" for name, what in sorted(bastion.troubles.items())]
+
+
+def _scene(bastion: Bastion) -> Scene:
+    return Scene(
+        state=bastion.journal.state,
+        now=bastion.time.now(),
+        at=bastion.doors.clock.monotonic(),
+        runners=tuple(bastion.doors.runners),
+        vitals=bastion.vitals,
+        due=bastion.undecided,
+        tasks=dict(bastion.timed.since),
+        requests=bastion.mail.stuck,
+    )
 
 
 def _in_force(text: str | None) -> str:

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from bastion.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Stopping, Voided
-from bastion.ports import AttemptKey
+from bastion import building
+from bastion.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Stopping, Voided, Waiting
+from bastion.ports import AttemptKey, Built
 from bastion.records import Claim, Facts
 from bastion.state import AttemptState, Cause, State
+from bastion.wording import one_line
+
+WAITS_MAX = 1_024
+"""Characters of what is said of a wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +54,29 @@ class CapacityRead:
 
 
 @dataclass(frozen=True, slots=True)
+class Awaited:
+    """What an attempt without machines waits for, as its runner says; "": for its workers only."""
+
+    key: AttemptKey
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class Trouble:
     """Something in the bucket that cannot be understood; for `bastion status`."""
 
     what: str
 
 
-Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Trouble
+@dataclass(frozen=True, slots=True)
+class BuildEnded:
+    """A build of images has ended."""
+
+    build: str
+    end: Built
+
+
+Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Awaited | BuildEnded | Trouble
 
 
 def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
@@ -67,6 +88,10 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
             yield from _facts(state, seen)
         case Silent():
             yield from _silent(state, seen, now)
+        case BuildEnded():
+            yield from building.ended(state, seen.build, seen.end)
+        case Awaited():
+            yield from _awaited(state, seen)
         case Trouble():
             return
         case CapacityRead():
@@ -110,11 +135,17 @@ def _facts(state: State, seen: FactsRead) -> Iterator[AnyEvent]:
             worker=seen.worker,
             cause=facts.cause,
             exit_code=facts.exit_code,
-            message=facts.message[:2048],
+            message=one_line(facts.message, 2_048),
             step=facts.step,
         )
     if seen.gone:
         yield Gone(job=key.job, task=key.task, attempt=key.attempt, worker=seen.worker)
+
+
+def _awaited(state: State, seen: Awaited) -> Iterator[AnyEvent]:
+    key, attempt, said = seen.key, state.attempt(seen.key), one_line(seen.said, WAITS_MAX)
+    if attempt is not None and attempt.state is AttemptState.STARTING and attempt.waits_for != said:
+        yield Waiting(job=key.job, task=key.task, attempt=key.attempt, reason=said)
 
 
 def _silent(state: State, seen: Silent, now: datetime) -> Iterator[AnyEvent]:

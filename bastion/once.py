@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from bastion.errors import BucketError, Missing
+from bastion.errors import BucketError, Denied, Full, Missing, NoBucket, TooLarge
 from bastion.ports import Bucket
+from bastion.records import PAPER_BYTES_MAX
 
 _TRIES = 5
+_ASKED = 3
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """What stands in the bucket after a create. `mine`: it is what we wrote."""
+    """What stands in the bucket after a create. `mine`: it is what we wrote. A stranger's that is too large is not `stored`."""
 
     mine: bool
     stored: bytes
@@ -30,8 +36,24 @@ def create_once(bucket: Bucket, key: str, data: bytes) -> Once:
         if version is not None:
             return Once(True, data, version)
         try:
-            found = bucket.read(key)
+            found = bucket.read(key, max(len(data), PAPER_BYTES_MAX))
         except Missing:
             continue  # deleted since it refused us: the key is free again
+        except TooLarge:
+            return Once(False, b"", "")
         return Once(found.data == data, found.data, found.version)
     raise BucketError(f"{bucket.url}: {key!r} was taken and gone {_TRIES} times in a row; see who deletes it")
+
+
+def settled(write: Callable[[], T]) -> T:
+    """What a write that may be made again answers, made again while its outcome is unknown: three times, each as patient as
+    the store's client. Raises `BucketError`: a refusal says that nothing was written, any other that nobody knows.
+    """
+    for _ in range(_ASKED - 1):
+        try:
+            return write()
+        except (Denied, Full, NoBucket):
+            raise
+        except BucketError:
+            continue
+    return write()

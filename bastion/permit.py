@@ -6,7 +6,10 @@ from collections.abc import Collection
 
 from msgspec import UNSET
 
+from bastion.admit import not_granted
+from bastion.awaiting import leads_to
 from bastion.changes import Changes
+from bastion.conditions import conditions, in_order
 from bastion.plan import Inputs, paused
 from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Top, Update
 from bastion.spec import JobSpec
@@ -50,7 +53,7 @@ def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
         return _not_theirs(user, job, inputs)
     if isinstance(request, Top) and job.id not in state.pending:
         return f"job {job.id} does not wait: it has no place that could be better"
-    return _too_late(request.changes, job, state) if isinstance(request, Update) else ""
+    return _not_so(request.changes, job, state, inputs) if isinstance(request, Update) else ""
 
 
 def _no_task(request: Cancel, job: Job) -> str:
@@ -59,12 +62,27 @@ def _no_task(request: Cancel, job: Job) -> str:
     return f"job {job.id} has {job.count} tasks, and no task {request.task}"
 
 
-def _too_late(changes: Changes, job: Job, state: State) -> str:
-    """What cannot be changed of a job any more, or not now."""
+def _not_so(changes: Changes, job: Job, state: State, inputs: Inputs) -> str:
+    """What cannot be changed of a job any more, or not now, or not to that."""
     if job.cancelled_by:
         return f"job {job.id} is being cancelled by {job.cancelled_by}"
-    if job.id not in state.live:
-        return ""
+    if job.deadline is not None and state.now is not None and job.deadline <= state.now:
+        return f"job {job.id} is past its deadline"
+    begin = job.begin if changes.begin is UNSET else changes.begin
+    deadline = job.deadline if changes.deadline is UNSET else changes.deadline
+    if wrong := next(in_order(begin, deadline), ""):
+        return f"job {job.id}: {wrong}"
+    if changes.job_class and inputs.quota and not inputs.quota.grants(job.project, changes.job_class):
+        return not_granted(job.project, changes.job_class)
+    if changes.after and leads_to(state, conditions(changes.after), job.id):
+        return f"job {job.id} would wait for itself, by way of {', '.join(changes.after)[:200]}"
+    return _too_late(changes, job, state) if job.id in state.live else ""
+
+
+def _too_late(changes: Changes, job: Job, state: State) -> str:
+    """What cannot be changed of a job that runs."""
+    if changes.after is not UNSET or changes.begin is not UNSET:
+        return f"job {job.id} runs: when it begins is past; launch hold {job.id} keeps back what is not started of it"
     if not changes.renew:
         limit = "and its worker goes by the time limit it began with; change it with a new command only"
         return f"job {job.id} runs, {limit}" if changes.time_limit_s is not UNSET else ""

@@ -5,33 +5,43 @@ The bastion asks for the starts and stops, readers for the reasons: both run the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from bastion.config import Config
 from bastion.config import parse as parse_config
 from bastion.events import (
+    AnyEvent,
     Claimed,
     Exited,
     Gone,
     Illegal,
     JobRejected,
+    Moved,
     ReclaimDropped,
     RequestRejected,
+    RequestsDropped,
+    Saved,
     Started,
     Stopping,
     Voided,
+    Waiting,
 )
-from bastion.state import AttemptState, Cause, Job, JobState, State
-from quota.claims import Hold, Knobs, Schedule, Want
+from bastion.gates import admitted, gate, held, reason
+from bastion.lineup import Lineup
+from bastion.past_use import past
+from bastion.placing import offered
+from bastion.state import Cause, Job, JobState, State
+from quota.claims import Knobs, Schedule
 from quota.file import parse as parse_quota
 from quota.model import Quota
-from quota.resources import Resources
+from quota.resources import Resources, total
 from quota.scheduler import POLICIES
 from quota.tiers import pool as effective_pool
 
-INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, Voided)
+INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""
 
 
@@ -59,57 +69,113 @@ def _quota(text: str | None) -> Quota | None:
     return None if text is None else parse_quota(text)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The answer: events for the starts and stops, a line for every job that waits, when to ask again."""
+    """The answer: who starts and who stops, and when to ask again. `tell` makes the reasons; ask before the state changes."""
 
     schedule: Schedule
-    reasons: Mapping[str, str] = field(default_factory=dict)
     again: datetime | None = None
+    tell: Callable[[], Mapping[str, str]] = field(default=dict, compare=False, repr=False)
+
+    @cached_property
+    def reasons(self) -> Mapping[str, str]:
+        """A line for every job that waits."""
+        return self.tell()
 
 
 def pool_of(state: State, inputs: Inputs) -> tuple[Resources, ...]:
-    """What each tier holds now."""
-    reported = state.reported()
-    return effective_pool(inputs.quota, reported) if inputs.quota else (reported or {},)
+    """What each tier holds now, of the kinds that some runner offers."""
+    reported, runners = state.reported(), inputs.config.runners
+    tiers = effective_pool(inputs.quota, reported) if inputs.quota else (reported or {},)
+    return tuple(offered(tier, runners) for tier in tiers)
 
 
-def plan(state: State, inputs: Inputs, now: datetime) -> Plan:
-    """Run the policy on the state. A paused bastion starts nothing and stops nobody."""
-    if state.paused is not None:
-        waiting = (state.jobs[job_id] for job_id in state.pending)
-        return Plan(schedule=Schedule(), reasons={job.id: held(job) if job.held else paused(state) for job in waiting})
-    if inputs.quota is None:
-        problem = state.files["quota"].problem
-        return Plan(schedule=Schedule(), reasons=dict.fromkeys(state.pending, f"the quota file is broken: {problem}"))
-    if not state.capacity:
-        return Plan(schedule=Schedule(), reasons=dict.fromkeys(state.pending, "no runner has reported yet"))
-    wants, reasons, ready = _wants(state, inputs.quota, now)
+def knobs(config: Config) -> Knobs:
+    """What the admin set of how the policy decides."""
+    return Knobs(
+        reclaim_delay_s=config.reclaim_delay,
+        gang_patience_s=config.gang_patience,
+        restart_cost_s=config.restart_cost,
+        usage_half_life_s=config.usage_half_life,
+    )
+
+
+def plan(state: State, inputs: Inputs, now: datetime, lineup: Lineup | None = None) -> Plan:
+    """Run the policy on the state. A paused bastion starts nothing and stops nobody.
+
+    `lineup` is one that was told of every event since it was last brought up; None: one is made anew.
+    """
+    if why := _standstill(state, inputs):
+        return Plan(schedule=Schedule(), tell=lambda: _all_wait(state, why))
+    assert inputs.quota is not None
+    lineup, pool = lineup or Lineup(), pool_of(state, inputs)
     schedule = POLICIES[inputs.config.policy](
-        wants=wants,
-        holds=list(_holds(state)),
+        board=lineup.bring_up(state, inputs.quota, now),
         reclaims=tuple(state.reclaims),
         quota=inputs.quota,
-        pool=pool_of(state, inputs),
+        pool=pool,
+        past=past(state, total(pool), now),
         now=now,
-        knobs=Knobs(reclaim_delay_s=inputs.config.reclaim_delay),
+        knobs=knobs(inputs.config),
     )
-    again = min((at for at in (ready, schedule.again) if at), default=None)
-    return Plan(schedule=schedule, reasons={**reasons, **schedule.reasons}, again=again)
+    again = min((at for at in (lineup.until, schedule.again) if at), default=None)
+    return Plan(schedule=schedule, again=again, tell=lambda: _reasons(state, inputs, now, schedule))
 
 
-def starts(
-    state: State, schedule: Schedule, workers: Mapping[str, int], runner: str, now: datetime
-) -> Iterator[Started]:
-    """The starts as events. `workers` says of how many hosts an attempt of each job consists."""
+def _standstill(state: State, inputs: Inputs) -> str:
+    """Why nothing at all is decided; empty if it is not so."""
+    if state.paused is not None:
+        return paused(state)
+    if inputs.quota is None:
+        return f"the quota file is broken: {state.files['quota'].problem}"
+    return "" if state.capacity else "no runner has reported yet"
+
+
+def _all_wait(state: State, why: str) -> dict[str, str]:
+    waiting = (state.jobs[job_id] for job_id in state.pending)
+    return {job.id: held(job) if job.held and state.paused else why for job in waiting}
+
+
+def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) -> dict[str, str]:
+    """Why those wait who may not start, and why those do for whom there is no room."""
+    assert inputs.quota is not None
+    told, texts = schedule.reasons, {}
+    for job_id in state.pending:
+        if job_id not in told:
+            found = gate(state, state.jobs[job_id], inputs.quota, now)
+            if not found.tasks:
+                texts[job_id] = reason(state, state.jobs[job_id], found, inputs.quota, now)
+    return {**texts, **told}
+
+
+def starts(state: State, schedule: Schedule, seats: Mapping[str, tuple[str, int]], now: datetime) -> Iterator[Started]:
+    """The starts as events. `seats` has the runner and the number of hosts of each job's attempts; others do not start."""
     ready: dict[str, Iterator[int]] = {}
     for start in schedule.starts:
+        if start.job not in seats:
+            continue
         job = state.jobs[start.job]
         if job.id not in ready:
-            ready[job.id] = iter(waiting_tasks(job, now))
+            ready[job.id] = waiting_tasks(job, now)
         number = next(ready[job.id])
         attempt = len(job.tasks[number].attempts) if number in job.tasks else 0
-        yield Started(job=job.id, task=number, attempt=attempt, runner=runner, tier=start.tier, workers=workers[job.id])
+        runner, hosts = seats[job.id]
+        yield Started(
+            job=job.id,
+            task=number,
+            attempt=attempt,
+            runner=runner,
+            tier=start.tier,
+            workers=hosts,
+            overdue=start.overdue,
+        )
+
+
+def unsettled(state: State, events: Iterable[AnyEvent]) -> bool:
+    """True if the policy may answer more now. A task that was stopped for others lets none of its job borrow while it rests;
+    once it has started, the others may.
+    """
+    return any(isinstance(event, Started) and event.attempt and event.job in state.pending for event in events)
 
 
 def stops(state: State, schedule: Schedule, now: datetime) -> Iterator[Stopping]:
@@ -124,86 +190,32 @@ def stops(state: State, schedule: Schedule, now: datetime) -> Iterator[Stopping]
             deadline=now + timedelta(seconds=job.grace_s),
             reason=stop.reason,
             for_job=stop.for_job or "",
+            lost_s=stop.lost_s,
         )
+
+
+def moves(state: State, schedule: Schedule) -> Iterator[Moved]:
+    """The moves as events."""
+    for move in schedule.moves:
+        attempt = state.jobs[move.job].tasks[move.task].attempts[-1]
+        yield Moved(job=move.job, task=move.task, attempt=attempt.number, tier=move.tier)
 
 
 def dropped(state: State, inputs: Inputs) -> Iterator[ReclaimDropped]:
     """Reclaims whose job may not start any more: what was freed is for all again."""
     for job_id in list(state.reclaims):
         job = state.jobs[job_id]
-        if inputs.quota is not None and not inputs.quota.admits(job.user, job.project):
+        if inputs.quota is not None and not admitted(inputs.quota, job):
             yield ReclaimDropped(job=job_id)
 
 
-def waiting_tasks(job: Job, now: datetime) -> list[int]:
+def waiting_tasks(job: Job, now: datetime) -> Iterator[int]:
     """The tasks that may start now, the interrupted ones first."""
-    again = sorted(number for number in job.waiting if (job.tasks[number].ready_at or now) <= now)
-    untouched = job.counts.get(JobState.PENDING, 0) - len(job.waiting)
-    if untouched <= 0:
-        return again
-    return again + [number for number in range(job.fresh, job.count) if number not in job.tasks]
-
-
-def _wants(state: State, quota: Quota, now: datetime) -> tuple[list[Want], dict[str, str], datetime | None]:
-    """Who wants to start now; a line for each of the others; and when the first of those will be ready."""
-    wants, reasons, ready_at = [], {}, None
-    for job_id in state.pending:
-        job = state.jobs[job_id]
-        if job.held is not None:
-            reasons[job_id] = held(job)
-            continue
-        if not quota.admits(job.user, job.project):
-            reasons[job_id] = f"{job.user} is not a member of {job.project}; ask for a line in [project_membership]"
-            continue
-        later = [at for number in job.waiting if (at := job.tasks[number].ready_at) and at > now]
-        if later:
-            ready_at = min([*later, ready_at] if ready_at else later)
-        count = job.counts.get(JobState.PENDING, 0) - len(later)
-        if count:
-            wants.append(_want(job, count))
-        else:
-            reasons[job_id] = _resting(job, min(later), now)
-    return wants, reasons, ready_at
+    yield from sorted(number for number in job.waiting if (job.tasks[number].ready_at or now) <= now)
+    if job.counts.get(JobState.PENDING, 0) > len(job.waiting):
+        yield from (number for number in range(job.fresh, job.count) if number not in job.tasks)
 
 
 def paused(state: State) -> str:
     """Why nothing starts while the bastion is paused; empty if it is not."""
     return f"paused by {state.paused}" if state.paused else ""
-
-
-def held(job: Job) -> str:
-    """Why a held job does not start."""
-    return f"held by {job.held}; launch release {job.id} lets it start"
-
-
-def _resting(job: Job, until: datetime, now: datetime) -> str:
-    return f"tries again in {(until - now).total_seconds():.0f} s, after: {job.reason}"
-
-
-def _want(job: Job, count: int) -> Want:
-    return Want(
-        job=job.id,
-        project=job.project,
-        user=job.user,
-        demand=job.demand,
-        priority=job.priority,
-        order=job.order,
-        since=job.since,
-        count=count,
-    )
-
-
-def _holds(state: State) -> Iterator[Hold]:
-    for key, job, attempt in state.live_attempts():
-        yield Hold(
-            job=job.id,
-            project=job.project,
-            user=job.user,
-            demand=job.demand,
-            priority=job.priority,
-            order=job.order,
-            since=attempt.started,
-            task=key.task,
-            tier=attempt.tier,
-            stopping=attempt.state is AttemptState.STOPPING,
-        )

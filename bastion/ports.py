@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
+from bastion.errors import RunnerError
 from quota.resources import Resources
 
 
@@ -61,8 +62,11 @@ class Bucket(Protocol):
 
     url: str
 
-    def read(self, key: str) -> Stored:
-        """The whole object. Raises `Missing`."""
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """The whole object. Raises `Missing`; `TooLarge` if it has more than `limit` bytes: no more of them are taken in.
+
+        One request, whatever the limit: so nobody has to ask for the size first.
+        """
 
     def create(self, key: str, data: bytes) -> str | None:
         """Write an object that must not exist yet. Its version; None if the key is taken (maybe by us: a lost answer)."""
@@ -147,12 +151,36 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One machine as the backend's listing shows it. `id` is the backend's own and is never given twice."""
+    """One machine as the backend's listing shows it. `id` is the backend's own and is never given twice.
+
+    Not `seen`: what belongs to it is listed, and the machine itself is not there yet or not any more. `doomed`: it is of no
+    use to anybody, and holds what others could have until it is deleted.
+    """
 
     id: str
     key: AttemptKey
     worker: int
     epoch: int
+    seen: bool = True
+    doomed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """How a build of images ended: the digests by their names, in hexadecimal; or the `problem`, in words."""
+
+    images: Mapping[str, str]
+    problem: str = ""
+
+
+class Builds(Protocol):
+    """Where images are built beside us."""
+
+    def ended(self, names: Sequence[str]) -> Mapping[str, Built | RunnerError]:
+        """Of these builds those that have ended, and those that could not be asked about.
+
+        The number of requests does not grow with that of the builds.
+        """
 
 
 class Sight(Enum):
@@ -190,6 +218,12 @@ class Runner(Protocol):
 
     def sweep(self) -> None:
         """Remove what ended attempts left on its machines more than a day ago."""
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What attempts wait for that have no machines yet, as the last listing and creations showed; words for people.
+
+        Of an attempt in here nobody expects workers. The words change only when something has changed.
+        """
 
     def look(self, machine: str) -> Sight:
         """The direct question about one machine, listed or not."""

@@ -11,9 +11,10 @@ from bastion.at_once import Map
 from bastion.changes import revised
 from bastion.codec import decode, readable
 from bastion.errors import Denied, Missing, Newer, RecordError
-from bastion.events import AnyEvent, Illegal, JournalObject, Submitted, Updated, unpack
+from bastion.events import AnyEvent, Illegal, Submitted, Updated
 from bastion.fold import fold
 from bastion.holes import Holes
+from bastion.objects import JournalObject, unpack
 from bastion.ports import Bucket
 from bastion.spec import JobSpec
 from bastion.state import Job, State
@@ -22,6 +23,7 @@ _EVENTS = b',"events":['
 _LOST = Illegal(what="this event cannot be read")
 _HEAD_MAX = 1_024
 TRIES = 16
+PROBES = 16
 _OneEvent = list[AnyEvent]
 
 readable(_OneEvent)
@@ -56,37 +58,61 @@ def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
 
 def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
     """Fold what the journal holds beyond the state; after a hole, what does not fit is left out."""
-    end = recover.end(bucket, state.seq)
+    fold_on(bucket, state, recover.end(bucket, state.seq), at_once, holes)
+
+
+def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
+    """The same, of the journal objects below this number only."""
     for record in read(bucket, range(state.seq, end), at_once, holes):
         state.seq = record.seq
         fold(state, record, lenient=bool(holes.found))
     state.seq = end
 
 
-def number_at(bucket: Bucket, state: State, moment: datetime) -> int:
+def number_at(bucket: Bucket, state: State, moment: datetime, at_once: Map) -> int:
     """The number of the first journal object of this time or a later one; `state.seq` if there is none.
 
-    What the state knows of its jobs narrows it down; then each read halves what is left. At a hole it may be too low.
+    What the state knows of its jobs narrows it down; then a few reads together leave a part of what is left, again and
+    again. At a hole it may be too low.
     """
     low = max((job.seq + 1 for job in state.jobs.values() if job.submitted < moment), default=0)
     high = min((job.seq for job in state.jobs.values() if job.submitted >= moment), default=state.seq)
     while low < high:
-        middle = (low + high) // 2
-        at, now = _next_time(bucket, middle, high)
-        if now is None or now >= moment:
-            high = middle
-        else:
+        for probe, at, now in _next_times(bucket, low, high, at_once):
+            if now is None or now >= moment:
+                high = probe
+                break
             low = at + 1
     return low
+
+
+def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[tuple[int, int, datetime | None]]:
+    """A few numbers between these, each with what `_next_time` says of it."""
+    probes = range(low, high, -(-(high - low) // PROBES))
+    for probe, found in zip(probes, at_once(lambda number: _next_time(bucket, number, high), probes), strict=True):
+        if isinstance(found, Exception):
+            raise found
+        yield probe, *found
 
 
 def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | None]:
     """The first object from this number on that can be read, and its time; None if there is none among a few."""
     for seq in range(number, min(end, number + TRIES)):
-        record, _ = _look(bucket, seq)
-        if record:
-            return seq, record.now
+        if now := time_of(bucket, seq):
+            return seq, now
     return end, None
+
+
+def time_of(bucket: Bucket, number: int) -> datetime | None:
+    """When an object was written, for which its head is enough; None if it cannot be read. Raises `BucketError`, `Newer`."""
+    try:
+        head, found, _ = bucket.read(layout.journal(number)).data.partition(_EVENTS)
+        record = _of_head(head, number) if found and len(head) <= _HEAD_MAX else None
+        return record.now if record and record.seq == number else None
+    except Newer:
+        raise
+    except (Missing, Denied, RecordError):
+        return None
 
 
 def numbers_of(state: State, job: Job) -> list[int]:
@@ -106,7 +132,7 @@ def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | N
     }
     first, *newer = [events.get(place) for place in places]
     changes = [event.changes if isinstance(event, Updated) else None for event in newer]
-    return revised(first.spec, *changes, job.changes) if isinstance(first, Submitted) else None
+    return revised(first.spec, *changes, job.changes, digest=job.digest) if isinstance(first, Submitted) else None
 
 
 def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str]:
@@ -135,11 +161,15 @@ def _rest_of(data: bytes, number: int) -> JournalObject | None:
         return None
     lines = body.removesuffix(b"]}").split(b",\n")
     try:
-        record = unpack(head + _EVENTS + b"]}", number)
+        record = _of_head(head, number)
     except RecordError:
         return None
     events = [event for line in lines for event in _event(line)]
     return JournalObject(seq=number, epoch=record.epoch, nonce=record.nonce, now=record.now, events=events)
+
+
+def _of_head(head: bytes, number: int) -> JournalObject:
+    return unpack(head + _EVENTS + b"]}", number)
 
 
 def _event(line: bytes) -> list[Any]:

@@ -6,25 +6,31 @@ only what the bucket already says: orders and stops are written first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import logging
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+import msgspec
+
 from bastion import layout
 from bastion.codec import decode, encode
 from bastion.desired import Desired, order, stop_order, world
-from bastion.errors import BucketError, Deposed, Missing, RecordError, RunnerError
-from bastion.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
+from bastion.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
+from bastion.observe import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
-from bastion.records import PAPER_BYTES_MAX, Claim, Facts
+from bastion.records import PAPER_BYTES_MAX, AnyClaim, Claim, Facts
 from bastion.specs import Specs
 from bastion.standing import Fence
 from bastion.state import AttemptState
 
 ASK_S = 60.0
 """How long a creation is given before it is asked for again, and the longest between two looks for a claim."""
+
+STRAY_S = 30.0
+"""How long a machine of no known attempt is left alone: as long as a bastion may act that has just lost its place."""
 
 WorkerKey = tuple[AttemptKey, int]
 Listed = dict[WorkerKey, list[str]]
@@ -35,6 +41,8 @@ OVERTIME = timedelta(seconds=10)
 
 
 T = TypeVar("T")
+
+log = logging.getLogger("bastion")
 
 
 @dataclass(slots=True)
@@ -56,6 +64,7 @@ class Reconciler:
     poked: set[str] = field(default_factory=set)
     looked: dict[WorkerKey, tuple[float, float]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    strays: dict[str, float] = field(default_factory=dict)
 
     def turn(self) -> list[Sighting]:
         """One pass. Raises `RunnerError` if the runner is blind, `Deposed` if a machine carries a larger epoch."""
@@ -68,8 +77,8 @@ class Reconciler:
         self._remember_only(rows)
         capacity = self.runner.capacity()
         seen: list[Sighting] = [CapacityRead(self.runner.name, dict(capacity) if capacity is not None else None)]
-        listed = _by_worker(machines)
-        for told in self.at_once(lambda row: self._paper(row, listed), list(rows.values())):
+        listed, waiting = _by_worker(machines), self.runner.waiting()
+        for told in self.at_once(lambda row: self._paper(row, listed, waiting), list(rows.values())):
             seen += _unless_blind(told)
         for row in rows.values():
             self._machines(row, listed)
@@ -78,6 +87,7 @@ class Reconciler:
         ):
             seen += _unless_blind(told)
         self._sweep(machines, rows)
+        seen += _awaited(rows, self.runner.waiting())
         refused, self.refused = self.refused, []
         return seen + [Trouble(what) for what in refused]
 
@@ -92,7 +102,7 @@ class Reconciler:
         self.written &= keys
         self.poked &= {post.machine for row in rows.values() for post in row.posts}
 
-    def _paper(self, row: Desired, listed: Listed) -> list[Sighting]:
+    def _paper(self, row: Desired, listed: Listed, waiting: Container[AttemptKey]) -> list[Sighting]:
         """What the bucket has to say before anybody is called, and what the workers have said."""
         if row.state is AttemptState.STARTING:
             self._write(layout.order(row.key), lambda: encode(order(row, self.specs.revised(row))))
@@ -102,10 +112,9 @@ class Reconciler:
             self._write(layout.stop(row.key), lambda: encode(stop_order(row)))
         unseen = [i for i, post in enumerate(row.posts) if not post.machine and not post.over]
         if row.state is AttemptState.STOPPING:
-            return [sighting for i in unseen for sighting in self._void(row.key, i)]
-        return [
-            sighting for i in unseen if self._may_have_come(row.key, i, listed) for sighting in self._claim(row.key, i)
-        ]
+            return [sighting for i in unseen for sighting in self._void(row, i)]
+        there = {} if row.key in waiting else listed
+        return [sighting for i in unseen if self._may_have_come(row.key, i, there) for sighting in self._claim(row, i)]
 
     def _may_have_come(self, key: AttemptKey, worker: int, listed: Listed) -> bool:
         """A worker is looked for where its machine is listed; else ever less often, for it may be listed late or be gone."""
@@ -121,18 +130,35 @@ class Reconciler:
             create_once(self.bucket, key, data())
             self.written.add(key)
 
-    def _claim(self, key: AttemptKey, worker: int) -> list[Sighting]:
+    def _claim(self, row: Desired, worker: int) -> list[Sighting]:
         try:
-            data = self.bucket.read(layout.claim(key, worker)).data
+            data = self.bucket.read(layout.claim(row.key, worker), PAPER_BYTES_MAX).data
         except Missing:
             return []
-        return [ClaimRead(key, worker, _claim_of(data, key, worker))]
+        except TooLarge:
+            data = b""  # as good as one that is damaged
+        return [self._claimed(data, row, worker)]
 
-    def _void(self, key: AttemptKey, worker: int) -> list[Sighting]:
+    def _void(self, row: Desired, worker: int) -> list[Sighting]:
         """Take the claim of a worker that was not seen. Whoever holds it then, the answer is final."""
         void = encode(Claim(void=True, nonce=self.ids.new()))
-        data = create_once(self.bucket, layout.claim(key, worker), void).stored
-        return [ClaimRead(key, worker, _claim_of(data, key, worker))]
+        data = create_once(self.bucket, layout.claim(row.key, worker), void).stored
+        return [self._claimed(data, row, worker)]
+
+    def _claimed(self, data: bytes, row: Desired, worker: int) -> ClaimRead:
+        """Whose the claim is. Where it is damaged its worker's facts say it, which nobody else writes; but not its address.
+
+        Raises `RecordError`: somebody may run there, and nobody knows on which machine.
+        """
+        try:
+            return ClaimRead(row.key, worker, _claim_of(data, row.key, worker))
+        except RecordError as damage:
+            facts = read_facts(self.bucket, row.key, worker)
+            if facts and facts.machine and (len(row.posts) == 1 or row.state is AttemptState.STOPPING):
+                return ClaimRead(row.key, worker, Claim(machine=facts.machine, nonce=""))
+            self.looked.pop((row.key, worker), None)  # so that it is said in each turn
+            by_hand = encode(Claim(void=True, nonce="by hand")).decode()
+            raise RecordError(f"{damage}; once no machine of this worker is left, replace it by {by_hand}") from damage
 
     def _machines(self, row: Desired, listed: Listed) -> None:
         """Create what is missing, stop and delete what is listed."""
@@ -166,11 +192,19 @@ class Reconciler:
         return [FactsRead(row.key, worker, read_facts(self.bucket, row.key, worker), gone=True)]
 
     def _sweep(self, machines: Iterable[Machine], rows: dict[AttemptKey, Desired]) -> None:
-        """Delete what nobody desires, and twins of claimed machines: only what was listed, by the backend's own id."""
+        """Delete what nobody desires, what is doomed, twins of claimed machines: only what was listed, by the backend's own id.
+
+        Of an attempt that is not known a machine is deleted once it has been so for a while. Machines are promised before
+        they are created, so this guards against what we do not know of.
+        """
+        at, known = self.clock.monotonic(), self.strays
+        self.strays = {machine.id: known.get(machine.id, at) for machine in machines if machine.key not in rows}
         for machine in machines:
             row = rows.get(machine.key)
             post = row.posts[machine.worker] if row and machine.worker < len(row.posts) else None
-            if post is None or post.over or (post.machine and post.machine != machine.id):
+            if at - self.strays.get(machine.id, float("-inf")) < STRAY_S and not machine.doomed:
+                continue
+            if machine.doomed or post is None or post.over or (post.machine and post.machine != machine.id):
                 self._call(self.runner.delete, machine.id)
 
     def _overdue(self, row: Desired) -> bool:
@@ -182,38 +216,54 @@ class Reconciler:
             if self.fence.may_act():
                 verb(what)
                 return True
-        except RunnerError as error:
-            self.refused.append(str(error))
+        except Later:
+            return False
+        except Exception as error:  # whatever it is: what a runner cannot do for one attempt is in no other's way
+            self.refused.append(str(error) if isinstance(error, RunnerError) else repr(error))
         return False
 
 
 def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
-    """A worker's facts; None if there are none that can be read. Raises `BucketError`."""
+    """A worker's facts; None if there are none, or none that make sense, which is logged. Raises `BucketError`, and `Newer`."""
     try:
-        return _record(bucket.read(layout.facts(key, worker)).data, Facts, layout.facts(key, worker))
-    except (Missing, RecordError):
+        name = layout.facts(key, worker)
+        return decode(bucket.read(name, PAPER_BYTES_MAX).data, Facts, name)
+    except Newer:
+        raise
+    except Missing:
+        return None
+    except RecordError as damage:
+        log.warning("%s; what it told is lost, unless its worker tells it again", damage)
         return None
 
 
 def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
     """The claim. One that cannot be read is no void: whoever wrote it may live. Raises `RecordError`."""
-    claim = _record(data, Claim, layout.claim(key, worker))
+    try:
+        claim = decode(data, Claim, layout.claim(key, worker))
+    except Newer:
+        any_version = decode(data, AnyClaim, layout.claim(key, worker))
+        claim = Claim(**msgspec.structs.asdict(any_version))
     if not claim.void and not claim.machine:
         raise RecordError(f"{layout.claim(key, worker)} names no machine")
     return claim
 
 
-def _record(data: bytes, kind: type[T], key: str) -> T:
-    if len(data) > PAPER_BYTES_MAX:
-        raise RecordError(f"{key} has {len(data)} bytes; at most {PAPER_BYTES_MAX} are allowed")
-    return decode(data, kind, key)
-
-
 def _by_worker(machines: Iterable[Machine]) -> Listed:
     listed: Listed = {}
     for machine in machines:
+        if not machine.seen:
+            continue
         listed.setdefault((machine.key, machine.worker), []).append(machine.id)
     return listed
+
+
+def _awaited(rows: Mapping[AttemptKey, Desired], waiting: Mapping[AttemptKey, str]) -> Iterator[Awaited]:
+    """What attempts wait for now, where that is not what is known."""
+    for key, row in rows.items():
+        said = waiting.get(key, "")
+        if row.state is AttemptState.STARTING and said != row.waits_for:
+            yield Awaited(key, said)
 
 
 def _unlisted(row: Desired, listed: Listed) -> list[int]:

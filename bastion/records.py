@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
-from bastion.codec import Record, readable
+from bastion.codec import Record, numbered, readable
 from bastion.gpus import Gpu
 from bastion.spec import BundleRef
-from bastion.stamp import Stamp
+from bastion.stamp import Moment, Stamp, movable
 from bastion.state import Cause
+from bastion.version import CLAIM, FACTS, ORDER, STATUS, STOP, WORLD
 
 BEAT_S = 15.0
 """Between two beats of a worker, and between two looks at them: one number for both sides, since they must agree."""
@@ -18,6 +20,13 @@ BEAT_S = 15.0
 
 PAPER_BYTES_MAX = 64 * 1024
 """No claim and no facts of an honest worker are as large."""
+
+ExitCode = Annotated[int, Meta(ge=0, le=255)]
+Port = Annotated[int, Meta(ge=0, le=65_535)]
+Step = Annotated[int, Meta(ge=0, le=2**53)]
+Word = Annotated[str, Meta(max_length=64)]
+Name = Annotated[str, Meta(max_length=512)]
+"""What a worker says goes into the journal and before people's eyes: a bad one can say no more than these."""
 
 
 class Order(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -27,6 +36,7 @@ class Order(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `last_step` is the last step that an earlier attempt reported, if any did.
     """
 
+    schema: int = numbered(ORDER)
     job: str
     name: str
     user: str
@@ -57,6 +67,7 @@ class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     From reading it, the worker gives its processes `grace_s` between SIGTERM and SIGKILL.
     """
 
+    schema: int = numbered(STOP)
     cause: Cause
     grace_s: float
     reason: str
@@ -73,6 +84,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class World(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`attempts/…/world.json`: every worker of a gang, in the order of its index. No process starts without it."""
 
+    schema: int = numbered(WORLD)
     members: list[Member]
 
 
@@ -82,11 +94,22 @@ class Claim(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `machine` is the backend's own id. `nonce` is new at every start of the worker and lives in its memory only.
     """
 
+    schema: int = numbered(CLAIM)
     void: bool = False
-    machine: str = ""
-    address: str = ""
-    port: int = 0
-    nonce: str
+    machine: Name = ""
+    address: Name = ""
+    port: Port = 0
+    nonce: Name
+
+
+class AnyClaim(msgspec.Struct, frozen=True, kw_only=True):
+    """What every version writes into a claim, and every other one reads of it: a worker is known by its claim, for ever."""
+
+    void: bool = False
+    machine: Name = ""
+    address: Name = ""
+    port: Port = 0
+    nonce: Name
 
 
 class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,26 +120,32 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     broke on a GPU. `gpus` are this worker's, looked at once a minute. `version` is that of the worker.
     """
 
-    phase: str
-    machine: str
+    schema: int = numbered(FACTS)
+    phase: Word
+    machine: Name
     cause: Cause | None = None
-    exit_code: int | None = None
+    exit_code: ExitCode | None = None
     message: str = ""
-    step: int | None = None
-    checkpoint_at: datetime | None = None
-    started: datetime | None = None
-    ended: datetime | None = None
+    step: Step | None = None
+    checkpoint_at: Moment | None = None
+    started: Moment | None = None
+    ended: Moment | None = None
     gpus: list[Gpu] = []
-    version: str = ""
+    version: Word = ""
+
+    def __post_init__(self) -> None:
+        movable(self.checkpoint_at, self.started, self.ended)
 
 
 class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`status.json`: the bastion's sign of life, swapped at most every 5 s. `epoch` and `nonce` fence.
 
     `state` is running or stopped. `written` is wall time; `capacity` what the runners report together. While it is
-    `paused` nothing starts.
+    `paused` nothing starts. `quota`: a quota file is in force, also if it lies there no more. Of users in `limited` nothing
+    is heeded now but the end of a job, and why. `account` is the bastion's on its host, `jobs_as` that of jobs' processes.
     """
 
+    schema: int = numbered(STATUS)
     name: str
     state: str
     epoch: int
@@ -127,13 +156,17 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     version: str
     seq: int
     ticks: int
-    written: datetime
-    last_tick: datetime
+    written: Moment
+    last_tick: Moment
     poll_s: float
     counts: dict[str, int]
     capacity: dict[str, int]
     problems: list[str]
     paused: Stamp | None = None
+    quota: bool = False
+    limited: dict[str, str] = {}
+    account: str = ""
+    jobs_as: str = ""
 
 
-readable(Order, StopOrder, World, Claim, Facts, Status)
+readable(Order, StopOrder, World, Claim, AnyClaim, Facts, Status)

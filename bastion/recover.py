@@ -10,21 +10,27 @@ from datetime import datetime
 from bastion import layout
 from bastion.at_once import Map, one_by_one
 from bastion.changes import Changes, Renewal, revised
-from bastion.codec import Record, decode, encode, readable
+from bastion.codec import Record, decode, encode, numbered, readable
 from bastion.errors import Denied, Missing, RecordError
-from bastion.events import AnyEvent, JournalObject, Submitted, Updated, unpack
+from bastion.events import AnyEvent, Submitted, Updated
 from bastion.fold import fold
+from bastion.objects import JournalObject, unpack
 from bastion.ports import Bucket
 from bastion.spec import JobSpec
 from bastion.state import Job, State
+from bastion.version import SNAPSHOT
 
 AT_ONCE = 64
 """Journal objects that are asked for together."""
+
+PLAIN_BYTES_MAX = 2**30
+"""So much a snapshot may hold: by the default limits 200,000 jobs, a million tasks and 500,000 requests take less than 700 MB."""
 
 
 class Snapshot(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`snapshots/…`: the fold of all journal objects below `state.seq`, compressed."""
 
+    schema: int = numbered(SNAPSHOT)
     state: State
 
 
@@ -44,9 +50,9 @@ def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
         fold(state, record)
 
 
-def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one) -> Iterator[JournalObject]:
-    """The journal objects from `seq` on. One list request a thousand, and a read each."""
-    last = end(bucket, seq)
+def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | None = None) -> Iterator[JournalObject]:
+    """The journal objects from `seq` on, and `below` that number if it is known. One list request a thousand, and a read each."""
+    last = end(bucket, seq) if below is None else below
     for start in range(seq, last, AT_ONCE):
         for record in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
             if isinstance(record, Exception):
@@ -89,7 +95,7 @@ def spec_of(bucket: Bucket, job: Job) -> JobSpec:
         raise RecordError(f"the spec of {job.id} is not in journal object {job.seq}") from error
     if not isinstance(event, Submitted):
         raise RecordError(f"{job.id} was rejected; its spec was not kept")
-    return revised(event.spec, command_of(bucket, job.renewed), job.changes)
+    return revised(event.spec, command_of(bucket, job.renewed), job.changes, digest=job.digest)
 
 
 def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
@@ -108,21 +114,35 @@ def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
     return event.changes
 
 
-def newest_snapshot(bucket: Bucket) -> State | None:
-    """The newest snapshot that can be read; a damaged one falls back to the one before."""
-    for stat in reversed(list(bucket.list(layout.SNAPSHOTS))):
+def snapshots(bucket: Bucket) -> list[int]:
+    """The numbers that the snapshots go up to, in order. One list request for a thousand."""
+    return [layout.seq_of(stat.key) for stat in bucket.list(layout.SNAPSHOTS) if layout.is_snapshot(stat.key)]
+
+
+def newest_snapshot(bucket: Bucket, upto: int | None = None) -> State | None:
+    """The newest snapshot that can be read, of those that go `upto` that number; a damaged one falls back to the one before.
+
+    So does one of a newer version: it only saves time. What is newer in the journal itself is refused there.
+    """
+    for number in reversed(snapshots(bucket)):
+        if upto is not None and number > upto:
+            continue
+        key = layout.snapshot(number)
         try:
-            return unpack_snapshot(bucket.read(stat.key).data, stat.key)
+            return unpack_snapshot(bucket.read(key, PLAIN_BYTES_MAX).data, key)
         except (RecordError, Missing):
             continue
     return None
 
 
 def pack_snapshot(state: State) -> bytes:
-    """The bytes of a snapshot."""
+    """The bytes of a snapshot. Raises `RecordError` if nobody would read it."""
     import zstandard
 
-    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode(Snapshot(state=state)))
+    plain = encode(Snapshot(state=state))
+    if len(plain) > PLAIN_BYTES_MAX:
+        raise RecordError(f"a snapshot has {len(plain)} bytes; at most {PLAIN_BYTES_MAX} are allowed: lower [limits]")
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(plain)
 
 
 def unpack_snapshot(data: bytes, what: str) -> State:
@@ -130,7 +150,9 @@ def unpack_snapshot(data: bytes, what: str) -> State:
     import zstandard
 
     try:
-        plain = zstandard.ZstdDecompressor().decompress(data, max_output_size=2**32)
+        if not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX:  # -1: it does not say, as ours do
+            raise RecordError(f"{what} is damaged: it holds {size} bytes; at most {PLAIN_BYTES_MAX} are allowed")
+        plain = zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
         raise RecordError(f"{what} is damaged: {error}") from error
     with _without_collection():

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 import msgspec
 
 from bastion.changes import Changes, complaints
-from bastion.codec import Record, decode, readable, refuse_newer
-from bastion.errors import RecordError
-from bastion.spec import JobSpec, deserialize_jobspec
+from bastion.codec import Record, decode, numbered, readable, refuse_newer, refuse_unknown
+from bastion.errors import BastionError, Newer, RecordError
+from bastion.spec import NAME, JobSpec, deserialize_jobspec
+from bastion.version import REQUEST, VERSION
 from bastion.wording import shown
 
 REQUEST_BYTES_MAX = 256 * 1024
@@ -18,49 +19,56 @@ REQUEST_BYTES_MAX = 256 * 1024
 _JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
-class Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
+class Asked(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of all requests. `version` is that of the client."""
+
+    schema: int = numbered(REQUEST)
+    version: str = VERSION
+
+
+class Submit(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
     """Run this job. Its id is made of the spec's name and of the request's id."""
 
     spec: JobSpec
 
 
-class Cancel(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cancel", tag_field="kind"):
+class Cancel(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cancel", tag_field="kind"):
     """Stop this job, or one task of it."""
 
     job: str
     task: int | None = None
 
 
-class Hold(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
+class Hold(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
     """Start nothing more of this job, until it is released. What runs goes on."""
 
     job: str
 
 
-class Release(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
+class Release(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
     """Let a held job start again, in its old place."""
 
     job: str
 
 
-class Top(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
+class Top(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
     """Give this job the best place that its user's pending jobs of its project and priority have."""
 
     job: str
 
 
-class Update(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
+class Update(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
     """Change what a job asks for; a new command replaces what runs."""
 
     job: str
     changes: Changes
 
 
-class Pause(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="pause", tag_field="kind"):
+class Pause(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="pause", tag_field="kind"):
     """Start nothing and preempt nobody until the bastion is resumed. What runs goes on, and may be stopped."""
 
 
-class Resume(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resume", tag_field="kind"):
+class Resume(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resume", tag_field="kind"):
     """Decide again."""
 
 
@@ -75,7 +83,20 @@ class _Envelope(msgspec.Struct):
     kind: str = ""
 
 
-class _Submit(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
+class Names(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job is called, whatever else is said of it."""
+
+    name: str
+    project: str
+
+
+class _Named(msgspec.Struct, frozen=True, kw_only=True):
+    """A submit, of whatever version."""
+
+    spec: Names
+
+
+class _Submit(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
     """A submit whose spec is not read yet."""
 
     spec: msgspec.Raw
@@ -92,14 +113,27 @@ ABOUT_JOBS: Mapping[str, type[AboutJob]] = {
 
 ABOUT_ALL: Mapping[str, type[AboutAll]] = {"pause": Pause, "resume": Resume}
 
-readable(_Envelope, _Submit, *ABOUT_JOBS.values(), *ABOUT_ALL.values())
+readable(_Envelope, _Named, _Submit, *ABOUT_JOBS.values(), *ABOUT_ALL.values())
 
 
 def parse(data: bytes) -> Request:
-    """A request from its bytes. Raises `SpecError` for a bad spec, `Newer`, or `RecordError` for anything else."""
+    """A request from its bytes. Raises `SpecError` for a bad spec, `Newer`, or `RecordError` for anything else.
+
+    What is wrong with a newer client's is that we do not know it.
+    """
     if len(data) > REQUEST_BYTES_MAX:
         raise RecordError(f"the request has {len(data)} bytes; at most {REQUEST_BYTES_MAX} are allowed")
-    refuse_newer(data, "the request")
+    try:
+        return _parse(data)
+    except Newer:
+        raise
+    except BastionError as error:
+        refuse_unknown(data, "the request", error)
+        raise
+
+
+def _parse(data: bytes) -> Request:
+    refuse_newer(data, "the request", REQUEST)
     kind = decode(data, _Envelope, "the request").kind
     if kind == "submit":
         return Submit(spec=deserialize_jobspec(bytes(decode(data, _Submit, "the request").spec)))
@@ -116,6 +150,15 @@ def _about_job(request: AboutJob) -> AboutJob:
     if isinstance(request, Update) and (wrong := complaints(request.changes)):
         raise RecordError(f"the request's changes: {'; '.join(wrong)}")
     return request
+
+
+def names_of(data: bytes) -> Names | None:
+    """How the job is called that a request asks for, which cannot be read otherwise; None if that is no name."""
+    try:
+        names = decode(data, _Named, "the request").spec
+    except RecordError:
+        return None
+    return names if NAME.fullmatch(names.name) and NAME.fullmatch(names.project) else None
 
 
 def job_id(name: str, request_id: str) -> str:

@@ -9,41 +9,36 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from bastion import repo
-from bastion.codec import SCHEMA, Record, encode, readable, refuse_newer
-from bastion.errors import SpecError
+from bastion import command_rules, conditions, image, repo
+from bastion.codec import ERROR_MAX, Record, decode, encode, numbered, readable
+from bastion.errors import Newer, RecordError, SpecError
 from bastion.nearest import did_you_mean
-from bastion.wording import between, named, plain, shown
+from bastion.version import SPEC
+from bastion.wording import between, named, one_line, one_of, plain, shown
+from quota.claims import CLASSES, STANDARD
 
 SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
 COUNT_MAX = 100_000
 REPLICAS_MAX = 10_000
 AMOUNT_MAX = 1_000_000
 TRIES_MAX = 1_000
+TIER_MAX = 63
+GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
-ENV_MAX = 1_000
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
 KIND = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})")
-ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-DIGEST = re.compile(r"[0-9a-f]{64}")
-
-# What the worker itself says to a process; a user's value would be a lie about who the process is.
-IDENTITY = frozenset(
-    "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME "
-    "MASTER_ADDR MASTER_PORT NODE_RANK NNODES CUDA_VISIBLE_DEVICES "
-    "JAX_COORDINATOR_ADDRESS JAX_NUM_PROCESSES JAX_PROCESS_ID".split()
-)
 
 
-class BundleRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BundleRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The code that the worker has to fetch. `type` none needs nothing.
 
-    Of any other type, `key` names an object and `digest` its SHA-256; of `git` these are the changes on top of `commit`
-    of `repo`, if there are any. A commit is checked out whole, and the command runs in `folder` of it. `submodules`:
-    whether they are fetched; None refuses a commit that has some.
+    Of `tar`, `key` names an object and `digest` its SHA-256; of `git` these are the changes on top of `commit` of `repo`,
+    if there are any. A commit is checked out whole, and the command runs in `folder` of it. `submodules`: whether they are
+    fetched; None refuses a commit that has some. Of `image`, `image` is the name in a registry without a tag, and `digest`
+    that of its manifest; empty while `build`, of Cloud Build, has yet to make it.
     """
 
     type: str = "none"
@@ -53,14 +48,21 @@ class BundleRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     commit: str = ""
     folder: str = ""
     submodules: bool | None = None
+    image: str = ""
+    build: str = ""
 
     @property
     def identity(self) -> str:
         """One word for the code: the digest; of git the commit, `+` and the digest of the changes if there are any."""
         return "+".join(filter(None, (self.commit, self.digest)))
 
+    @property
+    def pinned(self) -> str:
+        """An image as an engine is asked for it: `host/path/name@sha256:…`."""
+        return f"{self.image}@sha256:{self.digest}"
 
-class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where the job came from; for people, never for decisions. `parent` is the id of the job that it repeats."""
 
     host: str = ""
@@ -71,14 +73,16 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     parent: str = ""
 
 
-class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A job as its user asked for it.
+class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A job as its user asked for it. What it leaves at the default is left out in the bucket: so an older bastion reads it, too.
 
     `command` is an argv, or one string for `/bin/sh`; `setup` is such a string, run once for a bundle on a machine.
-    `resources` are per replica. Times are in seconds.
+    `resources` are per replica. Times are in seconds. It starts when all conditions of `after` are met and not before `begin`;
+    what has not ended by its `deadline` is ended. Of an array at most `max_parallel` tasks hold resources at once.
     `output_dir` and `checkpoint_dir` are URLs or absolute paths that outlive attempts.
     """
 
+    schema: int = numbered(SPEC)
     name: str
     user: str
     project: str
@@ -93,6 +97,12 @@ class JobSpec(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry_interval_s: float = 60.0
     grace_s: float = 30.0
     time_limit_s: float | None = None
+    after: list[str] = []
+    begin: datetime | None = None
+    deadline: datetime | None = None
+    max_parallel: int | None = None
+    job_class: str = CLASSES[STANDARD]
+    max_tier: int = 0
     bundle: BundleRef = BundleRef()
     setup: str = ""
     output_dir: str = ""
@@ -111,8 +121,15 @@ def new_jobspec(**fields: Any) -> JobSpec:
 
 
 def serialize_jobspec(spec: JobSpec) -> str:
-    """The spec as JSON text."""
-    return encode(spec).decode()
+    """The spec as JSON text, defaults and all."""
+    return encode(written_out(spec)).decode()
+
+
+def written_out(value: Any) -> Any:
+    """A spec, or a part of one, as plain values: every field, also those that are left at their defaults."""
+    if isinstance(value, msgspec.Struct):
+        return {name: written_out(getattr(value, name)) for name in value.__struct_fields__}
+    return msgspec.to_builtins(value)
 
 
 def deserialize_jobspec(text: str | bytes) -> JobSpec:
@@ -120,39 +137,52 @@ def deserialize_jobspec(text: str | bytes) -> JobSpec:
     data = text.encode() if isinstance(text, str) else text
     if len(data) > SPEC_BYTES_MAX:
         raise SpecError(f"the spec has {len(data)} bytes; at most {SPEC_BYTES_MAX} are allowed")
-    refuse_newer(data, "the job spec")
+    try:
+        spec = decode(data, JobSpec, "the job spec")
+        return _sound(spec, check(spec))
+    except Newer:
+        raise
+    except RecordError:  # say all that is wrong with it, field by field
+        return _checked(_raw(data))
+
+
+def _raw(data: bytes) -> dict[str, Any]:
     try:
         raw = msgspec.json.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise SpecError(f"the spec is not JSON: {error}") from error
+        raise SpecError(f"the spec is not JSON: {one_line(str(error), ERROR_MAX)}") from error
     if not isinstance(raw, dict):
         raise SpecError("the spec is not a JSON object")
-    return _checked(raw)
+    return raw
 
 
 def check(spec: JobSpec) -> list[str]:
     """Every rule that the spec breaks, each complaint naming its field."""
-    return [f"{field} {complaint}" for field, rule in RULES for complaint in rule(getattr(spec, field))]
+    wrong = [f"{field} {complaint}" for field, rule in RULES for complaint in rule(getattr(spec, field))]
+    return wrong or list(conditions.in_order(spec.begin, spec.deadline))
 
 
 _HINTS = get_type_hints(JobSpec)
-readable(*_HINTS.values())
-_REQUIRED = frozenset(f.name for f in msgspec.structs.fields(JobSpec) if f.required)
+readable(JobSpec, *_HINTS.values())
+_FIELDS = msgspec.structs.fields(JobSpec)
+_REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
+_DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 
 
 def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The fields of a spec that may be incomplete, and all that is wrong with those that are there."""
     fields: dict[str, Any] = {}
-    wrong = []
+    wrong: list[str] = []
     for name, value in raw.items():
         if name not in _HINTS:
-            hint = did_you_mean(name[:100], _HINTS, "see docs/reference/job-spec.md")
+            page = "see docs/reference/job-spec.md"
+            hint = did_you_mean(name[:100], _HINTS, page) if len(wrong) < GUESSES_MAX else page
             wrong.append(f"{shown(name)} is not a field of a job spec; {hint}")
             continue
         try:
             fields[name] = msgspec.convert(value, _HINTS[name], strict=True)
-        except msgspec.ValidationError as error:
-            wrong.append(f"{name} is {shown(value)}: {plain(str(error))}")
+        except (msgspec.ValidationError, UnicodeEncodeError) as error:
+            wrong.append(f"{name} is {shown(value)}: {one_line(plain(str(error)), ERROR_MAX)}")
     for field, rule in RULES:
         if field in fields:
             wrong += [f"{field} {complaint}" for complaint in rule(fields[field])]
@@ -164,7 +194,15 @@ def _checked(raw: Mapping[str, Any]) -> JobSpec:
     wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())] + wrong
     if wrong:
         raise SpecError("; ".join(wrong))
-    spec = JobSpec(**fields)
+    spec = JobSpec(
+        **{name: value for name, value in fields.items() if name in _REQUIRED or value != _DEFAULTS.get(name)}
+    )
+    return _sound(spec, list(conditions.in_order(spec.begin, spec.deadline)))
+
+
+def _sound(spec: JobSpec, wrong: list[str]) -> JobSpec:
+    if wrong:
+        raise SpecError("; ".join(wrong))
     if _bytes(spec) > SPEC_BYTES_MAX:
         raise SpecError(f"the spec has more than {SPEC_BYTES_MAX} bytes; put data into files, not into the spec")
     return spec
@@ -185,38 +223,6 @@ def _writable(value: Any) -> bool:
         return False
 
 
-def _schema(value: int) -> Iterator[str]:
-    if value != SCHEMA:
-        yield f"is {shown(value)}; use {SCHEMA}"
-
-
-def _command(value: list[str] | str) -> Iterator[str]:
-    words = [value] if isinstance(value, str) else value
-    if not words or not words[0].strip():
-        yield "is empty; say what to run"
-    if any("\0" in word for word in words):
-        yield "holds a NUL character"
-    if sum(len(word.encode("utf-8", "surrogatepass")) for word in words) > 128 * 1024:
-        yield "is longer than 128 KiB; put it into a script"
-
-
-def _setup(value: str) -> Iterator[str]:
-    if "\0" in value or len(value) > 32 * 1024 or (value and not value.strip()):
-        yield "is blank, holds a NUL character or more than 32 KiB; put it into a script of the bundle"
-
-
-def _env(value: dict[str, str]) -> Iterator[str]:
-    if len(value) > ENV_MAX:
-        yield f"has {len(value)} entries; at most {ENV_MAX} are allowed"
-    for name, text in value.items():
-        if not ENV_NAME.fullmatch(name):
-            yield f"has the name {shown(name)}; use letters, digits and '_', not beginning with a digit"
-        elif name in IDENTITY or name.startswith("BASTION_"):
-            yield f"sets {name}, which the worker sets itself; choose another name"
-        if "\0" in text or len(text) > 32 * 1024:
-            yield f"{shown(name)} holds a NUL character or more than 32 KiB"
-
-
 def _resources(value: dict[str, int]) -> Iterator[str]:
     if len(value) > 16:
         yield f"names {len(value)} kinds; at most 16 are allowed"
@@ -230,13 +236,16 @@ def _resources(value: dict[str, int]) -> Iterator[str]:
 def _bundle(value: BundleRef) -> Iterator[str]:
     if value.type == "none":
         return
+    if value.type == "image":
+        yield from image.faults(value.image, value.digest, value.build)
+        return
     if value.type == "git":
         yield from repo.faults(value.repo, value.commit, value.folder)
         if not value.key and not value.digest:
             return
     if not KIND.fullmatch(value.type) or not value.key or len(value.key) > 512:
         yield f"has type {shown(value.type)} and key {shown(value.key)}; name both"
-    if not DIGEST.fullmatch(value.digest):
+    if not image.DIGEST.fullmatch(value.digest):
         yield f"digest is {shown(value.digest)}; use the SHA-256 in hexadecimal"
 
 
@@ -258,12 +267,12 @@ def _provenance(value: Provenance) -> Iterator[str]:
 _WORD = "1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, without '..'"
 
 RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
-    ("schema", _schema),
+    ("schema", between(1, SPEC)),
     ("name", named(NAME, _WORD)),
     ("user", named(USER, "1 to 64 letters, digits, '.', '_', '@', '+' and '-', without '..'")),
     ("project", named(NAME, _WORD)),
-    ("command", _command),
-    ("env", _env),
+    ("command", command_rules.command),
+    ("env", command_rules.env),
     ("resources", _resources),
     ("instance_type", _type),
     ("replicas", between(1, REPLICAS_MAX)),
@@ -273,8 +282,14 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("retry_interval_s", between(0, SECONDS_MAX, " seconds")),
     ("grace_s", between(0, GRACE_MAX_S, " seconds")),
     ("time_limit_s", between(1, SECONDS_MAX, " seconds")),
+    ("after", conditions.after),
+    ("begin", conditions.moment),
+    ("deadline", conditions.moment),
+    ("max_parallel", between(1, COUNT_MAX)),
+    ("job_class", one_of(CLASSES)),
+    ("max_tier", between(0, TIER_MAX)),
     ("bundle", _bundle),
-    ("setup", _setup),
+    ("setup", command_rules.setup),
     ("output_dir", _folder),
     ("checkpoint_dir", _folder),
     ("provenance", _provenance),

@@ -10,7 +10,8 @@ from bastion.changes import revised
 from bastion.codec import encode
 from bastion.desired import Desired
 from bastion.errors import Missing, RecordError
-from bastion.events import Submitted, unpack
+from bastion.events import Submitted
+from bastion.objects import unpack
 from bastion.ports import Bucket
 from bastion.recover import command_of
 from bastion.spec import JobSpec
@@ -39,7 +40,8 @@ class Specs:
 
     def revised(self, row: Desired) -> JobSpec:
         """The spec that an attempt is to run, with what updates changed. Raises `BucketError`, `RecordError`."""
-        return revised(self.of(row.key.job, row.seq, row.index), command_of(self._bucket, row.renewed), row.changes)
+        spec, command = self.of(row.key.job, row.seq, row.index), command_of(self._bucket, row.renewed)
+        return revised(spec, command, row.changes, digest=row.digest)
 
     def of(self, job: str, seq: int, index: int) -> JobSpec:
         """The spec of a job that lies at (seq, index) in the journal. Raises `BucketError`, `RecordError`."""

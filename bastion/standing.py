@@ -70,6 +70,15 @@ class Beacon:
                 self._fence.confirm(first)
                 return
 
+    def look(self, epoch: int) -> bool:
+        """False if nobody can tell now who is at work. Raises `Deposed` if a bastion of a larger epoch is or was."""
+        try:
+            status, _ = read(self._bucket)
+        except BucketError:
+            return False
+        _heed(status, epoch)
+        return True
+
     def _try(self, data: bytes, epoch: int) -> str | None:
         if self._version:
             version = self._bucket.replace(layout.STATUS, data, self._version)
@@ -84,11 +93,17 @@ class Beacon:
             return None
         if found.data == data:
             return found.version
-        theirs = parse(found.data)
-        if theirs is not None and theirs.epoch > epoch:
-            raise Deposed(f"the bastion of epoch {theirs.epoch} on {theirs.host} took over: this one ends")
+        try:
+            _heed(parse(found.data), epoch)
+        except Newer as newer:
+            raise Deposed(f"a newer version of Bastion took over: this one ends ({newer})") from newer
         self._version = found.version
         return None
+
+
+def _heed(theirs: Status | None, epoch: int) -> None:
+    if theirs is not None and theirs.epoch > epoch:
+        raise Deposed(f"the bastion of epoch {theirs.epoch} on {theirs.host} took over: this one ends")
 
 
 def parse(data: bytes) -> Status | None:

@@ -1,4 +1,4 @@
-"""Where jobs stand: states, attempts, and the table of legal moves. Pure.
+"""Where jobs stand: states, attempts, and the indices over them. Pure.
 
 What is here is what decisions need, and is small: the specs themselves stay in the journal.
 """
@@ -6,15 +6,17 @@ What is here is what decisions need, and is small: the specs themselves stay in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 
 import msgspec
 
+from bastion.census import Census
 from bastion.changes import Changes, Renewal
 from bastion.ports import AttemptKey
 from bastion.sharing import one, sharing
-from bastion.stamp import Stamp
+from bastion.stamp import Moment, Stamp
+from bastion.used import Used
+from quota.claims import CLASSES, STANDARD
 from quota.resources import Resources, times, total
 
 
@@ -56,33 +58,12 @@ class Cause(StrEnum):
     SETUP = "setup"
     VOID = "void"
     UPDATED = "updated"
+    DEADLINE = "deadline"
 
 
 S = JobState
-A = AttemptState
 
 ENDED = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TIMEOUT, S.REJECTED})
-
-MOVES: dict[JobState, frozenset[JobState]] = {
-    S.PENDING: frozenset({S.PROVISIONING, S.CANCELLED}),
-    S.PROVISIONING: frozenset({S.RUNNING, S.PREEMPTING, S.CANCELLING, S.PENDING, *ENDED - {S.REJECTED}}),
-    S.RUNNING: frozenset({S.PREEMPTING, S.CANCELLING, S.PENDING, *ENDED - {S.REJECTED}}),
-    S.PREEMPTING: frozenset({S.CANCELLING, S.PENDING, *ENDED - {S.REJECTED}}),
-    S.CANCELLING: frozenset(ENDED - {S.REJECTED}),
-    **{state: frozenset() for state in ENDED},
-}
-"""Which state of a task may follow which. The fold refuses anything else."""
-
-ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
-    A.STARTING: frozenset({A.RUNNING, A.STOPPING, A.ENDED}),
-    A.RUNNING: frozenset({A.STOPPING, A.ENDED}),
-    A.STOPPING: frozenset({A.ENDED}),
-    A.ENDED: frozenset(),
-}
-
-FAILURES = frozenset({Cause.CODE, Cause.SIGNAL, Cause.OOM, Cause.SETUP})
-"""The causes that use up one of the user's tries; infrastructure never does."""
-
 
 _amounts, tally = sharing(str), sharing(JobState)
 
@@ -117,12 +98,15 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     state: AttemptState = AttemptState.STARTING
     runner: str
     tier: int = 0
+    overdue: bool = False
     workers: list[Worker] = []
-    started: datetime
-    running: datetime | None = None
-    ended: datetime | None = None
+    started: Moment
+    waits_for: str = ""
+    waited: Moment | None = None
+    running: Moment | None = None
+    ended: Moment | None = None
     stopping: Cause | None = None
-    deadline: datetime | None = None
+    deadline: Moment | None = None
     grace_s: float | None = None
     renewed: Renewal | None = None
     for_job: str = ""
@@ -130,18 +114,22 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     exit_code: int | None = None
     reason: str = ""
     step: int | None = None
+    saved: Moment | None = None
+    every_s: float | None = None
+    lost_s: float | None = None
 
 
 class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One task of a job that was started at least once, or ended before."""
+    """One task of a job that was started at least once, or ended before. `stops`: how often it was stopped for others."""
 
     state: JobState = JobState.PENDING
     attempts: list[Attempt] = []
     failures: int = 0
     losses: int = 0
-    ready_at: datetime | None = None
+    stops: int = 0
+    ready_at: Moment | None = None
     cancel: bool = False
-    since: datetime | None = None
+    since: Moment | None = None
 
     @property
     def live(self) -> Attempt | None:
@@ -152,14 +140,14 @@ class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """A job: what decisions need of its spec, and its tasks.
 
-    Tasks that never began are not objects: all numbers of `range(fresh, count)` are PENDING, or `rest` once closed.
-    `waiting` are the begun tasks that are PENDING again. `counts` says how many tasks stand where; it is made anew
-    with every change, for what a hundred thousand jobs have in common is one object (see `sharing`).
-    `since` is when it began to wait, `submitted` when it was journalled.
-    `seq` and `index` say where in the journal the spec lies; they are the job's `order` in the queue, too, unless it
-    was moved to another `place`. `later` are the numbers of the journal objects after `seq` that hold events of it.
-    `changes` are what updates changed of the spec but for the command, which is `renewed`. While it is `held` nothing
-    more of it starts.
+    Tasks that never began are not objects: all numbers of `range(fresh, count)` are PENDING, or `rest` once closed. `waiting`
+    are the begun tasks that are PENDING again. `counts` says how many tasks stand where; it is made anew with every change,
+    for what a hundred thousand jobs have in common is one object (see `sharing`). `since` is when it began to wait,
+    `submitted` when it was journalled. `seq` and `index` say where in the journal the spec lies; they are the job's `order` in
+    the queue, too, unless it was moved to another `place`. `later` are the numbers of the journal objects after `seq` that
+    hold events of it. `after` are the conditions that are still open, `changes` what updates changed of the spec but for the
+    command, which is `renewed`. While it is `held` nothing more of it starts; nor before its `build` has made its image, which
+    then has this `digest`.
     """
 
     id: str
@@ -176,9 +164,15 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     seq: int
     index: int
     request: str
-    submitted: datetime
-    since: datetime
+    submitted: Moment
+    since: Moment
     time_limit_s: float | None = None
+    after: tuple[str, ...] = ()
+    begin: Moment | None = None
+    deadline: Moment | None = None
+    max_parallel: int | None = None
+    job_class: str = CLASSES[STANDARD]
+    max_tier: int = 0
     later: tuple[int, ...] = ()
     fresh: int = 0
     rest: JobState = JobState.PENDING
@@ -190,8 +184,10 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     place: int | None = None
     changes: Changes | None = None
     renewed: Renewal | None = None
+    build: str = ""
+    digest: str = ""
     reason: str = ""
-    ended: datetime | None = None
+    ended: Moment | None = None
 
     def __post_init__(self) -> None:
         if self.ended is None:  # of ended ones a reader makes many, and holds them for a moment
@@ -203,6 +199,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         self.submitted, self.since = one(self.submitted), one(self.since)
         self.retry_interval_s, self.grace_s = one(self.retry_interval_s), one(self.grace_s)
         self.time_limit_s = one(self.time_limit_s)
+        self.job_class = CLASSES[CLASSES.index(self.job_class)]  # a default is left out by its identity
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
 
     @property
@@ -220,6 +217,11 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         """One word for the whole job: the liveliest of its tasks, or the worst of their ends."""
         return next(state for state in _SUMMARY if self.counts.get(state))
 
+    def task_state(self, number: int) -> JobState:
+        """Where one task stands, begun or not."""
+        task = self.tasks.get(number)
+        return task.state if task else self.rest
+
 
 _SUMMARY = (
     S.RUNNING, S.PROVISIONING, S.PREEMPTING, S.CANCELLING, S.PENDING,
@@ -235,45 +237,50 @@ class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     problem: str = ""
 
 
-class State(msgspec.Struct, kw_only=True):
+class State(msgspec.Struct, kw_only=True, dict=True):
     """The fold of the journal below `seq`.
 
-    `requests` are the ids that were consumed, with the time of it: a request that comes twice is known.
-    `reclaims` are the jobs that others were stopped for and that have not started yet.
-    `capacity` is what each runner said that its machines hold; None: it knows no bound.
-    `pending` are the jobs with tasks that wait, `live` the tasks that hold resources. While it is `paused` nothing starts.
-    `marks` are the journal objects in which what is everybody's changed: `quota`, `config`, `capacity`; the newest of each.
-    `forgotten` is the latest end of a job that left. Below `indexed` neither `marks` nor `Job.later` were kept.
+    `requests` are the ids that were consumed, with the time of it: a request that comes twice is known. `reclaims` are the
+    jobs that others were stopped for and that have not started yet. `used` is what users held of late. `capacity` is what each
+    runner said that its machines hold; None: it knows no bound. `pending` are the jobs with tasks that wait, `live` the tasks
+    that hold resources. While it is `paused` nothing starts. `dependents` are the jobs that wait for others' ends, by the
+    other and the condition; `doomed` those that wait in vain, with the condition that can never be met; `deadlines` those of
+    jobs that have not ended, the next one first. `builds` are those that jobs wait for, each with the jobs and the image that
+    it is to make for them. `marks` are the journal objects in which what is everybody's changed: `quota`, `config`,
+    `capacity`; the newest of each. `forgotten` is the latest end of a job that left. Below `indexed` neither `marks` nor
+    `Job.later` were kept. `version` is of the program that writes, since this `epoch` began.
     """
 
     seq: int = 0
     epoch: int = 0
-    now: datetime | None = None
+    version: str = ""
+    now: Moment | None = None
     jobs: dict[str, Job] = {}
-    requests: dict[str, datetime] = {}
-    reclaims: dict[str, datetime] = {}
+    requests: dict[str, Moment] = {}
+    reclaims: dict[str, Moment] = {}
     files: dict[str, File] = {}
     capacity: dict[str, dict[str, int] | None] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
+    dependents: dict[str, dict[str, dict[str, None]]] = {}
+    doomed: dict[str, str] = {}
+    deadlines: list[tuple[Moment, str]] = []
+    builds: dict[str, dict[str, str]] = {}
     paused: Stamp | None = None
     marks: dict[str, tuple[int, ...]] = {}
-    forgotten: datetime | None = None
+    forgotten: Moment | None = None
     indexed: int | None = None
+    used: Used | None = None
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed
+        self.counted: Census | None = None
 
-    def share(self) -> None:
-        """A state that was read holds equal values many times over: keep one of each. For who holds it for long."""
-        for job in self.jobs.values():
-            job.share()
-        known = {job.request: job.request for job in self.jobs.values()} | {
-            job.id: job.id for job in self.jobs.values()
-        }
-        self.jobs = {known.get(name, name): job for name, job in self.jobs.items()}
-        self.requests = {known.get(name, name): one(at) for name, at in self.requests.items()}
-        self.pending = {known.get(name, name): None for name in self.pending}
+    def census(self) -> Census:
+        """How many jobs have not ended: counted at the first question, and kept up from then on; no part of a snapshot."""
+        if self.counted is None:
+            self.counted = Census((job.user, job.count) for job in self.jobs.values() if job.ended is None)
+        return self.counted
 
     def reported(self) -> dict[str, int] | None:
         """What all runners hold together; None if one of them knows no bound, or none has reported yet."""
@@ -288,10 +295,6 @@ class State(msgspec.Struct, kw_only=True):
 
     def live_attempts(self) -> list[tuple[AttemptKey, Job, Attempt]]:
         """Every attempt that holds resources, in the order of its job."""
-        out = []
-        for job_id, numbers in self.live.items():
-            job = self.jobs[job_id]
-            for number in numbers:
-                attempt = job.tasks[number].attempts[-1]
-                out.append((AttemptKey(job_id, number, attempt.number), job, attempt))
-        return out
+        held = ((self.jobs[job], number) for job, numbers in self.live.items() for number in numbers)
+        live = ((job, number, job.tasks[number].attempts[-1]) for job, number in held)
+        return [(AttemptKey(job.id, number, attempt.number), job, attempt) for job, number, attempt in live]

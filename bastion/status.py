@@ -13,6 +13,7 @@ SILENT_POLLS = 10
 RUNNING = "running"
 STOPPED = "stopped"
 UNKNOWN = "unknown"
+ROOT = "root"
 
 
 def word(status: Status | None, *, now: datetime, died: bool) -> str:
@@ -27,8 +28,8 @@ def word(status: Status | None, *, now: datetime, died: bool) -> str:
     return status.state
 
 
-def problems(status: Status | None, *, now: datetime, died: bool) -> list[str]:
-    """What is wrong, as it says itself, and what its silence says."""
+def problems(status: Status | None, *, now: datetime, died: bool, full: bool = False) -> list[str]:
+    """What is wrong, as it says itself, and what its silence says. `full`: the bucket has no room for a sign of life."""
     if status is None:
         return ["it has never started; run bastion create"]
     said = list(status.problems)
@@ -36,8 +37,20 @@ def problems(status: Status | None, *, now: datetime, died: bool) -> list[str]:
         return [f"pid {status.pid} ended without saying so; start it again with bastion create", *said]
     if word(status, now=now, died=died) == UNKNOWN:
         silent = f"pid {status.pid} on {status.host} has been silent for {age(status.written, now):.0f} s"
+        if full:
+            return [f"{silent}: no room is left on the disk of the bucket; make some, and it goes on by itself", *said]
         return [f"{silent}; look there, or start another with bastion start", *said]
     return said
+
+
+def accounts(status: Status | None) -> str:
+    """Whose account jobs run under, and what that lets them do; empty if it was never said."""
+    if status is None or not status.jobs_as:
+        return ""
+    if status.jobs_as != status.account:
+        return f"{status.jobs_as}, and the bastion as {status.account}"
+    reach = "do everything on the machine" if status.jobs_as == ROOT else "read its files and its credentials"
+    return f"{status.jobs_as}, as the bastion itself: a job can {reach}"
 
 
 def age(then: datetime, now: datetime) -> float:
@@ -45,7 +58,7 @@ def age(then: datetime, now: datetime) -> float:
     return max(0.0, (now - then).total_seconds())
 
 
-def summary(name: str, status: Status | None, *, now: datetime, died: bool) -> dict[str, Any]:
+def summary(name: str, status: Status | None, *, now: datetime, died: bool, full: bool = False) -> dict[str, Any]:
     """What `bastion status --json` prints. Ages are in seconds; null stands for what was never said."""
     return {
         "name": name,
@@ -60,5 +73,7 @@ def summary(name: str, status: Status | None, *, now: datetime, died: bool) -> d
         "capacity": status.capacity if status else {},
         "counts": status.counts if status else {},
         "paused": {"user": status.paused.user, "since": since(status.paused)} if status and status.paused else None,
-        "problems": problems(status, now=now, died=died),
+        "account": status.account if status else "",
+        "jobs_as": status.jobs_as if status else "",
+        "problems": problems(status, now=now, died=died, full=full),
     }

@@ -80,11 +80,21 @@ class ThreadTasks:
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """`work` of each item on the pool, in order."""
+        results: list[Any] = [None] * len(items)
+        ahead = iter(range(len(items)))  # each of the threads takes the next one, so that none waits for a slow one
+
+        def some() -> None:
+            for number in ahead:
+                results[number] = _attempt(work, items[number])
+
         if len(items) <= 1 or self._width <= 1:
-            return [_attempt(work, item) for item in items]
+            some()
+            return results
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self._width, thread_name_prefix="map")
-        return list(self._pool.map(lambda item: _attempt(work, item), items))
+        for done in [self._pool.submit(some) for _ in range(min(self._width, len(items)))]:
+            done.result()
+        return results
 
     def close(self) -> None:
         """Begin nothing any more."""

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from bastion import decide, files, inbox, layout, observe, plan
-from bastion.beats import Watch
+from bastion import decide, decision, files, observe, plan
+from bastion.beats import Watch, at_work
 from bastion.books import standing
+from bastion.checkpoints import Checkpoints
 from bastion.chores import Chores, Doors, Seen
 from bastion.desired import Desired, desired
 from bastion.errors import BucketError, Deposed, RunnerError
 from bastion.events import AnyEvent, Forgotten, Submitted
 from bastion.heartbeat import Ear, Heard
 from bastion.journal import Journal
+from bastion.lineup import Lineup
+from bastion.mailroom import Mailroom
 from bastion.own_log import OwnLog
 from bastion.ports import AttemptKey, Runner
 from bastion.reconcile import Reconciler
 from bastion.records import BEAT_S, Status
 from bastion.retire import retirable
+from bastion.seats import Seats
 from bastion.specs import Specs
+from bastion.stalls import LAG_S, Vitals, Watchman
 from bastion.standing import Beacon, Fence, Time
 from bastion.state import AttemptState
+from bastion.timed import Timed
 from bastion.troubles import Troubles
 
-FORGET_S = 60.0
-RETIRE_S = 3600.0
+FORGET_S, RETIRE_S, OVERLOOKED_S = 60.0, 3600.0, 300.0
 
 log = logging.getLogger("bastion")
 
@@ -50,23 +55,30 @@ class Bastion:
     rows: tuple[Desired, ...] = ()
     ticks: int = 0
     last_tick: datetime = field(init=False)
-    backlog: bool = False
     troubles: Troubles = field(default_factory=Troubles)
     chores: Chores = field(init=False)
+    mail: Mailroom = field(init=False)
+    timed: Timed = field(init=False)
+    watchman: Watchman = field(default_factory=Watchman)
+    vitals: Vitals = field(init=False)
+    _lineup: Lineup = field(default_factory=Lineup)
     _watch: Watch = field(default_factory=Watch)
-    _done: dict[str, None] = field(default_factory=dict)
-    _waiting: dict[str, inbox.Letter] = field(default_factory=dict)
+    _checkpoints: Checkpoints = field(default_factory=Checkpoints)
     _counted: tuple[int, dict[str, int]] = (-1, {})
     _replan: bool = True
     _files_at: float = float("-inf")
     _plan_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        doors, state = self.doors, self.journal.state
+        self.timed = Timed(self.doors.tasks, self.doors.clock)
+        self.doors = doors = replace(self.doors, tasks=self.timed)
+        state = self.journal.state
+        self.vitals = Vitals(decided=doors.clock.monotonic())
         self.specs = Specs(doors.bucket)
         self.inputs = plan.inputs(state)
         self.rows = desired(state)
         self.last_tick = self.time.now()
+        self.mail = Mailroom(doors, self.troubles, state)
         self.chores = Chores(
             doors=doors,
             beacon=self.beacon,
@@ -96,14 +108,18 @@ class Bastion:
 
     def tick(self) -> None:
         """Read, decide, append, act. Raises `Deposed` when another bastion has taken over."""
-        now = self.time.now()
+        began, now = self.doors.clock.monotonic(), self.time.now()
         self.journal.begin(now)
         self._collect(now)
-        if self.backlog or self.chores.agenda.take("inbox", self.poll):
+        if self.mail.backlog or self.chores.agenda.take("inbox", self.poll):
             self._read_inbox(now)
-        self._settle(now)
+        for event in list(decide.settle(self.journal.state, now)):
+            self._add(event)
+        decide.lapse(self.journal.state, self._add, now)
         self._schedule(now)
         self._commit()
+        if (took := self.doors.clock.monotonic() - began) > LAG_S:
+            self.vitals.lag = began + took, took
         self.ticks += 1
         self.last_tick = now
         self._act()
@@ -140,7 +156,7 @@ class Bastion:
             self._take(name, result, now)
 
     def _take(self, name: str, result: Any, now: datetime) -> None:
-        if name.startswith("runner "):
+        if name.startswith("runner ") or name == "builds":
             self.troubles.tell(f"seen by {name}", [seen.what for seen in result if isinstance(seen, observe.Trouble)])
             self._note(result, now)
         elif name == "heartbeat":
@@ -162,17 +178,14 @@ class Bastion:
                 self.inputs = plan.inputs(self.journal.state)
 
     def _hear(self, heard: Heard, now: datetime) -> None:
-        live = [
-            (key, i)
-            for key, _, attempt in self.journal.state.live_attempts()
-            for i, worker in enumerate(attempt.workers)
-            if worker.seen and not worker.over and worker.cause is None
-        ]
+        state = self.journal.state
         # Only what is known to have ended: what we do not know may be a successor's, and alive.
-        self._done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
-        if self.fence.age_s() > BEAT_S:  # a store that takes no word of ours takes no beat either: begin to listen anew
-            self._watch = Watch()
-        self._note([*heard.facts, *self._watch.judge(live, heard.beats, heard.at)], now)
+        self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
+        if (age := self.fence.age_s()) > BEAT_S:  # a store that takes no word of ours takes no beat either
+            self._watch.doubt(age)
+        self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
+        for saved in self._checkpoints.news(state, heard.facts, now):
+            self._add(saved)
 
     def _has_ended(self, key: AttemptKey) -> bool:
         attempt = self.journal.state.attempt(key)
@@ -184,23 +197,13 @@ class Bastion:
                 self._add(event)
 
     def _read_inbox(self, now: datetime) -> None:
-        self.backlog = False  # unless the store answers: nobody hurries a store that is away
-        try:
-            mail = inbox.sort(self.journal.state, self.doors.bucket.list(layout.INBOX), self._waiting)
-        except BucketError as error:
-            self.troubles.say("inbox", error)
+        mail = self.mail.fetch(self.journal.state)
+        if mail is None or (mail.letters and not self._read_files()):
             return
-        found = self.doors.tasks.map(lambda stat: inbox.read(self.doors.bucket, stat), mail.read)
-        read = inbox.in_order(mail, found)
-        failed = read.failed
-        self.troubles.tell("inbox", [f"{len(failed)} requests cannot be read: {error}" for error in failed[:1]])
-        if (read.now or read.later) and not self._read_files():
-            return
-        self._judge(read, all_read=not mail.later and not failed)
-        self._done |= dict.fromkeys(mail.known)
-        self.backlog = mail.later > 0 and len(failed) < len(found)
-        if self.chores.agenda.take("forget", FORGET_S):
-            for forgotten in list(decide.forget(self.journal.state, mail.names, now)):
+        self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
+        self.troubles.tell("limits", list(self.mail.limited(now, self.inputs).values()))
+        if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
+            for forgotten in list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)):
                 self._add(forgotten)
 
     def _read_files(self) -> bool:
@@ -212,46 +215,40 @@ class Bastion:
             return False
         return True
 
-    def _judge(self, read: inbox.Read, *, all_read: bool) -> None:
-        """Requests become events; what has to wait is not read again."""
-        self._waiting = {letter.key: letter for letter in read.later}
-        for letter in read.now:
-            event = inbox.judge(self.journal.state, letter, self.inputs, all_read=all_read)
-            if event is None:
-                self._waiting[letter.key] = letter
-            elif self._add(event):
-                self._done[letter.key] = None
-
     # Decide
 
-    def _settle(self, now: datetime) -> None:
-        for event in list(decide.settle(self.journal.state, now)):
-            self._add(event)
+    @property
+    def undecided(self) -> bool:
+        """The schedule should be asked again."""
+        return self._replan and self.journal.state.paused is None
 
     def _schedule(self, now: datetime) -> None:
         """Ask the policy, if anything changed or time alone may change its answer."""
         if not self._replan and (self._plan_at is None or now < self._plan_at):
+            self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        runner = self.inputs.config.runner
-        if runner not in self.doors.runners or f"runner {runner}" in self.troubles:
+        seats = Seats(self.doors.runners, self.inputs.config.runners, self.troubles)
+        if seats.are_all_blind:
             self._replan, self._plan_at = True, None
             return  # blind: start nothing, stop nothing, until it has answered
         for dropped in plan.dropped(state, self.inputs):
             self._add(dropped)
-        answer = plan.plan(state, self.inputs, now)
-        starting = {start.job: state.jobs[start.job] for start in answer.schedule.starts}
-        hosts = self.doors.runners[runner]
-        workers = {name: hosts.workers(job.resources, job.replicas) for name, job in starting.items()}
-        for stop in plan.stops(state, answer.schedule, now):
-            self._add(stop)
-        for started in plan.starts(state, answer.schedule, workers, runner, now):
-            self._add(started)
-        self._replan, self._plan_at = False, answer.again
+        answer = decision.decided(state, self.inputs, now, seats.of, self._lineup)
+        if answer.events or self.journal.dirty:  # an idle tick writes nothing
+            self.journal.add(answer.marker)
+        for event in answer.events:
+            self._add(event)
+        self.troubles.tell("seats", answer.complaints)
+        self._replan, self._plan_at = plan.unsettled(state, answer.events), answer.again
+        self.vitals.decided = self.doors.clock.monotonic()
+        if self.chores.agenda.take("overlooked", OVERLOOKED_S):
+            self.vitals.overlooked = self._lineup.overlooked(state, now)
 
     def _add(self, event: AnyEvent) -> bool:
         self._replan |= not isinstance(event, plan.INDIFFERENT)
         legal = self.journal.add(event)
+        self._lineup.note(self.journal.state, event)
         if legal and isinstance(event, Submitted):
             self.specs.keep(event.job, event.spec)
         if legal:
@@ -264,19 +261,22 @@ class Bastion:
 
     def _commit(self) -> None:
         if self.journal.dirty:
-            self.fence.confirm(self.journal.commit())
+            first = self.journal.commit()
             before, self.rows = self.rows, desired(self.journal.state)
             if self.rows != before:
                 self.chores.hurry()
+            # Who slept cannot go by the number of its append alone: somebody may have removed the journal meanwhile.
+            if self.fence.may_act() or self.beacon.look(self.journal.epoch):
+                self.fence.confirm(first)
 
     def _act(self) -> None:
         """Begin the tasks that are due; what they bring back is collected by a later tick."""
         self.show()
-        self.chores.begin(Seen(rows=self.rows, seq=self.journal.state.seq, poll_s=self.poll))
+        self.chores.begin(Seen(rows=self.rows, state=self.journal.state, poll_s=self.poll))
         if self.chores.agenda.take("retire", RETIRE_S):
             self.chores.retire(retirable(self.journal.state, self.last_tick))
-        if self._done and self.chores.remove(list(self._done)):
-            self._done = {}
+        if self.mail.done and self.chores.remove(list(self.mail.done)):
+            self.mail.done = {}
 
     def counts(self) -> dict[str, int]:
         """How many tasks of open jobs stand where; counted anew only if the journal has grown."""
@@ -291,7 +291,7 @@ class Bastion:
 
     def idle_s(self) -> float:
         """Seconds until something is due."""
-        if self.backlog:
+        if self.mail.backlog:
             return 0.0
         wakes = [self.poll, self.chores.next_s()]
         if self._plan_at is not None:

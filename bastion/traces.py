@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bastion import layout
 from bastion.at_once import Map
-from bastion.codec import Record, decode, encode, readable
+from bastion.codec import Record, decode, encode, numbered, readable
 from bastion.errors import Missing
 from bastion.once import create_once
 from bastion.ports import Bucket
 from bastion.state import Job
+from bastion.version import TRACE
 
 NEWEST_OF = 64
 """Among how many traces of one name, those stored last, the newest job is looked for."""
@@ -17,6 +18,7 @@ NEWEST_OF = 64
 class Trace(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`ended/…`: a job that the state has forgotten. Create-only."""
 
+    schema: int = numbered(TRACE)
     job: Job
 
 

@@ -22,10 +22,10 @@ DIFF_BYTES = 64 * 2**20
 class Bundle:
     """What a worker has to fetch to have the user's code.
 
-    `type` says how to fetch it: `tar`, `git` or `none`. `key` is the bucket's key of a `tar`, or of the changes that were not
-    committed, if a `git` has some; `digest` is the SHA-256 of the bytes behind the key, in hexadecimal, `size` their number,
-    `files` how many files, links and empty folders they hold. A `git` is `commit` of `repo`; `folder` and `submodules` as in
-    `BundleRef`. `notes` are for the user.
+    `type` says how to fetch it: `tar`, `git`, `image` or `none`. `key` is the bucket's key of a `tar`, or of the changes that
+    were not committed, if a `git` has some; `digest` is the SHA-256 of the bytes behind the key, in hexadecimal, `size` their
+    number, `files` how many files, links and empty folders they hold. A `git` is `commit` of `repo`; `folder`, `submodules`,
+    `image` and `build` as in `BundleRef`. `notes` are for the user.
     """
 
     type: str
@@ -37,6 +37,8 @@ class Bundle:
     commit: str = ""
     folder: str = ""
     submodules: bool | None = None
+    image: str = ""
+    build: str = ""
     notes: tuple[str, ...] = ()
 
 

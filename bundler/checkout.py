@@ -158,7 +158,7 @@ def _apply(git: Git, wanted: Wanted, changes: bytes, folder: Path) -> None:
     """Git itself refuses a diff that reaches out of the folder, or through a link."""
     diff = folder.with_name(f"{folder.name}.diff")
     try:
-        diff.write_bytes(_plain(changes, wanted))
+        diff.write_bytes(plain(changes, wanted))
         said = git.run("apply", "--whitespace=nowarn", str(diff))
     finally:
         diff.unlink(missing_ok=True)
@@ -167,7 +167,8 @@ def _apply(git: Git, wanted: Wanted, changes: bytes, folder: Path) -> None:
         raise BundleError(f"the changes on top of {wanted} do not apply: {words}; launch the job again")
 
 
-def _plain(changes: bytes, wanted: Wanted) -> bytes:
+def plain(changes: bytes, wanted: Wanted) -> bytes:
+    """The diff that was packed, if it is the one that is wanted and no larger than a diff may be. Raises `BundleError`."""
     import zstandard
 
     if hashlib.sha256(changes).hexdigest() != wanted.digest:
@@ -176,9 +177,9 @@ def _plain(changes: bytes, wanted: Wanted) -> bytes:
         )
     try:
         with zstandard.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(changes) as stream:
-            plain: bytes = stream.read(DIFF_BYTES + 1)
+            diff: bytes = stream.read(DIFF_BYTES + 1)
     except zstandard.ZstdError as error:
         raise BundleError(f"the changes on top of {wanted} cannot be read: {error}; launch the job again") from error
-    if len(plain) > DIFF_BYTES:
+    if len(diff) > DIFF_BYTES:
         raise BundleError(f"the changes on top of {wanted} hold more than {DIFF_BYTES} bytes; launch the job again")
-    return plain
+    return diff

@@ -27,10 +27,14 @@ _BLOCK = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What the machine's configuration gives git: files with a private key and with the keys of known hosts; "" for none."""
+    """What the machine's configuration gives git: files with a private key and with the keys of known hosts; "" for none.
+
+    `local`: whether it may read repositories on the machine itself, with the rights of the worker.
+    """
 
     deploy_key: str = ""
     known_hosts: str = ""
+    local: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +134,7 @@ def prefix(access: Access, limit_bytes: int) -> list[str]:
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
-        "GIT_ALLOW_PROTOCOL": "https:http:ssh:git:file",
+        "GIT_ALLOW_PROTOCOL": "https:http:ssh:git" + (":file" if access.local else ""),
         "GIT_SSH_COMMAND": ssh_command(access),
         "GIT_LFS_SKIP_SMUDGE": "1",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import tarfile
@@ -9,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from bastion import layout
 from bastion.errors import BundleError
@@ -20,6 +21,7 @@ from bundler.upload import upload
 from bundler.walk import walk
 
 _LEVEL = 3
+_GZIP_LEVEL = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +29,7 @@ class TarBundler:
     """Packs what is not ignored of a folder.
 
     `home` is never packed, nor what is above it; `leave_out` is where a bucket of kind `file://` lies;
-    `retention_s` as `upload` has it.
+    `retention_s` as `upload` has it. `form`: tar.zst, as workers unpack it, or tar.gz.
     """
 
     home: Path
@@ -36,6 +38,7 @@ class TarBundler:
     limit_bytes: int = LIMIT_BYTES
     limit_files: int = LIMIT_FILES
     retention_s: float | None = None
+    form: str = "tar.zst"
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
         """Pack `source`; one list request, and an upload if the bucket does not have these bytes.
@@ -46,8 +49,8 @@ class TarBundler:
             source = source.resolve(strict=True)
             entries = self._choose(source)
             with tempfile.TemporaryFile() as packed:
-                digest = pack(source, entries, packed)
-                key = layout.bundle(digest, "tar.zst")
+                digest = pack(source, entries, packed, self.form)
+                key = layout.bundle(digest, self.form)
                 upload(bucket, self.clock, key, lambda: _whole(packed), retention_s=self.retention_s)
                 return Bundle("tar", key, digest, packed.seek(0, os.SEEK_END), len(entries))
         except OSError as error:
@@ -66,22 +69,29 @@ def _whole(packed: IO[bytes]) -> bytes:
     return packed.read()
 
 
-def pack(source: Path, entries: Iterable[Entry], out: IO[bytes]) -> str:
+def pack(source: Path, entries: Iterable[Entry], out: IO[bytes], form: str = "tar.zst") -> str:
     """Write the archive of `entries`, in their order, to `out`; the SHA-256 of what was written, in hexadecimal.
 
     Only paths, content, links and the owner's right to execute go in, so equal trees give equal bytes.
     Raises `BundleError` for a file that changed since it was listed.
     """
-    import zstandard
-
     hashing = _Hashing(out)
     with (
-        zstandard.ZstdCompressor(level=_LEVEL).stream_writer(cast("IO[bytes]", hashing), closefd=False) as compressed,
+        _compressed(cast("IO[bytes]", hashing), form) as compressed,
         tarfile.open(fileobj=compressed, mode="w|", format=tarfile.PAX_FORMAT, encoding="utf-8") as archive,
     ):
         for entry in entries:
             _add(archive, source, entry)
     return hashing.sha.hexdigest()
+
+
+def _compressed(out: IO[bytes], form: str) -> Any:
+    """A stream whose compressed bytes go to `out`, the same ones for the same content."""
+    if form == "tar.gz":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_GZIP_LEVEL)
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=_LEVEL).stream_writer(out, closefd=False)
 
 
 class _Hashing:

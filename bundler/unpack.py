@@ -21,6 +21,9 @@ from bastion.errors import BundleError
 from bundler.bundle import LIMIT_BYTES, LIMIT_FILES
 from bundler.names import link_fault, name_fault
 
+PACKED_BYTES = LIMIT_BYTES + 2**27
+"""The most bytes of a packed bundle that anybody should read: its files, packed badly, and their headers."""
+
 _CHUNK = 2**20
 _HEADER_ROOM = 2**16
 _WINDOW = 2**23

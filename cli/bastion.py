@@ -5,6 +5,7 @@ from __future__ import annotations
 from cli.flags import Action, Command, Flag, Tool, completion
 from cli.formats import CSV, JSON, TABLE
 from cli.formats import flag as format_flag
+from cli.submissions import BUNDLE
 
 _YES = Flag("yes", "Do it without being asked.", kind=bool, default=False)
 _POLL = Flag("poll", "Seconds between two ticks.", "SECONDS", kind=float)
@@ -14,6 +15,20 @@ _PAST = (
     Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
 )
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
+
+_VIRTUAL = (
+    Flag("resource", "The kind that trace and numbers are in. Default: the only one of the quota file.", "KIND"),
+    Flag("checkpoint", "A job saves its work each time that it has done so much more.", "TIME", default="10m"),
+    Flag("restart", "What a job that was stopped spends before it works again.", "TIME", default="0s"),
+    Flag(
+        "tick",
+        "Decide only so often, as a bastion with this poll. Default: whenever something changed.",
+        "TIME",
+        default="0s",
+    ),
+    Flag("big", "From this size on a job counts as a big gang.", "N", kind=int, default=16),
+    Flag("plot", "Also draw use, shares and borrowing over time, as one HTML file that needs no network.", "FILE"),
+)
 
 TOOL = Tool(
     name="bastion",
@@ -26,7 +41,7 @@ TOOL = Tool(
             module="cli.bastion_create",
             flags=(
                 Flag("name", "Name of the bastion; the same as --bastion.", "NAME"),
-                Flag("local", "The fleet is this machine; there is no other kind yet.", kind=bool, default=False),
+                Flag("local", "The fleet is this machine.", kind=bool, default=False),
                 _CAPACITY,
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
@@ -34,15 +49,29 @@ TOOL = Tool(
                 Flag("permanent_bucket", "URL of the bucket for logs and outputs. Default: --bucket.", "URL"),
                 Flag("ttl_bucket", "URL of the bucket for bundles, which expire. Default: --bucket.", "URL"),
                 Flag("policy", "How jobs are scheduled: default or axlearn.", "POLICY", choices=("default", "axlearn")),
+                Flag("gcp_project", "Project in Google's cloud: the bastion is a small VM there, and its fleet is there, too.",
+                     "PROJECT"),
+                Flag("gcp_zone", "Zone of that VM.", "ZONE"),
+                Flag("fleet_zones", "Zones that machines are had in, in the order in which they are tried, with commas. "
+                     "Default: the setting google.zones, else the zone of the VM.", "ZONES"),
+                Flag("image", "Container image that the VM runs, by digest. Another one replaces it; no job notices.", "IMAGE"),
+                Flag("machine_type", "Type of that VM. Default: e2-small.", "TYPE"),
+                Flag("dry_run", "With --gcp_project: print every call to Google's APIs, and make none that changes anything.",
+                     kind=bool, default=False),
+                Flag("terraform", "With --gcp_project: write it down as Terraform instead, in this folder.", "DIR"),
+                Flag("run_as", "Account that jobs run as where root starts the bastion. Default: bastion-job, if there is "
+                     "one, else root.", "USER"),
             ),
         ),
         Command(
             name="start",
-            about="Run the bastion in the foreground. SIGTERM and Ctrl-C end it; jobs keep running.",
+            about="Run the bastion in the foreground. SIGTERM and Ctrl-C end it; jobs keep running. One that has a VM of its own "
+            "is started there.",
             module="cli.bastion_start",
             flags=(
                 _POLL,
                 _CAPACITY,
+                Flag("here", "Run it here, though the settings say that it has a VM of its own.", kind=bool, default=False),
                 Flag("takeover", "Take over at once from a bastion that does not answer.", kind=bool, default=False),
             ),
         ),
@@ -133,6 +162,22 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="simulate",
+            about="A trace of jobs under one policy or several, on a virtual fleet with a virtual clock: who waits, who is "
+            "preempted, what is lost. The policies and the state machine are the real ones. Needs no bucket.",
+            module="cli.bastion_simulate",
+            flags=(
+                Flag("policy", "The policies, as axlearn,default.", "POLICY,...", default="default",
+                     choices=("default", "axlearn")),
+                Flag("trace", "The jobs, as CSV: submit_s,duration_s,gpus,project,user,priority.", "FILE"),
+                Flag("quota", "The quota file. Whoever has a job in a project that it names is a member of it.", "FILE"),
+                Flag("capacity", "What the fleet holds, as gpu=544. Default: what the quota file says.", "KIND=N,..."),
+                Flag("until", "Count what was in use so long from the first submission on, as 28d. Default: to the end.",
+                     "TIME"),
+                *_VIRTUAL,
+            ),
+        ),
+        Command(
             name="history",
             about="What happened to a project: every event of its jobs and every change of its share, one line each, with "
             "what it used of its share then. From the journal, also while no bastion runs.",
@@ -143,13 +188,32 @@ TOOL = Tool(
             flags=(Flag("since", "Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="1d"),),
         ),
         Command(
+            name="replay",
+            about="Take recorded decisions again, from the journal alone, and prove that each is what it was, bit for bit. "
+            "Exit code 1 if one is not that this version took. One decision, by --at or --seq, is told in full.",
+            module="cli.bastion_replay",
+            flags=(
+                Flag("at", "The last one at that moment or before: 2h ago, 03:00 (UTC), or 2026-01-31T09:30:00Z.", "TIME"),
+                Flag("seq", "Those of this journal object.", "N", kind=int),
+                Flag("since", "Those since then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="1d"),
+                Flag("until", "Those before that. Default: now.", "TIME"),
+                Flag("all", "All that are recorded.", kind=bool, default=False),
+            ),
+        ),
+        Command(
             name="logs",
             about="The bastion's own log, from the bucket.",
             module="cli.bastion_logs",
             flags=(
                 Flag("follow", "Go on until Ctrl-C.", kind=bool, default=False),
                 Flag("tail", "Begin with the last N lines.", "N", kind=int, default=1000),
+                Flag("console", "What its VM wrote on the serial console instead.", kind=bool, default=False),
             ),
+        ),
+        Command(
+            name="list",
+            about="The bastions of the bucket: whether each is at work, where, and on which VM.",
+            module="cli.bastion_list",
         ),
         Command(
             name="quota",
@@ -161,8 +225,17 @@ TOOL = Tool(
                 Action("set", "Show what a file changes and for whom, ask, and put it in force.", "FILE", 1, 1),
                 Action("edit", "The same with the file in the bucket and your editor: VISUAL, EDITOR, or vi."),
                 Action("history", "Who changed the file, when and how."),
+                Action("simulate", "What would have been under a file: the jobs of the journal, or of a trace, under the "
+                       "present one and under this one, on a virtual fleet.", "FILE", 1, 1),
             ),
-            flags=(*_PAST, _WHO, _YES),
+            flags=(
+                *_PAST,
+                Flag("since", "With simulate: the jobs since then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d"),
+                Flag("trace", "With simulate: these jobs instead, as of bastion simulate.", "FILE"),
+                *_VIRTUAL,
+                _WHO,
+                _YES,
+            ),
         ),
         Command(
             name="config",
@@ -187,6 +260,7 @@ TOOL = Tool(
                 _YES,
             ),
         ),
+        BUNDLE,
         completion("bastion"),
     ),
 )  # fmt: skip

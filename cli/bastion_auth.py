@@ -1,4 +1,4 @@
-"""`bastion auth`: whose rights are used at each bucket of a bastion, and whether they are accepted."""
+"""`bastion auth`: whose rights are used at each bucket of a bastion and at Google's APIs, and whether they are accepted."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from bastion.buckets.credentials import Rows, credentials
 from bastion.buckets.routed import url_of
 from bastion.errors import BastionError
 from bastion.ports import Bucket
+from cli.google_account import look
 from cli.main import DONE, FAILED, Call
 from cli.place import Place, known_place_of, place_of
 from cli.profile import settings_of
@@ -20,12 +21,22 @@ _HOMES = {layout.PRIVATE: "", layout.PERMANENT: layout.LOGS, layout.TTL: layout.
 def run(call: Call) -> int:
     """Return 0 if every bucket has credentials and answers."""
     found = [_look(call, url, names) for url, names in _urls(call)]
+    at_google = _at_google(call)
     if call.output.json:
-        call.output.data({"schema": 1, "buckets": found})
+        call.output.data({"schema": 1, "buckets": found, **({"google": at_google} if at_google else {})})
     else:
-        for rows in found:
+        for rows in filter(None, (*found, at_google)):
             call.output.say("\n".join(f"{name:<9} {value}" for name, value in rows.items()))
-    return FAILED if any("problem" in rows for rows in found) else DONE
+    return FAILED if any("problem" in rows for rows in (*found, at_google)) else DONE
+
+
+def _at_google(call: Call) -> Rows:
+    """Where the bastion has machines in Google's cloud. Who may not read its settings learns of the bucket only."""
+    try:
+        config = place_of(call).config()
+    except (BastionError, OSError):
+        return {}
+    return look(config)
 
 
 def _urls(call: Call) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from bastion.errors import BastionError, Missing, UsageError
 from bastion.layout import CONFIG
 from bastion.ports import Bucket
 from bastion.system import RandomIds, SystemClock
+from cli import hosted
 from cli.config_file import changed
 from cli.desk import user_of
 from cli.detached import come_up
@@ -27,12 +29,15 @@ from cli.proving import admit
 from cli.wiring import open_bucket
 from launcher.build import amounts
 
-SETTINGS = ("poll", "reclaim_delay", "policy")
+SETTINGS = ("poll", "reclaim_delay", "policy", "run_as")
 
 
 def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
-    place = place_of(named(call), create=True)
+    call = named(call)
+    if hosted.is_wanted(call):
+        return _on_google(call)
+    place = place_of(call, create=True)
     clock, said = SystemClock(), given(call)
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
@@ -42,10 +47,37 @@ def run(call: Call) -> int:
         with call.output.progress(f"starting bastion {place.name}"):
             come_up(place, call.environ, clock)
     if changed:
-        later = "; a running bastion takes new buckets and a new capacity at its next start" if was_up else ""
+        later = (
+            "; a running bastion takes new buckets, a new capacity and a new run_as at its next start" if was_up else ""
+        )
         later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
+    return DONE
+
+
+def _on_google(call: Call) -> int:
+    """Return 0 when the bastion ticks on a VM of its own, or all of that was told (--dry_run) or written down (--terraform)."""
+    place, clock = place_of(call), SystemClock()
+    said = given(call) | hosted.settings(call, place)
+    after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
+    if wrong := config.check(after):
+        raise UsageError("; ".join(wrong))
+    host = hosted.host(call, place, after)
+    call.output.note(hosted.price(host, after))
+    if call.flags["dry_run"]:
+        hosted.rehearse(call, host)
+        return DONE
+    with call.output.progress(f"proving the stores of bastion {place.name}"):
+        place, said = prove(place, said)
+    changed = store(place.bucket, said, user_of(call), clock.wall())
+    if call.flags["terraform"]:
+        hosted.write_terraform(call, host)
+        return DONE
+    new = hosted.bring_up(call, place, host, clock)
+    if changed:
+        call.output.note(f"settings stored: {', '.join(changed)}")
+    _tell(call, place, already=not new)
     return DONE
 
 
@@ -61,7 +93,7 @@ def given(call: Call) -> dict[str, Any]:
     """The settings that the command line says, by the words of `config.toml`. Raises `UsageError`."""
     said: dict[str, Any] = {name: call.flags[name] for name in SETTINGS if call.flags.get(name) is not None}
     if call.flags.get("local"):
-        said["runner"] = "local"
+        said["runners"] = ["local"]
     if call.flags["capacity"] is not None:
         said["capacity"] = amounts([call.flags["capacity"]], "--capacity")
     if buckets := {home: call.flags[f"{home}_bucket"] for home in BUCKETS if call.flags.get(f"{home}_bucket")}:
@@ -77,10 +109,7 @@ def prove(place: Place, said: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
 
     A bucket that is not said stays as it is.
     """
-    try:
-        old = config.parse(place.bucket.read(CONFIG).data)
-    except Missing:
-        old = None
+    old = _before(place.bucket)
     if old and "buckets" in said:
         said = said | {"buckets": {**old.buckets, **said["buckets"]}}
     new = msgspec.structs.replace(old or Config(), **said)
@@ -102,9 +131,26 @@ def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> lis
     before = config.parse(stored.data)
     after = msgspec.structs.replace(before, **said)
     if after != before:
-        text = changed(stored.data.decode(), said)
+        text = changed(stored.data.decode(), dict(_by_key(before, said)))
         exchange(bucket, CONFIG, sign(text, user, now).encode(), stored.version)
     return [f"{key} = {value}" for key, value in said.items() if getattr(before, key) != value]
+
+
+def _before(bucket: Bucket) -> Config | None:
+    try:
+        return config.parse(bucket.read(CONFIG).data)
+    except Missing:
+        return None
+
+
+def _by_key(before: Config, said: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings as the file's words; of a table with keys of its own those that differ."""
+    for key, value in said.items():
+        if not isinstance(value, msgspec.Struct):
+            yield key, value
+            continue
+        old, new = msgspec.to_builtins(getattr(before, key)), msgspec.to_builtins(value)
+        yield from ((f"{key}.{name}", new[name]) for name in new if new[name] != old[name])
 
 
 def _for_admin(user: str) -> Config:
@@ -122,7 +168,7 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
         return
     verb = "already runs" if already else "runs"
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
-    if not already:
+    if not already and not hosted.is_wanted(call):
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
     if call.flags["bucket"] and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from bastion import snapshot
 from bastion.errors import BastionError, Forbidden
 from bastion.ports import Bucket, Clock, Ids
 from bastion.requests import Cancel
 from bastion.system import RandomIds, SystemClock, ThreadTasks
+from cli import hosted
 from cli.ask import agree
+from cli.bastion_create import store
 from cli.bastion_stop import LOOK_S, stop, unfinished
 from cli.desk import user_of
 from cli.detached import come_up
+from cli.fleet import runners
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
 from launcher.reader import Reader
@@ -28,10 +32,11 @@ def run(call: Call) -> int:
     _check(call, place, jobs)
     if jobs:
         if not place.is_up(clock):
-            come_up(place, call.environ, clock)
+            _start(call, place, clock)
         with call.output.progress(f"cancelling {len(jobs)} jobs"):
             cancel_all(place, reader, user_of(call), clock, RandomIds())
     stop(place, clock)
+    sweep(call, place, clock)
     if call.flags["purge"]:
         purge(place.bucket)
     kept = "its objects are removed" if call.flags["purge"] else f"its objects stay in {place.bucket.url}"
@@ -40,6 +45,29 @@ def run(call: Call) -> int:
     else:
         call.output.say(f"bastion {place.name} is deleted; {kept}")
     return DONE
+
+
+def _start(call: Call, place: Place, clock: Clock) -> None:
+    """Start the bastion where it lives, so that it ends what it began."""
+    if vm := hosted.machine(place):
+        status = place.status()
+        vm.start()
+        hosted.await_tick(place, vm, clock, epoch=status.epoch if status else 0)
+    else:
+        come_up(place, call.environ, clock)
+
+
+def sweep(call: Call, place: Place, clock: Clock) -> None:
+    """Delete the machines that are left of it, and the VM of its own, if it has one."""
+    if (vm := hosted.machine(place)) is None:
+        return
+    config = place.config()
+    for runner in runners(place, config, call.environ).values():
+        for machine in runner.list():
+            runner.delete(machine.id)
+    with call.output.progress(f"deleting {vm.name}"):
+        vm.delete()
+    store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
 
 
 def _check(call: Call, place: Place, jobs: list[str]) -> None:
@@ -78,7 +106,8 @@ def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids)
 
 
 def purge(bucket: Bucket) -> None:
-    """Remove every object of the bastion."""
-    keys = [stat.key for stat in bucket.list("")]
+    """Remove every object of the bastion, but two small ones that fence off whoever still sleeps."""
+    fence = snapshot.fence_off(bucket)
+    keys = [stat.key for stat in bucket.list("") if stat.key not in fence]
     for start in range(0, len(keys), BATCH):
         bucket.delete(keys[start : start + BATCH])

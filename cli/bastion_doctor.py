@@ -12,6 +12,7 @@ from cli.desk import user_of
 from cli.doctor_look import Look
 from cli.main import DONE, FAILED, Call
 from cli.place import known_place_of
+from cli.table import plain
 from launcher.health import Check, Level
 
 
@@ -46,5 +47,5 @@ def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
 
 def lines(check: Check) -> list[str]:
     """For people."""
-    told = [f"{check.level:<8} {check.name}: {check.found}"]
+    told = [plain(f"{check.level:<8} {check.name}: {check.found}")]
     return told if check.level is Level.OK else [*told, f"{'':<8} -> {check.advice}"]

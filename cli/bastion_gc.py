@@ -8,7 +8,7 @@ from bastion import layout, recover
 from bastion.errors import BastionError, BucketError, UsageError
 from bastion.expiry import Term, old_bundles, old_logs, term
 from bastion.ports import Bucket, Clock, Stat, Tasks
-from bastion.requests import Submit, Update, parse
+from bastion.requests import REQUEST_BYTES_MAX, Submit, Update, parse
 from bastion.spec import BundleRef
 from bastion.state import Job
 from bastion.system import SystemClock, ThreadTasks
@@ -77,7 +77,7 @@ def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> set[str]:
 
     def of_request(stat: Stat) -> list[BundleRef]:
         try:
-            request = parse(bucket.read(stat.key).data)
+            request = parse(bucket.read(stat.key, REQUEST_BYTES_MAX).data)
         except BucketError:
             raise
         except BastionError:  # it was taken in meanwhile, or is no request: then nobody will run it

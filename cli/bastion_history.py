@@ -10,11 +10,11 @@ from cli.desk import desk_of
 from cli.main import DONE, Call
 from cli.table import table
 from launcher import gaps
+from launcher.moments import moment
 from launcher.project import HEADS
 from launcher.project_past import project_history
 from launcher.queue import sign_of_life
 from launcher.rows import rfc3339
-from launcher.streams import moment
 from launcher.view import View, tick_age_s
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from bastion import layout, logs
+from bastion.errors import UsageError
 from bastion.ports import Clock
 from bastion.system import SystemClock
+from cli import hosted
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
 
@@ -16,6 +16,8 @@ LOOK_S = 1.0
 def run(call: Call) -> int:
     """Print the end of the newest bastion's log; with --follow also what comes, whichever bastion writes it."""
     place = known_place_of(call)
+    if call.flags["console"]:
+        return _console(call, place)
     status = place.status()
     if status is None:
         call.output.note(f"bastion {place.name} has never started, so it has no log")
@@ -23,10 +25,17 @@ def run(call: Call) -> int:
     prefix = layout.bastion_log(status.epoch)
     extent = logs.survey(place.bucket, prefix)
     lines = logs.Lines()
-    _print(call, lines.feed(logs.tail(place.bucket, extent.segments, call.flags["tail"])))
+    call.output.log(lines.feed(logs.tail(place.bucket, extent.segments, call.flags["tail"])))
     if call.flags["follow"]:
         follow(call, place, status.epoch, lines, logs.Follower(place.bucket, prefix, extent.next), SystemClock())
-    _print(call, lines.close())
+    call.output.log(lines.close())
+    return DONE
+
+
+def _console(call: Call, place: Place) -> int:
+    if (vm := hosted.machine(place)) is None:
+        raise UsageError(f"bastion {place.name} has no VM of its own, and so no console; leave out --console")
+    call.output.log(vm.console().splitlines())
     return DONE
 
 
@@ -35,17 +44,9 @@ def follow(call: Call, place: Place, epoch: int, lines: logs.Lines, follower: lo
     while True:
         status = place.status()
         for data in follower.read_new():
-            _print(call, lines.feed(data))
+            call.output.log(lines.feed(data))
         if status and status.epoch > epoch:
             epoch = status.epoch
             follower = logs.Follower(place.bucket, layout.bastion_log(epoch))
         else:
             clock.sleep(LOOK_S)
-
-
-def _print(call: Call, lines: Iterable[str]) -> None:
-    for line in lines:
-        if call.output.json:
-            call.output.data({"line": line})
-        else:
-            call.output.say(line)

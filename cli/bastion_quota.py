@@ -1,4 +1,4 @@
-"""`bastion quota`: show the file and who uses what, check a file, put one in force, edit the one there."""
+"""`bastion quota`: show the file and who uses what, check or try out a file, put one in force, edit the one there."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bastion import recover
-from bastion.errors import BastionError
 from bastion.usage import usage
-from cli import admin_file
+from cli import admin_file, quota_simulate
 from cli.bastion_status import usage_table
 from cli.file_history import history
 from cli.main import DONE, Call
 from cli.place import is_known, known_place_of, place_of, unknown
-from cli.quota_file import QUOTA_FILE, from_disk, strict
+from cli.quota_file import QUOTA_FILE, load
 from quota.changes import warnings
-from quota.model import Quota
 
 
 def run(call: Call) -> int:
@@ -27,7 +25,8 @@ def run(call: Call) -> int:
         return admin_file.edit(call, QUOTA_FILE)
     if action == "history":
         return history(call, QUOTA_FILE)
-    return (check if action == "check" else put)(call, Path(rest[0]))
+    named = {"check": check, "set": put, "simulate": quota_simulate.run}
+    return named[action](call, Path(rest[0]))
 
 
 def show(call: Call) -> int:
@@ -42,7 +41,7 @@ def show(call: Call) -> int:
         found = {"text": held.text, "version": held.version, "by": by, "at": at, "problem": problem, "usage": rows}
         call.output.data({"schema": 1, **found})
         return DONE
-    call.output.say(held.text.rstrip() or "there is no quota file: everybody may use everything")
+    call.output.file(held.text.rstrip() or "there is no quota file: everybody may use everything")
     if by:
         call.output.note(f"put there by {by} at {at}")
     if problem:
@@ -53,7 +52,7 @@ def show(call: Call) -> int:
 
 def check(call: Call, path: Path) -> int:
     """Say all that is wrong or odd with a file; nothing is written, and no bucket is needed."""
-    _, quota = _load(path)
+    _, quota = load(path)
     odd = warnings(quota)
     if call.output.json:
         call.output.data({"schema": 1, "file": str(path), "warnings": odd})
@@ -62,7 +61,8 @@ def check(call: Call, path: Path) -> int:
         call.output.note(f"warning: {line}")
     call.output.say(
         f"{path} can be used: {len(quota.members)} projects, {sum(map(len, quota.members.values()))} members, "
-        f"{sum(map(len, quota.admins.values()))} project admins"
+        f"{sum(map(len, quota.admins.values()))} project admins, {sum(map(len, quota.classes.values()))} granted classes, "
+        f"{sum(map(len, quota.user_limits.values()))} user limits"
     )
     return DONE
 
@@ -70,17 +70,8 @@ def check(call: Call, path: Path) -> int:
 def put(call: Call, path: Path) -> int:
     """Check the file, show what changes and for whom, ask, and replace the one in the bucket if it is still the same."""
     place = place_of(call)
-    text, _ = _load(path)
+    text, _ = load(path)
     held = admin_file.read(place.bucket, QUOTA_FILE)
     if not is_known(place):
         call.output.note(f"warning: {unknown(place)}")
     return admin_file.put(call, place, QUOTA_FILE, held, text)
-
-
-def _load(path: Path) -> tuple[str, Quota]:
-    """The text and its quota. Raises `BastionError` naming the file."""
-    text = from_disk(path)
-    try:
-        return text, strict(text)
-    except BastionError as error:
-        raise BastionError(f"{path}: {error}") from error

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import logging
 import os
+from pathlib import Path
 from typing import TextIO
 
 import msgspec
 
 from bastion import host, loop
+from bastion.system import SystemClock
+from cli import hosted
 from cli.bastion_create import given
-from cli.fleet import doors
+from cli.detached import Output, leads_to
+from cli.fleet import doors, whose
+from cli.here import log_file
 from cli.main import DONE, Call
-from cli.place import place_of
+from cli.place import Place, place_of
 from cli.signals import Stopping
+from cloud.machine import Machine
 
 
 def run(call: Call) -> int:
     """Run until told to stop. What the command line says overrides the stored settings."""
     place = place_of(call)
+    if not call.flags["here"] and (vm := hosted.machine(place)):
+        return _start_vm(call, place, vm)
     said = given(call)
     config = msgspec.structs.replace(place.config(), **said)
     place = place.housed(config)
-    _log_to(call.output.err)
-    me = loop.Self(name=place.name, host=host.name(), boot=host.boot(), pid=os.getpid(), alive=host.is_alive)
+    _log_to(call.output.err, log_file(place.name, place.bucket.url, call.environ))
+    me = loop.Self(
+        name=place.name, host=host.name(), boot=host.boot(), pid=os.getpid(), alive=host.is_alive, **whose(config)
+    )
     stopping = Stopping()
     world = doors(place, config, call.environ)
     world.tasks.start("signal", stopping.wait)  # so that a signal ends the wait for the next tick
@@ -31,8 +41,18 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _log_to(terminal: TextIO) -> None:
-    handler = logging.StreamHandler(terminal)
+def _start_vm(call: Call, place: Place, vm: Machine) -> int:
+    status, clock = place.status(), SystemClock()
+    started = vm.start()
+    if started:
+        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {vm.name}"):
+            hosted.await_tick(place, vm, clock, epoch=status.epoch if status else 0)
+    call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {vm.name} in {vm.zone}")
+    return DONE
+
+
+def _log_to(terminal: TextIO, background: Path) -> None:
+    handler = Output(terminal, background) if leads_to(terminal, background) else logging.StreamHandler(terminal)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
     logger = logging.getLogger("bastion")
     logger.setLevel(logging.INFO)

@@ -6,12 +6,14 @@ from typing import Any
 
 from bastion import host, plan, reading
 from bastion.holes import Holes
-from bastion.status import summary
+from bastion.status import accounts, summary
 from bastion.system import SystemClock, ThreadTasks
 from bastion.usage import Use, usage
+from cli import hosted
+from cli.here import is_full
 from cli.main import DONE, Call
 from cli.place import known_place_of
-from cli.table import table
+from cli.table import plain, table
 from launcher import gaps
 from quota import resources
 from quota.model import Quota
@@ -25,29 +27,35 @@ def run(call: Call) -> int:
     place = known_place_of(call)
     status = place.status()
     died = status is not None and host.died(status)
-    shown = summary(place.name, status, now=SystemClock().wall(), died=died)
+    full = is_full(place.bucket.url)
+    shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
+    vm = hosted.told(place)
     if call.output.json:
-        call.output.data(shown)
+        call.output.data({**shown, "vm": vm})
         return DONE
     holes = Holes()
     state = reading.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
-    call.output.say("\n".join([*page(shown, place.bucket.url), *usage_table(uses), *gaps.lines(holes.found)]))
+    lines = page(shown, place.bucket.url, accounts(status), vm)
+    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines(holes.found)]))
     return DONE
 
 
-def page(shown: dict[str, Any], url: str) -> list[str]:
+def page(shown: dict[str, Any], url: str, jobs_as: str, vm: str = "") -> list[str]:
     """The summary as lines for people."""
     jobs = ", ".join(f"{count} {state}" for state, count in shown["counts"].items() if count)
     rows = [("bastion", f"{shown['name']} in {url}"), ("state", _state(shown))]
     if shown["pid"] is not None:
         rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
         rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
+    rows += [("vm", vm)] if vm else []
     rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
+    if jobs_as:
+        rows.append(("jobs as", jobs_as))
     if paused := shown["paused"]:
         rows.append(("paused", f"by {paused['user']} since {paused['since']}: nothing starts, until bastion resume"))
     rows += [("problem", problem) for problem in shown["problems"]]
-    return [f"{word:<10} {text}" for word, text in rows]
+    return [f"{word:<10} {plain(text)}" for word, text in rows]
 
 
 def usage_table(uses: list[Use]) -> list[str]:

@@ -7,6 +7,7 @@ from bastion.errors import BastionError
 from bastion.plan import paused
 from bastion.ports import Clock
 from bastion.system import SystemClock, ThreadTasks
+from cli import hosted
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
 from launcher.reader import Reader
@@ -37,6 +38,8 @@ def stop(place: Place, clock: Clock) -> bool:
 
     Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
     """
+    if vm := hosted.machine(place):
+        return vm.stop()
     status = place.status()
     if status is None or place.has_ended():
         return False

@@ -16,7 +16,7 @@ from bastion.meter import Window
 from bastion.nearest import did_you_mean
 from bastion.read_ledger import read_ledger
 from bastion.system import SystemClock, ThreadTasks
-from cli import usage_plot
+from cli import charts, usage_plot
 from cli.formats import CSV, JSON, TABLE, format_of
 from cli.main import DONE, Call
 from cli.output import Output
@@ -24,8 +24,8 @@ from cli.place import known_place_of
 from cli.table import table
 from launcher import gaps
 from launcher.durations import short
+from launcher.moments import moment
 from launcher.rows import rfc3339
-from launcher.streams import moment
 from launcher.view import tick_age_s
 
 
@@ -46,7 +46,7 @@ def run(call: Call) -> int:
     form = format_of(call.flags, TABLE, CSV, JSON)
     found = _found(call)
     if call.flags["plot"]:
-        usage_plot.save(Path(call.flags["plot"]), _drawn(found))
+        charts.save(Path(call.flags["plot"]), _drawn(found))
         call.output.note(f"plotted in {call.flags['plot']}")
     if form == JSON:
         call.output.data(_json(found))
@@ -150,4 +150,4 @@ def _window(call: Call, now: datetime) -> Window:
     since = moment(flags["since"], now)
     if since >= until:
         raise UsageError(f"--since is {rfc3339(since)} and not before {rfc3339(until)}; there is nothing between them")
-    return Window(since, until, usage_plot.PARTS if flags["plot"] else 1)
+    return Window(since, until, charts.PARTS if flags["plot"] else 1)

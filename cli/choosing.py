@@ -6,8 +6,8 @@ from datetime import datetime
 
 from bastion.errors import UsageError
 from cli.main import Call
+from launcher.moments import moment
 from launcher.selection import Filter, states, words
-from launcher.streams import moment
 
 
 def named(call: Call, now: datetime) -> Filter:

@@ -31,7 +31,7 @@ CONFIG_FILE = AdminFile(
     affected=affected,
     warnings=lambda _config: (),
     outline=render(Config()),
-    done="in force within 10 s; capacity and runner from the bastion's next start",
+    done="in force within 10 s; capacity, runners and google from the bastion's next start",
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,7 +15,7 @@ import psutil
 
 from bastion.state import Cause
 from bastion.system import SystemClock, ThreadTasks
-from cli.here import state_folder
+from cli.here import secrets_folder, state_folder
 from cli.main import Call
 from launcher.alone import Alone, exit_code
 from launcher.streams import Choice, streams
@@ -78,7 +77,7 @@ class Crew:
         self._see_ends()
         self._hear()
         for stream in self._streams:
-            self._print(stream.close())
+            self._call.output.log(stream.close())
         self._tell(asked)
         told = [self._alone.facts(worker) for worker in range(self._alone.workers)]
         return exit_code(told, self._first, cancelled=bool(asked.times))
@@ -97,6 +96,7 @@ class Crew:
             "bucket": self._alone.bucket.url,
             "folder": folder,
             "cache": state_folder(self._call.environ) / "work" / "cache",
+            "secrets": secrets_folder(self._call.environ),
             "devices": f"share:{worker}/{self._alone.workers}",
             "parent": os.getpid(),
             "flush_s": FLUSH_S,
@@ -112,11 +112,7 @@ class Crew:
     def _hear(self) -> None:
         for stream in self._streams:
             for lines in stream.more(self._tasks):
-                self._print(lines)
-
-    def _print(self, lines: list[str]) -> None:
-        for line in lines:
-            self._call.output.say(json.dumps({"line": line}) if self._call.output.json else line)
+                self._call.output.log(lines)
 
     def _see_ends(self) -> None:
         """One that ends badly fails them all: the others are stopped."""

@@ -1,11 +1,14 @@
-"""A bastion in the background: its loop in a session of its own, its output in a file of the state folder."""
+"""A bastion in the background: its loop in a session of its own, its output in a file of the state folder, which is bounded."""
 
 from __future__ import annotations
 
+import logging
+import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import TextIO
 
 from bastion.errors import BastionError
 from bastion.ports import Clock
@@ -17,6 +20,8 @@ END_S = 5.0
 LOOK_S = 0.05
 LAST_LINES = 20
 _READ_MAX = 64 * 1024
+OUTPUT_BYTES = 8 * 1024 * 1024
+"""So large the file of its output becomes, and the one before it, which is kept. All of it is in the bucket, too."""
 
 
 def come_up(place: Place, environ: Mapping[str, str], clock: Clock) -> None:
@@ -43,6 +48,38 @@ def _spawn(place: Place, log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=log.parent, start_new_session=True
         )
+
+
+class Output(logging.StreamHandler[TextIO]):
+    """Lines into the file that standard output and error go to. One that has become too long makes way for a new one."""
+
+    def __init__(
+        self, stream: TextIO, file: Path, *, bytes_max: int = OUTPUT_BYTES, ways: Collection[int] = (1, 2)
+    ) -> None:
+        """`ways` are the descriptors that lead to the file."""
+        super().__init__(stream)
+        self._file, self._bytes_max, self._ways = file, bytes_max, ways
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        super().emit(record)
+        if os.fstat(self.stream.fileno()).st_size > self._bytes_max:
+            self._turn()
+
+    def _turn(self) -> None:
+        os.replace(self._file, self._file.with_name(f"{self._file.name}.1"))
+        fresh = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for way in self._ways:
+            os.dup2(fresh, way)
+        os.close(fresh)
+
+
+def leads_to(stream: TextIO, file: Path) -> bool:
+    """True if what is written there lands in this very file."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), file.stat())
+    except (OSError, ValueError):  # no such file; or a stream that is none of the system's
+        return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -15,8 +15,9 @@ from bastion.buckets.routed import url_of
 from bastion.codec import decode
 from bastion.errors import BastionError, BucketError, Denied, Missing, RecordError
 from bastion.ports import Bucket, Clock, Ids, Stat, Tasks
-from bastion.records import Facts, Status
+from bastion.records import PAPER_BYTES_MAX, Facts, Status
 from bastion.state import State
+from cli import doctor_rights
 from cli.place import Place
 from launcher import health
 from launcher.health import Check, Moment, Probe, WorkerKey
@@ -60,11 +61,13 @@ class Look:
             *(broken_status or [health.age(status, now=now, died=died)]),
             *broken_journal,
             *health.troubles(status, now=now, died=died),
+            *health.accounts(status, self._place.bucket.url),
             settings,
             self._quota(texts[layout.QUOTA], state),
             *(health.readable(file, text if isinstance(text, str) else "") for file, text in texts.items()),
             *(health.rights(each.probe, user=self._user, admin=self._user in admins) for each in tried),
             *self._exclusive(tried),
+            *doctor_rights.checks(self._bucket, admin=self._user in admins),
             health.clock(moment),
             *self._workers(state, status, version, now),
         ]
@@ -165,7 +168,7 @@ class Look:
     def _versions(self, named: Sequence[WorkerKey]) -> list[str]:
         def of(worker: WorkerKey) -> str:
             key = layout.facts(*worker)
-            return decode(self._bucket.read(key).data, Facts, key).version
+            return decode(self._bucket.read(key, PAPER_BYTES_MAX).data, Facts, key).version
 
         return [found for found in self._tasks.map(of, named) if isinstance(found, str)]
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from bastion.errors import Missing, Overtaken
-from bastion.once import create_once
+from bastion.once import create_once, settled
 from bastion.ports import Bucket
 
 
 def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None:
     """Put `data` in the place of the version that was read; None: of nothing.
 
-    Raises `Overtaken` if somebody else changed the object meanwhile; a lost answer is not mistaken for that.
+    Raises `Overtaken` if somebody else changed the object meanwhile; a lost answer is not mistaken for that: the byline tells
+    whose it is.
     """
-    if version is None:
-        done = create_once(bucket, key, data).mine
-    else:
-        done = bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
-    if not done:
+
+    def put() -> bool:
+        if version is None:
+            return create_once(bucket, key, data).mine
+        return bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
+
+    if not settled(put):
         raise Overtaken(f"somebody else changed {key} meanwhile; look at it and try again")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -13,41 +14,86 @@ from bastion.buckets.routed import url_of
 from bastion.chores import Doors
 from bastion.config import Config
 from bastion.errors import BastionError
+from bastion.google.api import GoogleApi
+from bastion.google.cloud_builds import CloudBuilds
+from bastion.ports import Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli.here import mark, state_folder
+from cli.google_fleet import birth, google_runner
+from cli.here import mark, secrets_folder, work_folder
 from cli.place import Place
+from runners.gce.runner import GceRunner
+from runners.google.birth import Birth
 from runners.local.gpus import inventory
 from runners.local.runner import LocalRunner
+from runners.tpu.runner import TpuRunner
+from runners.worker.account import chosen, is_known, name_of
 
 SNAPSHOT_S = 600.0
+GOOGLE = {"tpu", "gce"}
+"""Runners whose machines come without a worker."""
 
 
 def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
-    """All that the loop of the bastion at this place needs. Raises `RunnerError` if the GPUs cannot be listed."""
-    runner = local_runner(place, config, environ)
+    """All that the loop of the bastion at this place needs.
+
+    Raises `RunnerError` if the GPUs cannot be listed, or jobs cannot run as the settings say.
+    """
+    born = birth(place, config, environ, of_jobs(place, config))
+    made = runners(place, config, environ, born)
+    if made.keys() & GOOGLE:
+        ThreadTasks(1).start("build", born.build)  # before it is asked for; what fails is told to who asks
     return Doors(
         bucket=place.bucket,
-        runners={runner.name: runner},
+        runners=made,
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),
         snapshot=lambda: write_snapshot(place),
+        builds=CloudBuilds(lambda project: GoogleApi(project, SystemClock(), RandomIds(), patience_s=0.0)),
     )
+
+
+def runners(place: Place, config: Config, environ: Mapping[str, str], born: Birth | None = None) -> dict[str, Runner]:
+    """The configured runners by their names; `born` is what Google's machines are told.
+
+    Raises `UsageError` for one that cannot be had, or not by these settings; `RunnerError`.
+    """
+    told = born or birth(place, config, environ, of_jobs(place, config))
+    makers: dict[str, Callable[[], Runner]] = {
+        "local": lambda: local_runner(place, config, environ),
+        "tpu": lambda: google_runner(TpuRunner, place, config, told),
+        "gce": lambda: google_runner(GceRunner, place, config, told),
+    }
+    return {name: makers[name]() for name in config.runners}
 
 
 def local_runner(place: Place, config: Config, environ: Mapping[str, str]) -> LocalRunner:
     """The runner whose fleet is this machine. Without a stored capacity it gives away what the machine has."""
+    run_as = chosen(config.run_as, os.geteuid(), is_known)
     return LocalRunner(
         scope=mark(place.name, place.bucket.url),
         bucket_url=place.bucket.url,
-        work_root=state_folder(environ) / "work",
+        work_root=work_folder(environ, others=bool(run_as)),
         ids=RandomIds(),
         clock=SystemClock(),
         given=config.capacity or None,
         devices=inventory(),
         inherited=environ,
-        flags=elsewhere(place) | {key: path for key, path in msgspec.structs.asdict(config.git).items() if path},
+        flags={**of_jobs(place, config), "secrets": secrets_folder(environ)},
+        run_as=run_as,
     )
+
+
+def whose(config: Config) -> dict[str, str]:
+    """The bastion's account, and that of its jobs. Raises `RunnerError` if jobs cannot run as the settings say."""
+    mine = name_of(os.geteuid())
+    return {"account": mine, "jobs_as": chosen(config.run_as, os.geteuid(), is_known) or mine}
+
+
+def of_jobs(place: Place, config: Config) -> dict[str, object]:
+    """What workers are told of the settings, wherever they are."""
+    git = {key: path for key, path in msgspec.structs.asdict(config.git).items() if path}
+    return {**elsewhere(place), **git, **msgspec.structs.asdict(config.job_limits)}
 
 
 def elsewhere(place: Place) -> dict[str, object]:

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+from bastion.errors import UsageError
+
+SECRETS = "BASTION_SECRETS"
+ROOM_BYTES = 64 * 1024
+"""With less of it a folder cannot take a sign of life and the journal's next object."""
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
     """Where this account keeps the output of bastions in the background, and the work folders of local jobs."""
     return _folder(environ, "XDG_STATE_HOME", ".local/state")
+
+
+def work_folder(environ: Mapping[str, str], *, others: bool) -> Path:
+    """Where local jobs work; one that `others` than root can get to, if they run as others."""
+    if others and not os.path.isabs(environ.get("XDG_STATE_HOME", "")):
+        return Path("/var/lib/bastion/work")
+    return state_folder(environ) / "work"
 
 
 def config_folder(environ: Mapping[str, str]) -> Path:
@@ -21,6 +35,18 @@ def config_folder(environ: Mapping[str, str]) -> Path:
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """Where this account keeps what can be had again."""
     return _folder(environ, "XDG_CACHE_HOME", ".cache")
+
+
+def secrets_folder(environ: Mapping[str, str]) -> Path:
+    """Where this machine keeps the secrets of jobs: as BASTION_SECRETS says, else root's or this account's.
+
+    Raises `UsageError` for what is no absolute path.
+    """
+    if said := environ.get(SECRETS, ""):
+        if not os.path.isabs(said):
+            raise UsageError(f"{SECRETS} is {said[:200]!r}; use the absolute path of a folder")
+        return Path(said)
+    return Path("/etc/bastion/secrets") if os.geteuid() == 0 else config_folder(environ) / "secrets"
 
 
 def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
@@ -36,3 +62,13 @@ def mark(name: str, url: str) -> str:
 def log_file(name: str, url: str, environ: Mapping[str, str]) -> Path:
     """The file that a bastion in the background writes to."""
     return state_folder(environ) / f"{mark(name, url)}.log"
+
+
+def is_full(url: str) -> bool:
+    """True if a bucket is a folder on a disk without room. Of other stores nobody knows."""
+    if not url.startswith("file://"):
+        return False
+    try:
+        return shutil.disk_usage(url.removeprefix("file://")).free < ROOM_BYTES
+    except OSError:
+        return False

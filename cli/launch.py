@@ -33,9 +33,10 @@ def _unset(command: Command, name: str) -> Flag:
     return replace(command.flag(name), default=None)
 
 
-def _about_one(name: str, about: str) -> Command:
+def _about_one(name: str, about: str, *flags: Flag) -> Command:
     """A command that tells about one job, or one task of it."""
-    return Command(name=name, about=about, module=f"cli.launch_{name}", words="JOB", least=1, most=1, flags=(_TASK,))
+    module = f"cli.launch_{name}"
+    return Command(name=name, about=about, module=module, words="JOB", least=1, most=1, flags=(*flags, _TASK))
 
 
 TOOL = Tool(
@@ -84,6 +85,26 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="ssh",
+            about="A shell, or a COMMAND, on the machine of a job's worker, through the cloud's own tunnel.",
+            module="cli.launch_ssh",
+            words="JOB",
+            least=1,
+            most=1,
+            takes_command=True,
+            flags=(
+                Flag("worker", "The worker, from 0.", "N", kind=int, default=0),
+                Flag(
+                    "forward",
+                    "Lead a port of this computer to one of the machine: 8080, or 8080:9090 where they differ. May be repeated.",
+                    "PORT[:PORT]",
+                    kind=list,
+                ),
+                Flag("print", "Print the command that leads there, and run nothing.", kind=bool, default=False),
+                _TASK,
+            ),
+        ),
+        Command(
             name="outputs",
             about="The files in a job's output folder, wherever it is, and copies of them.",
             module="cli.launch_outputs",
@@ -95,7 +116,11 @@ TOOL = Tool(
                 _TASK,
             ),
         ),
-        _about_one("why", "Why a job is where it is, and what happened to it."),
+        _about_one(
+            "why",
+            "Why a job is where it is, and what happened to it. With --at: where it was then, and why.",
+            Flag("at", "As it was then: 2h ago, 03:00 (of the last 24 hours, UTC), or 2026-01-31T09:30:00Z.", "TIME"),
+        ),
         _about_one("history", "Every event of a job, one line each: who did what when, and what it led to."),
         Command(
             name="wait",
@@ -160,6 +185,15 @@ TOOL = Tool(
             flags=(
                 *(_unset(LAUNCH, name) for name in ("priority", "max_tries", "retry_interval", "grace")),
                 Flag("time_limit", "The longest that an attempt may run, or none. Not while one runs.", "TIME"),
+                Flag(
+                    "after",
+                    "The jobs to wait for, in place of those before; or none. Not while it runs.",
+                    "JOB",
+                    kind=list,
+                ),
+                Flag("begin", "Do not start before, or none. Not while it runs.", "TIME"),
+                Flag("deadline", "What has not ended by then is ended; or none.", "TIME"),
+                *(_unset(LAUNCH, name) for name in ("max_parallel", "class", "max_tier")),
                 *(_unset(LAUNCH, name) for name in ("bundler_type", "bundler_spec")),
                 USER,
             ),

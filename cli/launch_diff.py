@@ -9,11 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from bastion.errors import Missing
 from bastion.ports import Bucket
-from bastion.spec import BundleRef, JobSpec
+from bastion.spec import BundleRef, JobSpec, written_out
 from bundler.compare import difference
 from bundler.unpack import unpack
 from cli.desk import desk_of
@@ -45,7 +43,7 @@ def run(call: Call) -> int:
 
 def _code(bucket: Bucket, one: BundleRef, other: BundleRef) -> dict[str, Any]:
     """How the code differs: which code it is, and of what both are folders, file by file."""
-    told: dict[str, Any] = {"same": one == other, "bundles": [msgspec.to_builtins(one), msgspec.to_builtins(other)]}
+    told: dict[str, Any] = {"same": one == other, "bundles": [written_out(one), written_out(other)]}
     if one == other or (one.type, other.type) != ("tar", "tar"):
         return told
     with tempfile.TemporaryDirectory(prefix="bastion-diff-") as folder:
@@ -95,10 +93,12 @@ def _named(bundle: BundleRef) -> str:
     if bundle.type == "git":
         changes = f" with changes {bundle.digest[:12]}" if bundle.digest else ""
         return f"commit {bundle.commit} of {bundle.repo}{changes}"
+    if bundle.type == "image":
+        return f"image {bundle.image}@sha256:{bundle.digest[:12]}" if bundle.digest else f"image of {bundle.build}"
     return f"{bundle.type} {bundle.digest[:12]}".strip()
 
 
 def _text(value: Any) -> str:
     if value is None or value == "":
         return "nothing"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,8 +16,9 @@ from launcher.bastion_side import bastion_lines
 from launcher.find import Found, one_task
 from launcher.follow import Doors, Screen, follow, snapshot
 from launcher.history import history
+from launcher.moments import moment
 from launcher.recall import records
-from launcher.streams import Choice, moment, pattern, worker_list
+from launcher.streams import Choice, pattern, worker_list
 from launcher.view import View
 from launcher.wait import code_now, standing
 
@@ -40,7 +40,7 @@ def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
     """Print what a task prints: to its end if it is live and --no_follow was not said. The exit code of its end."""
     task = one_task(found)
     doors = Doors(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
-    screen = Screen(lines=lambda lines: _print(call.output, lines), note=call.output.note)
+    screen = Screen(lines=call.output.log, note=call.output.note)
     live = found.job is None or not ends.ended(found.job, task)
     show = follow if live and call.flags["follow"] else snapshot
     code = show(doors, found, task, choice, screen)
@@ -81,14 +81,9 @@ def _provisioning(call: Call, desk: Desk, found: Found, view: View) -> int:
     if found.job:
         holes = Holes(list(view.holes))
         told = records(desk.bucket, desk.tasks, view, found, holes)
-        _print(call.output, [event.line() for event in history(told, found.id, found.task)])
-        _print(call.output, gaps.lines(holes.found))
+        call.output.log([event.line() for event in history(told, found.id, found.task)])
+        call.output.log(gaps.lines(holes.found))
         for lines in bastion_lines(desk.bucket, desk.tasks, found.id, since=found.job.submitted):
-            _print(call.output, lines)
+            call.output.log(lines)
     call.output.note(f"{found.id} is {standing(found, view)}")
     return code_now(found, view)
-
-
-def _print(output: Output, lines: list[str]) -> None:
-    if lines:
-        output.say("\n".join(json.dumps({"line": line}) if output.json else line for line in lines))

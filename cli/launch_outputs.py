@@ -12,7 +12,7 @@ from bastion.recover import spec_of
 from bastion.spec import JobSpec
 from cli.desk import Desk, desk_of, job_of
 from cli.main import DONE, Call
-from cli.table import table
+from cli.table import plain, table
 from launcher.durations import short
 from launcher.find import Found, one_task
 from launcher.rows import rfc3339
@@ -55,4 +55,4 @@ def _tell(call: Call, desk: Desk, url: str, files: Sequence[File]) -> None:
         lines = table(("BYTES", "AGE", "NAME"), rows_, right=frozenset({"BYTES", "AGE"}), width=call.output.width)
         call.output.say("\n".join(lines))
     where = f", fetched to {call.flags['fetch']}" if call.flags["fetch"] else ""
-    call.output.note(f"{len(files)} files, {sum(f.size for f in files)} bytes in {url}{where}")
+    call.output.note(f"{len(files)} files, {sum(f.size for f in files)} bytes in {plain(url)}{where}")

@@ -14,8 +14,9 @@ from bastion.spec import BundleRef, JobSpec, serialize_jobspec
 from bundler.upload import upload
 from cli.bundling import DAY_S
 from cli.desk import Desk, desk_of, job_of
-from cli.launch_submit import checked_spec, submitted, wish_of
+from cli.launch_submit import checked_spec, submitted, warn
 from cli.main import DONE, Call
+from cli.wishing import wish_of
 from launcher.specfile import fields_again
 from launcher.stored import needed_spec
 from launcher.submit import send
@@ -30,8 +31,9 @@ def run(call: Call) -> int:
     before = needed_spec(desk.bucket, desk.tasks, found)
     request_id = desk.ids.new()
     home = url_of(desk.bucket, layout.OUTPUTS)
-    wish = wish_of(call, fields_again(before, home))
+    wish = wish_of(call, fields_again(before, home), desk.clock.wall())
     spec = _child(checked_spec(desk, wish, request_id, os.curdir, home=home), before, found.id)
+    warn(call, spec)
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
         return DONE

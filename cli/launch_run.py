@@ -21,7 +21,8 @@ from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec
 from bastion.system import RandomIds, SystemClock
 from bastion.version import VERSION
-from cli.bundling import bundle, came_from, reference, settings_of
+from cli.bundler_settings import check_setup, settings_of
+from cli.bundling import bundle, came_from, reference
 from cli.crew import Crew
 from cli.desk import user_of
 from cli.main import Call
@@ -41,8 +42,8 @@ def run(call: Call) -> int:
         raise BastionError(f"launch run needs Linux, for that is where workers run, and this is {sys.platform}")
     if not call.after:
         raise UsageError("there is no command; put it after --, as in launch run [flags] -- python train.py")
-    kind = call.flags["bundler_type"]
-    settings = settings_of(kind, call.flags["bundler_spec"])
+    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
+    check_setup(settings.kind, call.flags["setup"] or "")
     with (
         interrupts() as asked,
         tempfile.TemporaryDirectory(prefix="bastion-run-", ignore_cleanup_errors=True) as folder,
@@ -51,7 +52,7 @@ def run(call: Call) -> int:
         bucket = open_part(f"file://{folder}/bucket/here")
         request_id = RandomIds().new()
         spec = _spec(call, request_id, bucket.url, settings.get("source") or os.curdir)
-        packed = bundle(bucket, SystemClock(), call.output, kind=kind, settings=settings, kept_days=0)
+        packed = bundle(bucket, SystemClock(), call.output, settings, kept_days=0)
         spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
         key = AttemptKey(job_id(spec.name, request_id), 0, 0)
         alone = Alone(bucket, key, spec.replicas)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bastion.codec import encode
 from bastion.holes import Holes
+from bastion.spec import written_out
 from cli.desk import desk_of, job_of
 from cli.main import DONE, Call
+from cli.table import plain
 from launcher import gaps
 from launcher.derive import derived
 from launcher.gpus import gpus
@@ -25,11 +26,11 @@ def run(call: Call) -> int:
     holes = Holes(list(view.holes))
     spec = stored_spec(desk.bucket, desk.tasks, found, holes)
     seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
-    shown = {"schema": 1, **row, "spec": json.loads(encode(spec)) if spec else None}
+    shown = {"schema": 1, **row, "spec": written_out(spec) if spec else None}
     if call.output.json:
         call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gaps.rows(holes.found)})
     else:
-        lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {gpu.line()}" for gpu in seen)]
+        lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {plain(gpu.line())}" for gpu in seen)]
         call.output.say("\n".join([*lines, *gaps.lines(holes.found)]))
     return DONE
 
@@ -48,4 +49,4 @@ def _page(shown: dict[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)

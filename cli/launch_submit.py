@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
 
 import msgspec
 
@@ -17,19 +16,20 @@ from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec
 from bastion.version import VERSION
 from cli import job_names
-from cli.bundling import bundle, came_from, reference, settings_of
-from cli.desk import Desk, desk_of, user_of
+from cli.bundler_settings import check_setup, settings_of
+from cli.bundling import bundle, came_from, reference
+from cli.desk import Desk, desk_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
-from cli.profile import setting_of
 from cli.spec_file import bundler_of, spec_file, spec_text
 from cli.wiring import check_scheme
+from cli.wishing import after_of, wish_of
 from launcher import build
-from launcher.durations import seconds
+from launcher.after import when
+from launcher.credentials import warnings
 from launcher.find import find
 from launcher.provenance import provenance
-from launcher.specfile import Fields
 from launcher.streams import Choice
 from launcher.submit import check, ground, send
 
@@ -42,7 +42,7 @@ def run(call: Call) -> int:
     desk = desk_of(call)
     request_id = desk.ids.new()
     said = spec_file(call, desk.bucket.url)
-    wish = wish_of(call, said)
+    wish = wish_of(call, said, desk.clock.wall())
     dry = call.flags["dry_run"]
     spec = checked_spec(
         desk,
@@ -51,68 +51,27 @@ def run(call: Call) -> int:
         settings.get("source") or os.curdir,
         home="" if dry else url_of(desk.bucket, layout.OUTPUTS),
     )
+    warn(call, spec)
     kind = bundler_of(call, said)
+    check_setup(kind, spec.setup)
     if kind is None:
         spec = msgspec.structs.replace(spec, bundle=said["bundle"])
     if dry:
         call.output.say(spec_text(spec, kind))
         return DONE
     if kind is not None:
-        packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
+        chosen = settings if kind == settings.kind else settings_of(kind, ())
+        packed = bundle(desk.bucket, desk.clock, call.output, chosen, kept_days=desk.bundles_days, later=True)
         spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
-
-
-def wish_of(call: Call, said: Fields) -> build.Wish:
-    """What the flags say, and a file where they say nothing."""
-    flags = call.flags
-
-    def told(flag: str, field: str, value: Callable[[], Any]) -> Any:
-        return said[field] if field in said and flag not in call.given else value()
-
-    def length(flag: str) -> Any:
-        return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}"))
-
-    def limit() -> float | None:
-        text = flags["time_limit"]
-        return None if text in (None, "none") else seconds(text, "--time_limit")
-
-    wish = build.Wish(
-        user=told("user_id", "user", lambda: user_of(call)),
-        command=build.command(call.after) if call.after else said["command"],
-        name=told("name", "name", lambda: flags["name"] or ""),
-        project=told("project_id", "project", lambda: _project(call)),
-        env={**said.get("env", {}), **build.environment(flags["env"])},
-        resources=told("resources", "resources", lambda: build.amounts(flags["resources"], "--resources")),
-        instance_type=told("instance_type", "instance_type", lambda: flags["instance_type"] or ""),
-        replicas=told("num_replicas", "replicas", lambda: flags["num_replicas"]),
-        count=told("count", "count", lambda: flags["count"]),
-        priority=told("priority", "priority", lambda: flags["priority"]),
-        max_tries=told("max_tries", "max_tries", lambda: flags["max_tries"]),
-        retry_interval_s=length("retry_interval"),
-        grace_s=length("grace"),
-        time_limit_s=told("time_limit", "time_limit_s", limit),
-        output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
-        checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
-        setup=told("setup", "setup", lambda: flags["setup"] or ""),
-    )
-    if flags["follow"] and wish.count > 1:
-        raise UsageError(f"--follow shows one task, and there are {wish.count}; use --wait, and launch logs 'NAME[0]'")
-    return wish
-
-
-def _project(call: Call) -> str:
-    """What flag, environment or profile say of it."""
-    found = setting_of(call, "project_id")
-    return found.value if found else ""
 
 
 def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
     """The checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket)
     spec = build.build(
-        wish,
+        replace(wish, after=after_of(desk, wish.after)),
         quota=known.quota,
         pool=known.pool,
         request_id=request_id,
@@ -127,11 +86,19 @@ def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, 
     return spec
 
 
+def warn(call: Call, spec: JobSpec) -> None:
+    """Say what looks like a secret in it, before anybody can read it."""
+    for text in warnings(spec):
+        call.output.note(f"warning: {text}")
+
+
 def submitted(call: Call, desk: Desk, job: str, spec: JobSpec) -> int:
     """Say what was submitted; on demand, see it through."""
     output = call.output
     job_names.submitted(call, desk, spec.name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
+    if waits := when(spec, desk.clock.wall()):
+        output.note(f"{job} {waits}")
     if call.flags["follow"] or call.flags["wait"]:
         found = find(job, desk.reader().look())
         with detachable(output, name=job):

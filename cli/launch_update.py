@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 from bastion.changes import Changes, complaints, in_words
@@ -14,16 +13,28 @@ from bastion.spec import BundleRef
 from bastion.state import AttemptState
 from bastion.version import VERSION
 from cli.asking import Asking
-from cli.bundling import bundle, came_from, reference, settings_of
+from cli.bundler_settings import Settings, settings_of
+from cli.bundling import bundle, came_from, reference
 from cli.desk import Desk
 from cli.main import Call
+from cli.wishing import NONE, after_of, moment_of
 from launcher.build import command
 from launcher.durations import seconds
 from launcher.find import Found
 from launcher.provenance import provenance
 
 TIMES = ("retry_interval", "grace", "time_limit")
-NONE, TAR = "none", "tar"
+MOMENTS = ("begin", "deadline")
+PLAIN = {
+    "priority": "priority",
+    "max_tries": "max_tries",
+    "max_parallel": "max_parallel",
+    "class": "job_class",
+    "max_tier": "max_tier",
+}
+"""Flags whose values are those of a field."""
+
+TAR = "tar"
 
 
 def run(call: Call) -> int:
@@ -33,6 +44,7 @@ def run(call: Call) -> int:
     asking = Asking.begin(call)
     found = asking.one()
     (job,) = found.jobs
+    said |= _when(call, asking.desk)
     if call.after:
         said |= {"command": command(call.after), "bundle": BundleRef()}
     changes = Changes(**said)
@@ -48,22 +60,30 @@ def _said(call: Call) -> dict[str, Any]:
     """What the flags change, by the fields of the spec. Raises `UsageError`."""
     if not call.after and (call.flags["bundler_type"] or call.flags["bundler_spec"]):
         raise UsageError("code is bundled for a new command only; put it after --")
-    said = {name: call.flags[name] for name in ("priority", "max_tries") if call.flags[name] is not None}
+    said = {field: call.flags[flag] for flag, field in PLAIN.items() if call.flags[flag] is not None}
     for name in TIMES:
         text = call.flags[name]
         if text is not None:
             no_limit = name == "time_limit" and text == NONE
             said[f"{name}_s"] = None if no_limit else seconds(text, f"--{name}")
-    if not said and not call.after:
+    if not said and not call.after and not call.flags["after"] and not any(call.flags[flag] for flag in MOMENTS):
         raise UsageError("nothing is to be changed; use --priority and its like, or a new command after --")
     return said
 
 
-def _code(call: Call, desk: Desk, settings: Mapping[str, str]) -> dict[str, Any]:
+def _when(call: Call, desk: Desk) -> dict[str, Any]:
+    """What they change of conditions and moments, each of which may be `none`."""
+    flags = call.flags
+    said: dict[str, Any] = {flag: moment_of(call, flag, desk.clock.wall()) for flag in MOMENTS if flags[flag]}
+    if flags["after"]:
+        said["after"] = [] if flags["after"] == [NONE] else after_of(desk, flags["after"])
+    return said
+
+
+def _code(call: Call, desk: Desk, settings: Settings) -> dict[str, Any]:
     """The bundle of a new command, and where it comes from."""
     source = settings.get("source") or os.curdir
-    kind = call.flags["bundler_type"] or TAR
-    packed = bundle(desk.bucket, desk.clock, call.output, kind=kind, settings=settings, kept_days=desk.bundles_days)
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.bundles_days)
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())
     return {"bundle": reference(packed), "provenance": came_from(packed, here)}
 

@@ -26,6 +26,10 @@ CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFo
 """What a command exits with when it raises this; all other errors of ours: `FAILED`."""
 
 
+TRACEBACK = "BASTION_TRACEBACK"
+"""The variable that has a fault of our own shown with its whole trace: who reads a trace looks for a bug."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """What a command's `run` gets: its flags by name, its words, what followed `--`, and where to print.
@@ -60,6 +64,11 @@ def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: Tex
         return next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
     except KeyboardInterrupt:
         return INTERRUPTED
+    except Exception as error:
+        if environ.get(TRACEBACK):
+            raise
+        output.error(f"internal error: {type(error).__name__}: {error}; set {TRACEBACK}=1 to see where, and report it")
+        return FAILED
 
 
 def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output) -> int:

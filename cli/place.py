@@ -81,10 +81,10 @@ def known_place_of(call: Call) -> Place:
         text = place.bucket.read(CONFIG).data
     except Missing:
         raise BastionError(unknown(place)) from None
-    return place.housed(_in_force(place, text))
+    return place.housed(in_force(place, text))
 
 
-def _in_force(place: Place, text: bytes) -> Config:
+def in_force(place: Place, text: bytes) -> Config:
     """The settings of this text, or the last good ones, from the journal, if it makes no sense."""
     try:
         return parse(text)

@@ -29,6 +29,14 @@ version = "1"
 # Fractions of the total. What is idle is lent to others.
 # [project_resources.nlp]
 # v4 = 0.5
+
+# The classes of jobs that a project was granted: only urgent needs a grant.
+# [project_classes]
+# nlp = ["urgent"]
+
+# What each user of a project may hold at once.
+# [user_limits]
+# nlp = { v4 = 4 }
 """
 
 
@@ -51,6 +59,15 @@ def from_disk(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BastionError(f"{path}: line {line}: not UTF-8; save the file as UTF-8") from error
+
+
+def load(path: Path) -> tuple[str, Quota]:
+    """The text of a file on this machine, and its quota. Raises `BastionError` naming the file."""
+    text = from_disk(path)
+    try:
+        return text, strict(text)
+    except BastionError as error:
+        raise BastionError(f"{path}: {error}") from error
 
 
 QUOTA_FILE = AdminFile(

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from bastion.errors import SpecError
-from bastion.spec import SPEC_BYTES_MAX, JobSpec, serialize_jobspec
+from bastion.spec import SPEC_BYTES_MAX, JobSpec, written_out
 from cli.main import Call
 from launcher.specfile import Fields, fields_of
 
@@ -41,7 +41,7 @@ def bundler_of(call: Call, said: Fields) -> str | None:
 
 def spec_text(spec: JobSpec, kind: str | None) -> str:
     """The spec as JSON. Code that is still to be packed is not in it: whoever submits it says how."""
-    fields = json.loads(serialize_jobspec(spec))
+    fields = written_out(spec)
     if kind not in (None, "none"):
         del fields["bundle"]
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))

@@ -6,6 +6,28 @@ from cli.flags import Command, Flag
 
 USER = Flag("user_id", "Who you are; also BASTION_USER. The default is your login name.", "USER")
 
+WHEN = (
+    Flag(
+        "after",
+        "Start when this job has succeeded; any:JOB when it has ended, fail:JOB when it has ended without success. May be "
+        "repeated: all of them. A task of an array is JOB[17].",
+        "JOB",
+        kind=list,
+    ),
+    Flag("begin", "Do not start before: +2h, 14:00 (the next, in UTC), or 2026-01-31T09:30:00Z.", "TIME"),
+    Flag("deadline", "What has not ended by then is ended, and is not tried again. As of --begin.", "TIME"),
+    Flag("max_parallel", "Tasks of an array that hold resources at once. Default: all that fit.", "N", kind=int),
+    Flag(
+        "class",
+        "urgent, standard or scavenger: an admin grants a project urgent.",
+        "CLASS",
+        default="standard",
+        choices=("urgent", "standard", "scavenger"),
+    ),
+    Flag("max_tier", "The worst tier of the quota file that will do; 0 is the best.", "N", kind=int, default=0),
+)
+"""When and where it may start."""
+
 LAUNCH = Command(
     name="",
     about="Submit a job: bundle this folder's code, and have COMMAND run on the fleet. One word after -- that holds "
@@ -29,19 +51,27 @@ LAUNCH = Command(
         Flag("retry_interval", "Pause before the next try.", "TIME", default="60s"),
         Flag("grace", "Time between SIGTERM and SIGKILL.", "TIME", default="30s"),
         Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
-        Flag("env", "Environment of the command; may be repeated.", "NAME=VALUE", kind=list),
+        *WHEN,
+        Flag(
+            "env",
+            "Environment of the command; may be repeated. NAME=secret:S is the secret S of the machine that runs it.",
+            "NAME=VALUE",
+            kind=list,
+        ),
         Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
         Flag(
             "bundler_type",
-            "How the code travels: tar (this folder), git (a pushed commit) or none (no code).",
+            "How the code travels: tar (this folder), git (a pushed commit), an image of this folder's Dockerfile, built and "
+            "pushed by docker, by docker to artifactregistry, or by cloudbuild, or none (no code).",
             "TYPE",
             default="tar",
-            choices=("tar", "git", "none"),
+            choices=("tar", "git", "docker", "artifactregistry", "cloudbuild", "none"),
         ),
         Flag(
             "bundler_spec",
             "Settings of the bundler; may be repeated: source=FOLDER. Of git: repo=URL, ref=BRANCH, allow_dirty=true, "
-            "submodules=true.",
+            "submodules=true. Of images: image=HOST/PATH/NAME, dockerfile=PATH, target=STAGE, platform=OS/ARCH, cache_from=NAME, "
+            "allow_dirty=true, and build arguments.",
             "KEY=VALUE",
             kind=list,
         ),
@@ -61,6 +91,15 @@ LAUNCH = Command(
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
     ),
 )
+
+BUNDLE = Command(
+    name="bundle",
+    about="Put this folder's code where machines find it, the bucket or a registry, and print what it is known by and where "
+    "it is. No job is made.",
+    module="cli.bundle",
+    flags=tuple(LAUNCH.flag(name) for name in ("bundler_type", "bundler_spec")),
+)
+"""The same for both tools."""
 
 _NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
 """Flags of a submission that a job which is run again has behind it."""
@@ -109,11 +148,6 @@ CODE = (
         least=2,
         most=2,
     ),
-    Command(
-        name="bundle",
-        about="Put this folder's code into the bucket, and print what it is known by and where it is. No job is made.",
-        module="cli.launch_bundle",
-        flags=tuple(LAUNCH.flag(name) for name in ("bundler_type", "bundler_spec")),
-    ),
+    BUNDLE,
 )
 """The commands beside the submission itself."""

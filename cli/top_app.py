@@ -61,14 +61,18 @@ class Why(ModalScreen[None]):
 
     BINDINGS = [Binding("escape,q,enter", "dismiss", "Back")]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._why = Static(id="why")
+
     def compose(self) -> ComposeResult:
         """A page that scrolls."""
         with VerticalScroll(id="page"):
-            yield Static(id="why")
+            yield self._why
 
     def tell(self, lines: Sequence[str]) -> None:
         """Show these lines."""
-        self.query_one("#why", Static).update(Text("\n".join(map(plain, lines))))
+        self._why.update(Text("\n".join(map(plain, lines))))
 
 
 class TopApp(App[int]):
@@ -205,7 +209,7 @@ class TopApp(App[int]):
             return
         board, width = self.board, max(1, self.size.width)
         problems = [*board.problems, *([self._problem] if self._problem else [])]
-        self._head.update(Text(head(board)))
+        self._head.update(Text(plain(head(board))))
         self._problems.update(Text("\n".join(map(plain, problems))))
         self._problems.display = bool(problems)
         self._bars.update(Text("\n").join(bars(board.uses, width)))
@@ -269,7 +273,7 @@ def told(board: Board) -> str:
 
 def bars(uses: Sequence[tuple[Use, int]], width: int) -> list[Text]:
     """One line for each project and kind: its name, its bar, its numbers."""
-    names = [f"{middle(use.project, 12)} {middle(use.kind, 8)}" for use, _ in uses]
+    names = [f"{middle(plain(use.project), 12)} {middle(plain(use.kind), 8)}" for use, _ in uses]
     numbers = [f"{use.used}{f'/{use.share}' if use.share else ''} of {there_is}" for use, there_is in uses]
     left, right = max(map(len, names), default=0), max(map(len, numbers), default=0)
     room = max(4, width - left - right - 4)

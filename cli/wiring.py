@@ -45,6 +45,11 @@ def open_ruled(scheme: str, name: str) -> Ruled:
     return GcsBucket(url) if scheme == "gs" else S3Bucket(url)
 
 
+def open_google(name: str) -> GcsBucket:
+    """The whole bucket of this name in Google's store, which tells who has which right. Raises `UsageError`, `Denied`."""
+    return GcsBucket(f"gs://{name}")
+
+
 def check_scheme(url: str, what: str) -> None:
     """Raise `UsageError` unless a URL's scheme is ours or fsspec's; `what` has the URL."""
     scheme = url.partition("://")[0]

@@ -19,60 +19,132 @@ from bundler.checkout import Checkout
 from bundler.gitcall import Access
 from bundler.gitcall import Doors as GitDoors
 from cli.wiring import housed, open_part
+from runners.google import fate, ground
+from runners.google.metadata import HOST, MetadataServer
 from runners.local.gpus import inventory, portion
+from runners.worker.account import account
+from runners.worker.bounds import Bounds
 from runners.worker.cache import Cache
-from runners.worker.doors import Doors, Pace, Post
+from runners.worker.doors import Doors, Farewell, Pace, Post
+from runners.worker.engine import SOCKET, Engine
+from runners.worker.google_secrets import GoogleSecrets
+from runners.worker.keeper import keep
+from runners.worker.limits import set_limits
 from runners.worker.machine import LocalMachine
 from runners.worker.nvml import NvmlGpus
-from runners.worker.run import run
+from runners.worker.registry import login
+from runners.worker.run import run, stand_in
+from runners.worker.secrets import Kept
+from runners.worker.vault import FolderSecrets
 
 NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder", "cache"})
 _SHARE = re.compile(r"share:([0-9]+)/([0-9]+)")
 _PR_SET_PDEATHSIG = 1
+_FATE_S = 60
+GOOGLE = "google"
 
 
 def main(argv: Sequence[str]) -> int:
-    """`--name=value` for each of the flags that `runners.local.render` writes."""
+    """`--name=value` for each of the flags that `runners.local.render` writes; or `--on=google`, where the machine knows them."""
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
+    if flags.get("on") == GOOGLE:
+        flags |= ground.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
     if missing := NEEDED - flags.keys():
         print(f"error: a worker is started by a runner, with --{', --'.join(sorted(missing))} too", file=sys.stderr)
         return 2
+    bounds = _bounds(flags)
+    set_limits(bounds.open_files)
     notice = notices()
     if "parent" in flags and not follow(int(flags["parent"])):
         return 1
     os.chdir(flags["folder"])  # not the bastion's: nobody is to find his folder busy because of us
-    key = AttemptKey(flags["job"], int(flags["task"]), int(flags["attempt"]))
-    post = Post(
-        key=key,
+    post = _post(flags)
+    machine, keeper = _machine(flags, bounds), os.getpid()
+
+    def worker() -> int:
+        if "parent" in flags and not follow(keeper):
+            return 1
+        gpus = NvmlGpus(post.devices) if post.devices else None
+        farewell = _farewell(gpus is not None) if flags.get("on") == GOOGLE else None
+        return run(post, _doors(flags, machine, notice, gpus, farewell), _pace(flags))
+
+    try:
+        return keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
+    finally:
+        machine.close()
+
+
+def _post(flags: dict[str, str]) -> Post:
+    return Post(
+        key=AttemptKey(flags["job"], int(flags["task"]), int(flags["attempt"])),
         worker=int(flags["worker"]),
         machine=flags["machine"],
         address=flags["address"],
         devices=_devices(flags.get("devices", "")),
+        creation=flags.get("creation", ""),
     )
+
+
+def _doors(
+    flags: dict[str, str],
+    machine: LocalMachine,
+    notice: Callable[[], None],
+    gpus: NvmlGpus | None = None,
+    farewell: Callable[[], Farewell | None] | None = None,
+) -> Doors:
+    """Of one process: connections and threads are nothing to share with a child."""
     elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
     bucket = housed(open_part(flags["bucket"]), elsewhere)
-    doors = Doors(
+    return Doors(
         bucket=bucket,
         outputs=url_of(bucket, layout.OUTPUTS),
         clock=SystemClock(),
         ids=RandomIds(),
         tasks=ThreadTasks(),
-        machine=_machine(flags),
+        machine=machine,
         notice=notice,
+        farewell=farewell,
         say=_say,
-        gpus=NvmlGpus(post.devices) if post.devices else None,
+        gpus=gpus,
+        secrets=Kept(FolderSecrets(Path(flags["secrets"])), GoogleSecrets()) if "secrets" in flags else None,
     )
-    return run(post, doors, _pace(flags))
 
 
-def _machine(flags: dict[str, str]) -> LocalMachine:
+def _machine(flags: dict[str, str], bounds: Bounds) -> LocalMachine:
     shell, clock = SystemShell(), SystemClock()
-    access = Access(deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""))
+    whose = account(flags["run_as"]) if "run_as" in flags else None
+    access = Access(
+        deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""), local=whose is None
+    )
+    container = ".".join(("bastion", *(flags[name] for name in ("job", "task", "attempt", "worker"))))
+    root = Path(flags["cache"], whose.name) if whose else Path(flags["cache"])
     return LocalMachine(
         Path(flags["folder"]),
         os.environ,
         fetcher=Checkout(doors=GitDoors(shell=shell, clock=clock, access=access)),
-        cache=Cache(root=Path(flags["cache"]), boot=host.boot(), shell=shell, clock=clock, ids=RandomIds()),
+        cache=Cache(root=root, boot=host.boot(), shell=shell, clock=clock, ids=RandomIds(), account=whose),
+        engine=Engine(os.environ.get("DOCKER_HOST", SOCKET), container, lambda registry: login(registry, os.environ)),
+        account=whose,
+        bounds=bounds,
+        outputs=flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"]),
+    )
+
+
+def _metadata_server() -> MetadataServer:
+    return MetadataServer(os.environ.get("GCE_METADATA_HOST", HOST))
+
+
+def _farewell(gpus: bool) -> Callable[[], Farewell | None]:
+    server = _metadata_server()
+    return lambda: fate.farewell(server.wait(_FATE_S), gpus=gpus)
+
+
+def _bounds(flags: dict[str, str]) -> Bounds:
+    plain = Bounds()
+    return Bounds(
+        memory=int(flags.get("memory", plain.memory)),
+        processes=int(flags.get("processes", plain.processes)),
+        open_files=int(flags.get("open_files", plain.open_files)),
     )
 
 

@@ -7,10 +7,14 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from bastion.holding import until
 from bastion.ports import AttemptKey
 from bastion.state import ENDED, Attempt, AttemptState, Cause, Job, JobState
+from launcher.exposure import Exposure
 from launcher.rows import Row, newest_attempt, rfc3339
-from launcher.waiting import Waiting, until
+from launcher.stops import Stopped
+from launcher.timing import Timing
+from launcher.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +31,7 @@ class Pulse:
 class Running:
     """One live attempt: where it is since when, when it ends at the latest, and what its workers said last.
 
-    `for_job` is for whose sake it is being stopped.
+    `waits_for` is what its machines wait for, `for_job` for whose sake it is being stopped.
     """
 
     task: int
@@ -37,6 +41,7 @@ class Running:
     machines: tuple[str, ...]
     since: datetime
     until: datetime | None
+    waits_for: str
     stopping: str
     for_job: str
     pulse: Pulse | None
@@ -59,13 +64,23 @@ class Account:
     """What is known of a job that the bastion has read. What does not apply is empty."""
 
     since: datetime
+    timing: Timing | None
     waiting: Waiting | None
     running: tuple[Running, ...]
     end: End | None
+    stops: tuple[Stopped, ...] = ()
+    exposure: Exposure | None = None
 
     def row(self) -> Row:
         """For scripts."""
-        parts = {"waiting": self.waiting, "running": self.running, "end": self.end}
+        parts = {
+            "timing": self.timing,
+            "waiting": self.waiting,
+            "running": self.running,
+            "end": self.end,
+            "stops": self.stops,
+            "exposure": self.exposure,
+        }
         return {"since": rfc3339(self.since), **{name: plain(part) for name, part in parts.items()}}
 
 
@@ -85,6 +100,7 @@ def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Runni
         machines=tuple(worker.address or worker.machine for worker in attempt.workers if worker.seen),
         since=attempt.running or attempt.started,
         until=until(job, attempt),
+        waits_for=attempt.waits_for,
         stopping=attempt.reason if attempt.state is AttemptState.STOPPING else "",
         for_job=attempt.for_job,
         pulse=pulse,
@@ -93,7 +109,7 @@ def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Runni
 
 def end(job: Job, task: int | None) -> End | None:
     """How it ended; None if it has not."""
-    state = job.state if task is None else job.tasks[task].state if task in job.tasks else job.rest
+    state = job.state if task is None else job.task_state(task)
     if state not in ENDED:
         return None
     attempts = {number: one.attempts[-1] for number, one in job.tasks.items() if one.attempts}
@@ -126,8 +142,11 @@ def _advice(job: Job, state: JobState, cause: Cause | None, task: int) -> str:
     name = job.id if job.count == 1 else f"'{job.id}[{task}]'"
     if state is JobState.REJECTED:
         return "put right what the reason names, and launch it again"
+    if state is JobState.TIMEOUT and cause is not Cause.TIME_LIMIT:
+        return "launch it again with a later --deadline"
     if state is JobState.CANCELLED:
-        return "launch it again if that was not meant"
+        asked = job.cancelled_by or task in job.tasks  # else it never began, and nobody ended it
+        return f"launch it again {'if that was not meant' if asked else 'with conditions that can be met'}"
     return _ADVICE.get(cause, "").format(name=name) if cause else ""
 
 

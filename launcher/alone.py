@@ -10,7 +10,7 @@ from bastion.desired import first_order
 from bastion.errors import Missing
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket
-from bastion.records import Claim, Facts, Member, StopOrder, World
+from bastion.records import PAPER_BYTES_MAX, Claim, Facts, Member, StopOrder, World
 from bastion.spec import JobSpec
 from bastion.state import Cause
 from launcher import ends
@@ -26,7 +26,7 @@ class Alone:
 
     def order(self, spec: JobSpec) -> None:
         """Say what is to be run: workers may come."""
-        self.bucket.create(layout.order(self.key), encode(first_order(self.key, spec, workers=self.workers)))
+        create_once(self.bucket, layout.order(self.key), encode(first_order(self.key, spec, workers=self.workers)))
 
     def gather(self) -> bool:
         """Say the addresses of the gang if all have come. True if they are said."""
@@ -36,7 +36,7 @@ class Alone:
         for worker in range(self.workers):
             try:
                 key = layout.claim(self.key, worker)
-                claim = decode(self.bucket.read(key).data, Claim, key)
+                claim = decode(self.bucket.read(key, PAPER_BYTES_MAX).data, Claim, key)
             except Missing:
                 return False
             members.append(Member(address=claim.address, port=claim.port))
@@ -52,7 +52,7 @@ class Alone:
         """What a worker said last."""
         key = layout.facts(self.key, worker)
         try:
-            return decode(self.bucket.read(key).data, Facts, key)
+            return decode(self.bucket.read(key, PAPER_BYTES_MAX).data, Facts, key)
         except Missing:
             return None
 

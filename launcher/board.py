@@ -17,6 +17,8 @@ from launcher.derive import decided
 from launcher.durations import short
 from launcher.queue import Queue
 from launcher.selection import LIVE, state, submitted
+from launcher.supposed import Case
+from launcher.timing import timing
 from launcher.view import Known, View
 from launcher.waiting import waiting
 from quota.model import Quota
@@ -97,7 +99,8 @@ def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator
         waits = known.ended is None and known.counts.get(JobState.PENDING)
         told = Account(
             since=account.since(known),
-            waiting=waiting(shown.view.state, known, settings, answer, now) if waits else None,
+            timing=timing(shown.view.state, known),
+            waiting=waiting(Case(state=shown.view.state, inputs=settings, now=now), known, answer) if waits else None,
             running=tuple(account.running(known, one, key.task, None) for key, one in account.live(known, None)),
             end=account.end(known, None),
         )

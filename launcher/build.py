@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from bastion import layout
+from bastion import instances, layout
 from bastion.errors import SpecError
 from bastion.requests import job_id
 from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
-from launcher import instances
+from quota.claims import CLASSES, STANDARD
 from quota.model import Quota
 from quota.resources import Resources
 
@@ -36,6 +37,12 @@ class Wish:
     output_dir: str
     checkpoint_dir: str = ""
     setup: str = ""
+    after: Sequence[str] = ()
+    begin: datetime | None = None
+    deadline: datetime | None = None
+    max_parallel: int | None = None
+    job_class: str = CLASSES[STANDARD]
+    max_tier: int = 0
 
 
 def build(
@@ -62,6 +69,12 @@ def build(
         retry_interval_s=wish.retry_interval_s,
         grace_s=wish.grace_s,
         time_limit_s=wish.time_limit_s,
+        after=list(wish.after),
+        begin=wish.begin,
+        deadline=wish.deadline,
+        max_parallel=wish.max_parallel,
+        job_class=wish.job_class,
+        max_tier=wish.max_tier,
         bundle=bundle,
         setup=wish.setup,
         output_dir=outputs,

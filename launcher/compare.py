@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bastion.spec import JobSpec
+from bastion.spec import JobSpec, written_out
 
 Pairs = dict[str, tuple[Any, Any]]
 """What differs, by name: of the first, and of the second."""
@@ -36,7 +36,7 @@ def _around(spec: JobSpec) -> dict[str, Any]:
 
 
 def _plain(struct: msgspec.Struct) -> dict[str, Any]:
-    plain: dict[str, Any] = msgspec.to_builtins(struct)
+    plain: dict[str, Any] = written_out(struct)
     return plain
 
 

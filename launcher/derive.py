@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from bastion.plan import Plan, inputs, plan
 from launcher.view import View
@@ -18,5 +19,9 @@ def decided(view: View) -> Plan:
     """The decision itself; nothing to decide if nothing waits."""
     if not view.state.pending:
         return Plan(schedule=Schedule())
-    now = max(view.state.now or view.now, view.now)
-    return plan(view.state, inputs(view.state), now)
+    return plan(view.state, inputs(view.state), decided_at(view))
+
+
+def decided_at(view: View) -> datetime:
+    """The moment of that decision: now, but for a journal that is ahead of this clock."""
+    return max(view.state.now or view.now, view.now)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from bastion.errors import UsageError
+from bastion.wording import UNITS
+from bastion.wording import short as short
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(d|h|m|s)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
-_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 
 
 def seconds(text: str, what: str) -> float:
@@ -17,16 +18,4 @@ def seconds(text: str, what: str) -> float:
         return 0.0
     if len(text) > 64 or not _WHOLE.fullmatch(text):
         raise UsageError(f"{what} is {text[:64]!r}; use a number and a unit, as in 90s, 30m, 1h or 2d")
-    return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-
-
-def short(length_s: float) -> str:
-    """The length for people, its two largest units: `3h12m`, `41s`, `2d4h`; a negative one is `0s`."""
-    left = max(0, int(length_s))
-    parts = []
-    for unit, size in _SECONDS.items():
-        number, left = divmod(left, int(size))
-        parts.append((number, unit))
-    first = next((i for i, (number, _) in enumerate(parts) if number), len(parts) - 1)
-    shown = [f"{number}{unit}" for number, unit in parts[first : first + 2] if number]
-    return "".join(shown) or "0s"
+    return sum(float(number) * UNITS[unit] for number, unit in _PART.findall(text))

@@ -16,7 +16,12 @@ _CODES = {
     JobState.TIMEOUT: TIME_LIMIT,
 }
 
-_OF_CAUSES: Mapping[Cause | None, int] = {Cause.OK: 0, Cause.CANCELLED: CANCELLED, Cause.TIME_LIMIT: TIME_LIMIT}
+_OF_CAUSES: Mapping[Cause | None, int] = {
+    Cause.OK: 0,
+    Cause.CANCELLED: CANCELLED,
+    Cause.TIME_LIMIT: TIME_LIMIT,
+    Cause.DEADLINE: TIME_LIMIT,
+}
 
 
 def code(job: Job, task: int | None) -> int:
@@ -25,7 +30,7 @@ def code(job: Job, task: int | None) -> int:
     The tasks of an array that failed share their code if they agree, and have 100 if not.
     """
     if task is not None:
-        return _task_code(task_state(job, task), job.tasks.get(task))
+        return _task_code(job.task_state(task), job.tasks.get(task))
     if not ended(job, None):
         return NOT_ENDED
     if job.state is not JobState.FAILED:
@@ -36,13 +41,7 @@ def code(job: Job, task: int | None) -> int:
 
 def ended(job: Job, task: int | None) -> bool:
     """Nothing of it will run any more."""
-    return (job.state if task is None else task_state(job, task)) in ENDED
-
-
-def task_state(job: Job, number: int) -> JobState:
-    """Where one task stands, begun or not."""
-    task = job.tasks.get(number)
-    return task.state if task else job.rest
+    return (job.state if task is None else job.task_state(task)) in ENDED
 
 
 def _task_code(state: JobState, task: Task | None) -> int:

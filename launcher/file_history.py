@@ -8,7 +8,8 @@ from datetime import datetime
 from difflib import unified_diff
 
 from bastion.byline import Byline, split
-from bastion.events import FileBroken, FileChanged, JournalObject
+from bastion.events import FileBroken, FileChanged
+from bastion.objects import JournalObject
 from launcher.rows import Row, rfc3339
 
 HEADS = ("TIME", "WHO", "WHAT")

@@ -12,6 +12,7 @@ from bastion.ports import AttemptKey
 from bastion.records import Status
 from bastion.state import State
 from bastion.status import RUNNING, problems, word
+from bastion.status import accounts as told
 from launcher.durations import short
 
 RIGHTS = ("list", "create", "read", "replace", "delete")
@@ -37,6 +38,7 @@ _OF_USERS: Mapping[str, frozenset[str]] = {
     layout.BASTION_LOG: _LOOKS,
     layout.OUTPUTS: _LOOKS,
     layout.ATTEMPTS: frozenset(),
+    layout.BUILDS: frozenset(),
     layout.CLAIMS: frozenset(),
     layout.BEATS: frozenset(),
 }
@@ -150,6 +152,18 @@ def troubles(status: Status | None, *, now: datetime, died: bool) -> Iterator[Ch
     for said in problems(status, now=now, died=died) if status else ():
         if said in status.problems:  # type: ignore[union-attr]
             yield Check(Level.FAILED, "what the bastion says", said, "see bastion logs")
+
+
+def accounts(status: Status | None, url: str) -> Iterator[Check]:
+    """Whose account do jobs run under? What it can do on the bastion's host, everybody can who may submit a job."""
+    if status is None or not (found := told(status)):
+        return
+    shared = not url.startswith(("file://", "memory://"))  # else who submits has that account anyway, or its trust
+    if shared and status.jobs_as == status.account:
+        advice = "start the bastion as root and let jobs run as another (run_as); see docs/how-to/secrets.md"
+        yield Check(Level.WARNING, "jobs run as", found, advice)
+    else:
+        yield Check(Level.OK, "jobs run as", found)
 
 
 def damaged(what: str, problem: str) -> Check:

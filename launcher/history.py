@@ -20,8 +20,10 @@ from bastion.events import (
     Exited,
     Gone,
     Held,
+    ImageBuilt,
     JobRejected,
-    JournalObject,
+    Lapsed,
+    Moved,
     OfAttempt,
     ReclaimDropped,
     Released,
@@ -32,10 +34,11 @@ from bastion.events import (
     Topped,
     Updated,
     Voided,
+    Waiting,
 )
 from bastion.fold import apply, concerned
+from bastion.objects import JournalObject
 from bastion.state import State
-from launcher.ends import task_state
 from launcher.rows import Row, rfc3339
 from quota import resources
 
@@ -146,7 +149,7 @@ def _state(known: State, job: str, task: int | None) -> str:
     found = known.jobs.get(job)
     if found is None:
         return ""
-    return str(found.state if task is None else task_state(found, task))
+    return str(found.state if task is None else found.task_state(task))
 
 
 def _actor(known: State, record: JournalObject, event: AnyEvent) -> str:
@@ -200,16 +203,20 @@ WORDS: dict[type, Callable[[Any], str]] = {
     RequestRejected: lambda event: f"request of {event.user} refused: {event.reason}",
     CancelRequested: _cancel,
     Started: _started,
+    Moved: lambda event: f"counts to tier {event.tier} from here on, and runs on",
     Claimed: _claimed,
     Held: lambda event: "held: nothing more of it starts",
     Released: lambda event: "released: it is back in its place",
     Topped: lambda event: "moved to the top of its user's pending jobs",
     Updated: lambda event: f"updated: {in_words(event.changes)}",
+    ImageBuilt: lambda event: f"its image is built: sha256:{event.digest[:12]}",
+    Waiting: lambda event: event.reason or "its machines are there; its workers are waited for",
     Voided: lambda event: f"worker {event.worker} never came and can never run",
     Exited: _exited,
     Gone: lambda event: f"the machine of worker {event.worker} is gone",
     Stopping: lambda event: f"stops by {rfc3339(event.deadline)}: {event.reason}",
     Ended: _ended,
+    Lapsed: lambda event: f"what waits of it ends as {event.outcome}: {event.reason}",
     ReclaimDropped: lambda event: "what was freed for it is free for all again",
 }
 """In words: every event that has a job."""

@@ -22,7 +22,7 @@ from typing import Any
 from bastion.errors import BastionError
 from bastion.nearest import did_you_mean
 from bastion.wording import shown
-from quota.lines import Lines
+from quota.lines import PARTS_MAX, Lines, too_deep
 
 KEYS = ("bucket", "bastion", "project_id", "user_id")
 """What a profile may say: the names of the flags it stands for."""
@@ -70,6 +70,8 @@ def parse(text: str, where: str) -> Profiles:
     """The profiles of a file's text. Raises `BastionError` with every complaint and its line; `where` is the file."""
     if len(text) > FILE_BYTES_MAX:
         raise BastionError(f"{where} is longer than {FILE_BYTES_MAX}; profiles take less")
+    if deep := too_deep(text):
+        raise BastionError(f"{where}:{deep}: a key has more than {PARTS_MAX} parts; profiles have few")
     try:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bastion.byline import split
-from bastion.events import AnyEvent, CapacityChanged, Ended, FileChanged, JournalObject, Started
+from bastion.events import AnyEvent, CapacityChanged, Ended, FileChanged, Started
 from bastion.fold import apply, concerned
+from bastion.objects import JournalObject
 from bastion.plan import inputs
 from bastion.state import Job, State
 from bastion.usage import shares

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from bastion import reading, traces
-from bastion.events import CapacityChanged, FileChanged, JournalObject
+from bastion.events import CapacityChanged, FileChanged
 from bastion.fold import apply, concerned
 from bastion.holes import Holes
+from bastion.objects import JournalObject
 from bastion.ports import Bucket, Tasks
 from bastion.state import Job, State
 from launcher.project import Book, Entry, held_at
@@ -25,8 +26,8 @@ def project_history(
     The state knows the objects that hold them, but for jobs that it has forgotten: as far as these were at work in the
     window, the journal is read in full. Raises `BucketError`, `RecordError`.
     """
-    first = reading.number_at(bucket, state, since)
-    full = range(first, _known_from(bucket, state, first, since))
+    first = reading.number_at(bucket, state, since, tasks.map)
+    full = range(first, _known_from(bucket, tasks, state, first, since))
     jobs = {job.id: job for job in state.jobs.values() if job.project == project}
     marks = [number for what in ("quota", "capacity") for number in state.marks.get(what, ())]
     known = [number for job in jobs.values() for number in (job.seq, *job.later)]
@@ -42,13 +43,13 @@ def project_history(
     yield from book.entries(held_at(jobs.values(), since))
 
 
-def _known_from(bucket: Bucket, state: State, first: int, since: datetime) -> int:
+def _known_from(bucket: Bucket, tasks: Tasks, state: State, first: int, since: datetime) -> int:
     """The number from which on the state knows all that there is."""
     assert state.indexed is not None
     known = max(first, state.indexed)
     if state.forgotten is None or state.forgotten < since:
         return known
-    return max(known, reading.number_at(bucket, state, state.forgotten + timedelta(microseconds=1)))
+    return max(known, reading.number_at(bucket, state, state.forgotten + timedelta(microseconds=1), tasks.map))
 
 
 def _newly_met(bucket: Bucket, tasks: Tasks, record: JournalObject, met: dict[str, Job | None]) -> list[Job]:

@@ -66,7 +66,6 @@ def _facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
     """What a worker said last; None where it said nothing, or nothing that can be read."""
     name = layout.facts(key, worker)
     try:
-        data = bucket.read(name).data
-        return decode(data, Facts, name) if len(data) <= PAPER_BYTES_MAX else None
+        return decode(bucket.read(name, PAPER_BYTES_MAX).data, Facts, name)
     except (Missing, RecordError, BucketError):
         return None

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from bastion import layout, reading
 from bastion.codec import decode
-from bastion.errors import BastionError, Missing
+from bastion.errors import BastionError, BucketError, Missing
 from bastion.holes import Holes
 from bastion.ports import Bucket, Clock, Stat, Tasks
 from bastion.records import Status
-from bastion.requests import Request, Submit, parse
+from bastion.requests import REQUEST_BYTES_MAX, Request, Submit, parse
 from bastion.state import State
 from launcher.view import Unread, View
 
@@ -81,9 +81,10 @@ class Reader:
 
     def _parse(self, stat: Stat) -> Unread | None:
         """The job that a request asks for; None if it asks for something else, or makes no sense."""
-        data = self._bucket.read(stat.key).data
         try:
-            request: Request = parse(data)
+            request: Request = parse(self._bucket.read(stat.key, REQUEST_BYTES_MAX).data)
+        except (BucketError, Missing):
+            raise
         except BastionError:
             return None
         if not isinstance(request, Submit):

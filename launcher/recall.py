@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from bastion import reading, traces
-from bastion.events import JournalObject
 from bastion.holes import Holes
+from bastion.objects import JournalObject
 from bastion.ports import Bucket, Tasks
 from launcher.find import Found, checked_task, found_of, known, of_word, unknown
 from launcher.view import View

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from bastion.plan import held
+from bastion.gates import held
 from bastion.requests import job_id
 from bastion.spec import JobSpec
 from bastion.state import Attempt, AttemptState, Cause, Job, JobState
@@ -63,6 +63,8 @@ def reason_of(job: Job, derived: str) -> str:
         case JobState.RUNNING | JobState.PROVISIONING:
             if derived and job.counts.get(JobState.PENDING):
                 return _tasks(job) + derived
+            if last and last.waits_for:
+                return last.waits_for
             return f"runs on, and is not started again: {held(job)}" if job.held else ""
         case JobState.PREEMPTING | JobState.CANCELLING:
             return (last.reason if last else "") or job.reason
@@ -97,6 +99,7 @@ _CAUSES: Mapping[Cause, str] = {
     Cause.SETUP: "setup failed",
     Cause.VOID: "given up before it began",
     Cause.UPDATED: "replaced by a new command",
+    Cause.DEADLINE: "deadline passed",
 }
 
 

@@ -8,11 +8,14 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from bastion import instances
 from bastion.errors import SpecError
 from bastion.spec import SPEC_BYTES_MAX, JobSpec, checked_fields
-from launcher import instances
+from quota.lines import PARTS_MAX, too_deep
 
 Fields = Mapping[str, Any]
+
+_OF_ITS_TIME = frozenset({"user", "provenance", "after", "begin", "deadline"})
 
 
 def fields_of(data: bytes, home: str) -> Fields:
@@ -36,8 +39,8 @@ def fields_of(data: bytes, home: str) -> Fields:
 
 
 def fields_again(spec: JobSpec, home: str) -> Fields:
-    """What a job's spec says of one that repeats it: all but its user, where it came from, and folders that were its own."""
-    fields = {name: getattr(spec, name) for name in spec.__struct_fields__ if name not in ("user", "provenance")}
+    """What a job's spec says of one that repeats it: all but its user, what was of its time, and folders that were its own."""
+    fields = {name: getattr(spec, name) for name in spec.__struct_fields__ if name not in _OF_ITS_TIME}
     _leave_out_what_the_type_gives(fields)
     _leave_out_what_was_anothers(fields, home)
     return fields
@@ -47,7 +50,12 @@ def _table(data: bytes) -> dict[str, Any]:
     """JSON begins with a brace, and TOML never does."""
     try:
         text = data.decode()
-        found: dict[str, Any] = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
+        if text.lstrip().startswith("{"):
+            found: dict[str, Any] = json.loads(text)
+        elif deep := too_deep(text):
+            raise SpecError(f"line {deep} has a key of more than {PARTS_MAX} parts; a spec has few")
+        else:
+            found = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SpecError(f"it is neither JSON nor TOML: {error}") from error
     return found

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from bastion import layout, logs
 from bastion.errors import UsageError
 from bastion.ports import AttemptKey, Bucket, Stat, Tasks
-from launcher.durations import seconds
 
 _WORKERS = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 
@@ -99,16 +98,3 @@ def worker_list(text: str) -> frozenset[int]:
             raise UsageError(f"--worker is {text[:64]!r}; use numbers and ranges, as in 0,3-7")
         found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(found)
-
-
-def moment(text: str, now: datetime, what: str = "--since") -> datetime:
-    """`10m` ago, or a time as RFC 3339 has it. Raises `UsageError` naming `what`."""
-    try:
-        if not text[:4].isdigit() or "-" not in text:
-            return now - timedelta(seconds=seconds(text, what))
-        found = datetime.fromisoformat(text)
-        if found.tzinfo is not None:
-            return found.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise UsageError(f"{what} is {text[:64]!r}; use 10m, or a time with its zone, as in 2026-01-31T09:30:00Z")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from bastion import layout, recover
 from bastion.admit import complaints
 from bastion.codec import encode
-from bastion.errors import BastionError, Missing, SpecError
-from bastion.once import create_once
+from bastion.errors import BastionError, BucketError, Denied, Full, Missing, NoBucket, SpecError
+from bastion.once import create_once, settled
 from bastion.ports import Bucket
-from bastion.requests import Request
+from bastion.requests import Request, Submit, job_id
 from bastion.spec import JobSpec
 from launcher.reader import read_status
 from quota.file import parse
@@ -21,10 +22,14 @@ from quota.tiers import pool
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a submission is checked against. `tiers` None: what the fleet holds is not known."""
+    """What a submission is checked against. `tiers` None: what the fleet holds is not known.
+
+    Of users in `limited` the bastion heeds nothing now, and why.
+    """
 
     quota: Quota
     tiers: tuple[Resources, ...] | None
+    limited: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pool(self) -> Resources:
@@ -35,41 +40,54 @@ class Ground:
 def ground(bucket: Bucket) -> Ground:
     """The quota file and the bastion's sign of life: two reads. Raises `BastionError` if the quota was never good."""
     status = read_status(bucket)
-    quota = _quota(bucket)
+    quota = _quota(bucket, in_force=status is not None and status.quota)
+    limited = status.limited if status else {}
     if status and status.capacity:
-        return Ground(quota, pool(quota, status.capacity))
-    return Ground(quota, None if quota.is_open else quota.tiers)
+        return Ground(quota, pool(quota, status.capacity), limited)
+    return Ground(quota, None if quota.is_open else quota.tiers, limited)
 
 
 def check(spec: JobSpec, ground: Ground) -> None:
     """Raises `SpecError` with every reason for which the bastion would refuse the job."""
     wrong = complaints(spec, ground.quota, ground.tiers)
+    wrong += filter(None, [ground.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))
 
 
 def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> None:
     """Put a request where the bastion looks; from then on it is the bastion's. Raises `BucketError` if that is unknown."""
-    if not create_once(bucket, layout.request(user, request_id), encode(request)).mine:
+    key, data = layout.request(user, request_id), encode(request)
+    try:
+        mine = settled(lambda: create_once(bucket, key, data)).mine
+    except (Denied, Full, NoBucket):
+        raise
+    except BucketError as error:
+        seen = f"launch show {job_id(request.spec.name, request_id)}" if isinstance(request, Submit) else "launch ls"
+        raise BucketError(
+            f"nobody knows whether the request arrived: look with {seen} before you repeat it: {error}"
+        ) from error
+    if not mine:
         raise BastionError(f"request {request_id} is in the inbox with another content; submit again")
 
 
-def _quota(bucket: Bucket) -> Quota:
+def _quota(bucket: Bucket, *, in_force: bool) -> Quota:
+    """The quota file; the last good one if it is broken, or gone while the bastion says that one is in force."""
     try:
         text = bucket.read(layout.QUOTA).data.decode("utf-8", "replace")
     except Missing:
-        return Quota.open()
+        return _last_good(bucket) if in_force else Quota.open()
     try:
         return parse(text)
     except QuotaError as error:
         return _last_good(bucket, error)
 
 
-def _last_good(bucket: Bucket, broken: QuotaError) -> Quota:
-    """A broken file leaves the last good one in force: the journal has it."""
+def _last_good(bucket: Bucket, broken: QuotaError | None = None) -> Quota:
+    """The journal has it. Without one a broken file admits nobody, and one that is gone everybody."""
     file = recover.load(bucket).files.get("quota")
-    if file is None or not file.text:
-        raise BastionError(
-            f"the quota file cannot be used: {broken}; ask an admin to run bastion quota check"
-        ) from broken
-    return parse(file.text)
+    if file is not None and file.text:
+        return parse(file.text)
+    if broken is None:
+        return Quota.open()
+    raise BastionError(f"the quota file cannot be used: {broken}; ask an admin to run bastion quota check") from broken

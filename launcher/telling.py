@@ -2,67 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
+from bastion.wording import clock, listed, short
+from launcher import timing
 from launcher.account import Account, End, Pulse, Running
-from launcher.durations import short
-from launcher.waiting import Amount, Holder, Waiting
+from launcher.exposure import Exposure
+from launcher.stops import Stopped
+from launcher.telling_waiting import SHOWN, Line, ago, more, waits
 from quota import resources
-
-SHOWN = 5
-"""Of long lists, as many rows as people read."""
-
-Line = tuple[str, str]
 
 
 def told(account: Account, name: str, project: str, now: datetime) -> Iterator[Line]:
     """All there is to say."""
+    if account.timing:
+        yield from timing.told(account.timing, now)
     if account.waiting:
-        yield from _waiting(account.waiting, project, now)
+        yield from waits(account.waiting, project, now)
     for row in account.running[:SHOWN]:
         yield from _running(row, now)
-    yield from _more("running", len(account.running))
+    yield from more("running", len(account.running))
+    if account.exposure:
+        yield from _exposure(account.exposure, project, now)
+    for stop in account.stops[-SHOWN:]:
+        yield from _stopped(stop, now)
     if account.running:
         yield "log", f"launch logs {name}"
     if account.end:
         yield from _end(account.end)
-
-
-def _waiting(waiting: Waiting, project: str, now: datetime) -> Iterator[Line]:
-    for amount in waiting.amounts:
-        yield "asks for", _amount(amount, project)
-    for number, ahead in enumerate(waiting.ahead[:SHOWN], start=1):
-        tasks = f", {ahead.tasks} tasks" if ahead.tasks > 1 else ""
-        asks = resources.text(ahead.resources)
-        yield "ahead", f"{number}. {ahead.user}/{ahead.job} asks for {asks}{tasks}, priority {ahead.priority}"
-    yield from _more("ahead", len(waiting.ahead))
-    for holder in waiting.holders[:SHOWN]:
-        yield "held by", _holder(holder, now)
-    yield from _more("held by", len(waiting.holders))
-    if waiting.enough_at:
-        yield (
-            "until",
-            f"{_clock(waiting.enough_at, now)} at the latest: then {waiting.enough_by} is over and enough is free",
-        )
-    for number, what in enumerate(waiting.helps):
-        yield "or" if number else "needs", what
-
-
-def _amount(amount: Amount, project: str) -> str:
-    text = f"{amount.asked} {amount.kind}: {amount.free} of {amount.pool} free"
-    if amount.freeing:
-        text += f", {amount.freeing} being freed"
-    text += f"; {project} uses {amount.used}" + ("" if amount.share is None else f" of its share of {amount.share}")
-    return f"{text}, {amount.borrowed} of them borrowed" if amount.borrowed else text
-
-
-def _holder(holder: Holder, now: datetime) -> str:
-    who = f"{holder.project}: {holder.user}/{holder.job}" + (f"[{holder.task}]" if holder.task else "")
-    text = f"{who} has {resources.text(holder.resources)} for {_ago(holder.since, now)}"
-    if holder.stopping:
-        text += f", is being stopped{f' for {holder.for_job}' if holder.for_job else ''}"
-    return f"{text}, until {_clock(holder.until, now)} at the latest" if holder.until else text
 
 
 def _running(row: Running, now: datetime) -> Iterator[Line]:
@@ -70,20 +38,45 @@ def _running(row: Running, now: datetime) -> Iterator[Line]:
     where = f" on {hosts}" if hosts else ", no worker seen yet"
     yield (
         "attempt",
-        f"task {row.task} attempt {row.attempt}, {row.state}: {row.runner}{where} for {_ago(row.since, now)}",
+        f"task {row.task} attempt {row.attempt}, {row.state}: {row.runner}{where} for {ago(row.since, now)}",
     )
+    if row.waits_for:
+        yield "waits", row.waits_for
     if row.stopping:
         yield "stops", row.stopping
     if row.until:
-        yield "until", f"{_clock(row.until, now)} at the latest"
+        yield "until", f"{clock(row.until, now)}, at the latest"
     if row.pulse and (said := [part for part in _said(row.pulse, now) if part]):
         yield "says", ", ".join(said)
 
 
+def _exposure(exposure: Exposure, project: str, now: datetime) -> Iterator[Line]:
+    for kind, n in exposure.borrowed.items():
+        yield "borrows", f"{project} holds {n} {kind} beyond its share"
+    if threat := exposure.threat:
+        whose = f"for {threat.by}" if threat.by else "for nobody's sake, for the pool shrank"
+        when = (
+            f"at {clock(threat.at, now)}, if nothing happens until then" if threat.at > now else "by the next decision"
+        )
+        yield "at risk", f"it is stopped {whose} {when}"
+    for claim in exposure.claims:
+        wants = f"a job of {claim.project} that asks for {resources.text(claim.resources)}"
+        yield "at risk", f"{wants} would have it stopped, after {short(claim.after_s)} of waiting"
+
+
+def _stopped(stop: Stopped, now: datetime) -> Iterator[Line]:
+    if stop.ended:  # else the attempt says it
+        yield "stopped", f"task {stop.task} attempt {stop.attempt} at {clock(stop.at, now)}: {stop.why}"
+    if stop.lost is not None and stop.lost_s is not None:
+        lost = listed([f"{n:.3g} {kind}-hours" for kind, n in stop.lost.items()]) if stop.lost else "nothing"
+        again = f"; stopped {stop.before} times before" if stop.before else ""
+        yield "cost", f"{short(stop.lost_s)} of work that no checkpoint held: {lost}{again}"
+
+
 def _said(pulse: Pulse, now: datetime) -> Iterator[str]:
     yield f"step {pulse.step}" if pulse.step is not None else ""
-    yield f"checkpoint {_ago(pulse.checkpoint_at, now)} ago" if pulse.checkpoint_at else ""
-    yield f"last beat {_ago(pulse.beat, now)} ago" if pulse.beat else ""
+    yield f"checkpoint {ago(pulse.checkpoint_at, now)} ago" if pulse.checkpoint_at else ""
+    yield f"last beat {ago(pulse.beat, now)} ago" if pulse.beat else ""
     yield pulse.phase
 
 
@@ -95,16 +88,3 @@ def _end(end: End) -> Iterator[Line]:
         yield "said", end.message
     if end.advice:
         yield "to do", end.advice
-
-
-def _more(word: str, number: int) -> Iterable[Line]:
-    return [(word, f"and {number - SHOWN} more")] if number > SHOWN else []
-
-
-def _ago(then: datetime, now: datetime) -> str:
-    return short((now - then).total_seconds())
-
-
-def _clock(moment: datetime, now: datetime) -> str:
-    """`14:20 UTC (in 2h3m)`."""
-    return f"{moment:%H:%M} UTC (in {short((moment - now).total_seconds())})"

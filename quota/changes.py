@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 
-from quota.model import Quota
+from quota.model import GRANTED, Quota
 from quota.shares import promised
 
 NOTHING = Quota(tiers=({},))
 
-People = Mapping[str, tuple[str, ...]]
+Lists = Mapping[str, tuple[str, ...]]
 
 
 def warnings(quota: Quota) -> tuple[str, ...]:
@@ -25,18 +25,25 @@ def warnings(quota: Quota) -> tuple[str, ...]:
         ),
         *(f"{name}: has shares but no members{_meant(name, quota.members)}" for name in _without(quota, "members")),
         *(f"{name}: has members but no shares, it can only borrow" for name in _without(quota, "shares")),
-        *(
-            f"{name}: has admins, and neither members nor shares{_meant(name, _projects(quota))}"
-            for name in _idle(quota)
-        ),
+        *_idle("admins", quota.admins, quota),
+        *_idle("classes", quota.classes, quota),
+        *_idle("user limits", quota.user_limits, quota),
+        *_free(quota),
+        *_boundless(quota),
     )
 
 
 def diff(old: Quota | None, new: Quota) -> tuple[str, ...]:
     """One line for each change from an old quota (None: there was none) to a new one."""
     old = old or NOTHING
-    members, admins = (old.members, new.members), (old.admins, new.admins)
-    return (*_tiers(old, new), *_shares(old, new), *_people("members", *members), *_people("admins", *admins))
+    return (
+        *_tiers(old, new),
+        *_shares(old, new),
+        *_lists("members", old.members, new.members),
+        *_lists("admins", old.admins, new.admins),
+        *_lists("classes", old.classes, new.classes),
+        *_user_limits(old, new),
+    )
 
 
 def _without(quota: Quota, what: str) -> list[str]:
@@ -45,12 +52,28 @@ def _without(quota: Quota, what: str) -> list[str]:
     return sorted(with_shares - with_members if what == "members" else with_members - with_shares)
 
 
-def _projects(quota: Quota) -> set[str]:
-    return {*quota.members, *quota.shares}
+def _idle(what: str, table: Mapping[str, Collection[str]], quota: Quota) -> Iterator[str]:
+    """Projects that have rows in this table, and nothing else."""
+    known = {*quota.members, *quota.shares}
+    for name in sorted(name for name, row in table.items() if row and name not in known):
+        yield f"{name}: has {what}, and neither members nor shares{_meant(name, known)}"
 
 
-def _idle(quota: Quota) -> list[str]:
-    return sorted(name for name, row in quota.admins.items() if row and name not in _projects(quota))
+def _free(quota: Quota) -> Iterator[str]:
+    for project, row in sorted(quota.classes.items()):
+        for job_class in (name for name in row if name not in GRANTED):
+            yield f"{project}: the class {job_class} needs no grant, it is everybody's"
+
+
+def _boundless(quota: Quota) -> Iterator[str]:
+    """Limits that let everybody have all there is, or nothing."""
+    totals = quota.total()
+    for project, row in sorted(quota.user_limits.items()):
+        for kind, amount in row.items():
+            if not amount:
+                yield f"{project}: no user may hold any {kind}, so no job that asks for it starts"
+            elif amount >= totals.get(kind, 0):
+                yield f"{project}: a user limit of {amount} {kind} limits nobody, the total is {totals.get(kind, 0)}"
 
 
 def _meant(project: str, members: Iterable[str]) -> str:
@@ -80,7 +103,15 @@ def _shares(old: Quota, new: Quota) -> Iterator[str]:
                 yield f"{project}: {kind} share {float(a):.6g} -> {float(b):.6g} ({units} of {after.get(kind, 0)})"
 
 
-def _people(role: str, old: People, new: People) -> Iterator[str]:
+def _user_limits(old: Quota, new: Quota) -> Iterator[str]:
+    for project in sorted({*old.user_limits, *new.user_limits}):
+        was, now = old.user_limit(project), new.user_limit(project)
+        for kind in dict.fromkeys((*was, *now)):
+            if was.get(kind) != now.get(kind):
+                yield f"{project}: user limit of {kind}: {was.get(kind, 'none')} -> {now.get(kind, 'none')}"
+
+
+def _lists(role: str, old: Lists, new: Lists) -> Iterator[str]:
     for project in sorted({*old, *new}):
         was, now = old.get(project, ()), new.get(project, ())
         for what, names in (

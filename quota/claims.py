@@ -6,22 +6,30 @@ as dataclasses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Protocol
+from datetime import datetime, timedelta
+from functools import cached_property
 
 from msgspec import Struct
 
-from quota.model import Quota
 from quota.resources import Resources
+
+CLASSES = ("urgent", "standard", "scavenger")
+"""The classes of jobs across projects, best first. An admin grants `urgent`; `scavenger` is for whoever wants it."""
+
+STANDARD = CLASSES.index("standard")
 
 
 class Want(Struct, frozen=True, kw_only=True, gc=False):
     """A job with tasks that wait to start.
 
     `demand` is of one task with all its replicas, `priority` 1 is the best, `order` the job's place in the journal,
-    `count` the waiting tasks, `since` when it began to wait.
+    `count` the waiting tasks, `since` when it began to wait. `job_class` is a place in `CLASSES`, `max_tier` the worst
+    tier that it takes (None: any). `time_limit_s` bounds how long a task holds what it is given, if that is known.
+    `stops` says how often its most often preempted waiting task was stopped for others, and `stopped` when the last of
+    those that wait for that reason was gone (None: none does); `waited_s` for how long it had waited before, each time
+    until it started.
     """
 
     job: str
@@ -32,10 +40,21 @@ class Want(Struct, frozen=True, kw_only=True, gc=False):
     order: int
     since: datetime
     count: int = 1
+    job_class: int = STANDARD
+    max_tier: int | None = None
+    time_limit_s: float | None = None
+    stops: int = 0
+    waited_s: float = 0.0
+    stopped: datetime | None = None
 
 
 class Hold(Struct, frozen=True, kw_only=True, gc=False):
-    """One attempt that holds resources of a tier since it started; `stopping` ones hold them until confirmed gone."""
+    """One attempt that holds resources of a tier since it started; `stopping` ones hold them until confirmed gone.
+
+    `saved` is when it wrote a checkpoint (None: never, so all since its start would be lost), and more are to be expected,
+    one in `every_s` (None: nobody knows when). `stops` is how often its task was stopped for others before, `until` when
+    it ends at the latest, if that is known. `overdue`: it had waited for too long when it started.
+    """
 
     job: str
     project: str
@@ -47,65 +66,93 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
     task: int = 0
     tier: int = 0
     stopping: bool = False
+    job_class: int = STANDARD
+    max_tier: int | None = None
+    saved: datetime | None = None
+    every_s: float | None = None
+    stops: int = 0
+    until: datetime | None = None
+    overdue: bool = False
+
+    def unsaved_s(self, now: datetime) -> float:
+        """Seconds of its work that no checkpoint holds, if it went on saving at its pace."""
+        begun = foreseen(self.saved, self.every_s, now) if self.saved and self.saved >= self.since else self.since
+        return max(0.0, (now - begun).total_seconds())
+
+
+def foreseen(last: datetime, every_s: float | None, now: datetime) -> datetime:
+    """The newest checkpoint by now, if they go on from this one at this pace (None: at none that is known)."""
+    if every_s is None or now <= last:
+        return last
+    every = timedelta(seconds=every_s)
+    return last + (now - last) // every * every
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start one more waiting task of the job on this tier."""
+    """Start one more waiting task of the job on this tier. `overdue`: it is a gang that had waited for too long."""
 
     job: str
     tier: int
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop this task's attempt for the sake of `for_job`; None if it is for nobody's sake (the pool shrank)."""
+    """Stop this task's attempt for the sake of `for_job`; None if it is for nobody's sake (the pool shrank).
+
+    `lost_s` are the seconds of its work that no checkpoint holds.
+    """
 
     job: str
     task: int
     for_job: str | None
     reason: str
+    lost_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Name what a task's attempt holds after another tier from now on. It runs on."""
+
+    job: str
+    task: int
+    tier: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What to do now.
+    """What to do now: the stops, then the moves, then the starts.
 
-    `starts` are in the order of decision, one for each task. `reasons` has one line for every job with tasks that
-    still wait, those of a project in the order in which they were considered. `again` is the next moment at which time
-    alone may change the answer; None if it cannot.
+    `starts` are in the order of decision, one for each task. `again` is the next moment at which time alone may change
+    the answer; None if it cannot. `tell` makes the reasons; it holds only until the board changes.
     """
 
     starts: tuple[Start, ...] = ()
     stops: tuple[Stop, ...] = ()
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    moves: tuple[Move, ...] = ()
     again: datetime | None = None
+    tell: Callable[[], Mapping[str, str]] = field(default=dict, compare=False, repr=False)
+
+    @cached_property
+    def reasons(self) -> Mapping[str, str]:
+        """One line for every job with tasks that still wait, those of a project in the order in which they stand.
+
+        Readers ask for them; who only decides does without.
+        """
+        return self.tell()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """`reclaim_delay_s`: a job waits at least this many seconds before others are stopped for it."""
+    """What an admin sets, in seconds.
 
-    reclaim_delay_s: float = 90.0
-
-
-class Policy(Protocol):
-    """Decides whose turn it is: same values in, same answer out, in whatever order wants and holds come.
-
-    `pool` is what each tier holds now (see `quota.tiers.pool`). `reclaims` are the jobs, oldest decision first, for
-    which others were stopped (`Stop.for_job`) and which have not started since: what is free or being freed is kept
-    for them. Jobs in it that no longer wait are ignored.
+    `reclaim_delay_s`: a job waits at least this long before others are stopped for it. `gang_patience_s`: a gang is
+    overtaken for this long before it calls in what was lent. `restart_cost_s`: work that a stop is taken to cost beside
+    what was not saved. `usage_half_life_s`: after it past use counts for half as much; 0: it does not count.
     """
 
-    def __call__(
-        self,
-        *,
-        wants: Iterable[Want],
-        holds: Iterable[Hold],
-        reclaims: tuple[str, ...],
-        quota: Quota,
-        pool: tuple[Resources, ...],
-        now: datetime,
-        knobs: Knobs,
-    ) -> Schedule:
-        """The starts, stops and reasons of this moment."""
+    reclaim_delay_s: float = 90.0
+    gang_patience_s: float = 10 * 3600.0
+    restart_cost_s: float = 120.0
+    usage_half_life_s: float = 7 * 86_400.0

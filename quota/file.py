@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any
 
-from quota.lines import Lines
+from quota.claims import CLASSES
+from quota.lines import PARTS_MAX, Lines, too_deep
 from quota.model import Quota, QuotaError
 from quota.patterns import LENGTH_MAX, complaint, is_plain
 from quota.resources import Resources, total
@@ -24,7 +25,15 @@ GUESSES_MAX = 100  # looking for the nearest name takes a while
 
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_RULE = "use 1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, without '..'"
-TABLES = ("toml-schema", "total_resources", "project_membership", "project_admins", "project_resources")
+TABLES = (
+    "toml-schema",
+    "total_resources",
+    "project_membership",
+    "project_admins",
+    "project_resources",
+    "project_classes",
+    "user_limits",
+)
 _AT_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
 
 
@@ -45,6 +54,8 @@ def parse(text: str) -> Quota:
 
 
 def _toml(text: str) -> dict[str, Any]:
+    if deep := too_deep(text):
+        raise QuotaError([f"line {deep}: a key has more than {PARTS_MAX} parts; use plain tables and lists"])
     try:
         return tomllib.loads(text, parse_float=_number)
     except RecursionError:
@@ -78,8 +89,15 @@ class _Reader:
         tiers = self._tiers()
         members = self._people("project_membership")
         admins = self._people("project_admins")
-        shares = self._shares(total(tiers))
-        return Quota(tiers=tiers, shares=shares, members=members, admins=admins)
+        totals = total(tiers)
+        return Quota(
+            tiers=tiers,
+            shares=self._shares(totals),
+            members=members,
+            admins=admins,
+            classes=self._classes(),
+            user_limits=self._user_limits(totals),
+        )
 
     def _version(self) -> None:
         schema = self._rows("toml-schema", required=True)
@@ -102,9 +120,13 @@ class _Reader:
         return tuple(self._tier(("total_resources", str(number)), row) for number, row in enumerate(found)) or ({},)
 
     def _tier(self, path: tuple[str, ...], row: Mapping[str, Any]) -> Resources:
+        for kind in row:
+            self._name((*path, kind), kind)
+        return self._amounts(path, row)
+
+    def _amounts(self, path: tuple[str, ...], row: Mapping[str, Any]) -> Resources:
         amounts = {}
         for kind, amount in row.items():
-            self._name((*path, kind), kind)
             if isinstance(amount, int) and not isinstance(amount, bool) and 0 <= amount <= AMOUNT_MAX:
                 amounts[kind] = amount
             else:
@@ -113,36 +135,52 @@ class _Reader:
 
     def _people(self, table: str) -> dict[str, tuple[str, ...]]:
         """Names and patterns, by project."""
-        people = {}
+        return self._lists(table, "names and patterns", _no_person)
+
+    def _classes(self) -> dict[str, tuple[str, ...]]:
+        """The classes that were granted, by project."""
+        return self._lists("project_classes", "classes", _no_class)
+
+    def _lists(self, table: str, of: str, wrong: Callable[[str], str | None]) -> dict[str, tuple[str, ...]]:
+        """Lists of texts, by project. `wrong` says what is wrong with one, as the end of a sentence."""
+        found = {}
         for project, row in self._projects(table):
             path = (table, project)
-            if isinstance(row, list) and all(isinstance(name, str) for name in row):
-                people[project] = tuple(dict.fromkeys(row))
-                for name in people[project]:
-                    self._person(path, name)
-            else:
-                self._complain(path, f"is {_shown(row)}; use a list of names and patterns in quotes")
-        return people
+            if not isinstance(row, list) or not all(isinstance(item, str) for item in row):
+                self._complain(path, f"is {_shown(row)}; use a list of {of} in quotes")
+                continue
+            found[project] = tuple(dict.fromkeys(row))
+            for item in found[project]:
+                if what := wrong(item):
+                    self.complaints.append(
+                        (self._lines.of_text(item, *path), f"{'.'.join(path)}: {_shown(item)} {what}")
+                    )
+        return found
 
-    def _person(self, path: tuple[str, str], name: str) -> None:
-        wrong = complaint(name) if len(name) > LENGTH_MAX or not is_plain(name) else None
-        if wrong:
-            what = f"{'.'.join(path)}: {_shown(name)} {wrong}"
-            self.complaints.append((self._lines.of_text(name, *path), what))
+    def _user_limits(self, totals: Resources) -> dict[str, Resources]:
+        return {
+            project: self._amounts(("user_limits", project), row)
+            for project, row in self._by_kind("user_limits", "amounts, as in v4 = 64", totals)
+        }
 
     def _shares(self, totals: Resources) -> dict[str, dict[str, Fraction]]:
         shares: dict[str, dict[str, Fraction]] = {}
         sums: dict[str, Fraction] = {}
-        for project, row in self._projects("project_resources"):
+        for project, row in self._by_kind("project_resources", "shares, as in v4 = 0.5", totals):
             path = ("project_resources", project)
-            if not isinstance(row, dict):
-                self._complain(path, f"is {_shown(row)}; use a table of shares, as in v4 = 0.5")
-                continue
-            self._known(path, row, totals, "is a kind that total_resources does not have")
             shares[project] = {kind: self._share((*path, kind), share) for kind, share in row.items()}
             for kind, share in shares[project].items():
                 self._sum((*path, kind), sums, share)
         return shares
+
+    def _by_kind(self, table: str, of: str, totals: Resources) -> Iterable[tuple[str, dict[str, Any]]]:
+        """The rows of a table that has a table for each project, by kind of resource."""
+        for project, row in self._projects(table):
+            if isinstance(row, dict):
+                self._known((table, project), row, totals, "is a kind that total_resources does not have")
+                yield project, row
+            else:
+                self._complain((table, project), f"is {_shown(row)}; use a table of {of}")
 
     def _share(self, path: tuple[str, ...], share: object) -> Fraction:
         if isinstance(share, (int, Fraction)) and not isinstance(share, bool) and 0 <= share <= 1:
@@ -185,18 +223,30 @@ class _Reader:
         for key in row:
             if key not in known:
                 near = get_close_matches(key, known, 1) if len(self.complaints) < GUESSES_MAX else []
-                self._complain((*path, key), f"{why}; {f'is {near[0]} meant?' if near else _use(known)}")
+                self._complain((*path, key), f"{why}; {f'is {_short(near[0])} meant?' if near else _use(known)}")
 
     def _complain(self, path: Sequence[str], what: str) -> None:
         self.complaints.append((self._lines.of(*path), f"{'.'.join(map(_short, path))} {what}"))
 
 
+def _no_person(name: str) -> str | None:
+    return complaint(name) if len(name) > LENGTH_MAX or not is_plain(name) else None
+
+
+def _no_class(name: str) -> str | None:
+    if name in CLASSES:
+        return None
+    near = get_close_matches(name, CLASSES, 1)
+    return f"is no class of jobs; {f'is {near[0]} meant?' if near else _use(CLASSES)}"
+
+
 def _use(known: Collection[str]) -> str:
-    return f"use {', '.join(sorted(known)[:10])}" if known else "there is none at all"
+    return f"use {', '.join(map(_short, sorted(known)[:10]))}" if known else "there is none at all"
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:60]}..."
+    line = text if text.isprintable() else repr(text)
+    return line if len(line) <= 80 else f"{line[:60]}..."
 
 
 def _shown(value: object) -> str:

@@ -16,6 +16,18 @@ _HEADER = re.compile(rf"[ \t]*(?P<open>\[\[?)[ \t]*(?P<keys>{_DOTTED})[ \t]*\]")
 _ROW = re.compile(rf"[ \t]*(?P<keys>{_DOTTED})[ \t]*=")
 
 
+PARTS_MAX = 128
+_BETWEEN = re.compile(r"""[^\w.\-"' \t]""")
+
+
+def too_deep(text: str) -> int:
+    """The line of a key of more than 128 parts, as in `a.b.c`; 0 if there is none. `tomllib` takes very long for thousands."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") >= PARTS_MAX and max(word.count(".") for word in _BETWEEN.split(line)) >= PARTS_MAX:
+            return number
+    return 0
+
+
 class Lines:
     """Line numbers, from 1, of the keys of one text. The rows of an array of tables are named "0", "1", ..."""
 

@@ -11,6 +11,9 @@ from quota.resources import Resources, total
 
 OPEN_PROJECT = "default"
 
+GRANTED = frozenset({"urgent"})
+"""The classes of jobs that a project needs a grant for; the others are everybody's."""
+
 
 class QuotaError(Exception):
     """The quota file cannot be used. `complaints` are all that is wrong with it, each as `line N: ...`."""
@@ -25,14 +28,17 @@ class Quota:
     """What the fleet holds, which part of it each project is promised, who belongs to each, and who looks after it.
 
     `tiers` are best first. `shares` are exact fractions of the total of a kind, by project and kind. `members` and
-    `admins` are plain names or patterns, by project; an admin need not be a member. Build one and keep it: patterns are
-    compiled at most once in its life.
+    `admins` are plain names or patterns, by project; an admin need not be a member. `classes` are the classes of jobs
+    that projects were granted, `user_limits` what each user of a project may hold at once. Build one and keep it:
+    patterns are compiled at most once in its life.
     """
 
     tiers: tuple[Resources, ...]
     shares: Mapping[str, Mapping[str, Fraction]] = field(default_factory=dict)
     members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     admins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    user_limits: Mapping[str, Resources] = field(default_factory=dict)
     is_open: bool = False
     _members: Members = field(init=False, repr=False, compare=False)
     _admins: Members = field(init=False, repr=False, compare=False)
@@ -60,6 +66,14 @@ class Quota:
     def administers(self, user: str, project: str) -> bool:
         """True if the user may stop, hold and change the jobs of the project."""
         return project in self._admins.projects_of(user)
+
+    def grants(self, project: str, job_class: str) -> bool:
+        """True if jobs of the project may be of this class. Without a quota file all may."""
+        return self.is_open or job_class not in GRANTED or job_class in self.classes.get(project, ())
+
+    def user_limit(self, project: str) -> Resources:
+        """What each user of the project may hold of it at once; a kind that is missing is not limited."""
+        return self.user_limits.get(project, {})
 
     def projects_of(self, user: str) -> tuple[str, ...]:
         """The projects of a user, in order of their names; without a quota file the one named `default`."""

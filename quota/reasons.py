@@ -6,26 +6,49 @@ that are made once for each shape, because a hundred thousand jobs may wait for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 
-from quota.claims import Hold, Want
-from quota.line import Ask
+from quota.board import Board, Line, place
+from quota.claims import CLASSES, STANDARD, Hold, Knobs, Want
+from quota.queue import Ask
+from quota.reclaim import Taken
 from quota.resources import Resources
 from quota.room import Room
 from quota.shares import Demand, Shares
 
 
-def reclaimed(victim: Hold, want: Want, over: Resources, units: Resources) -> str:
-    """Why an attempt is stopped for a want; `over` is what its project borrowed before."""
-    who = f"{want.project}/{want.job} ({want.user})"
+def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
+    """Why an attempt is stopped for a want."""
+    victim, who = taken.hold, f"{want.project}/{want.job} ({want.user})"
     if victim.project == want.project:
-        return f"stopped for {who}: priority {want.priority} goes before {victim.priority}"
-    return f"reclaimed for {who}: {_borrowed(victim.project, over, units)}"
+        return f"stopped for {who}: {_rank(want)} goes before {_rank(victim)}{_cheapest(taken)}"
+    return f"reclaimed for {who}: {_borrowed(victim.project, taken.over, units)}{_cheapest(taken)}"
 
 
-def shrunk(victim: Hold, over: Resources, units: Resources) -> str:
+def overdue(taken: Taken, want: Want) -> str:
+    """Why an attempt is stopped for a gang beyond its share."""
+    units = _amounts(tuple(taken.over.items()))
+    why = f"{taken.hold.project} borrows {units}" if units else f"{_who(taken.hold)} came later"
+    return f"room for {want.project}/{want.job} ({want.user}), overtaken for too long: {why}{_cheapest(taken)}"
+
+
+def shrunk(taken: Taken, units: Resources) -> str:
     """Why an attempt is stopped for nobody's sake."""
-    return f"the pool shrank: {_borrowed(victim.project, over, units)}"
+    return f"the pool shrank: {_borrowed(taken.hold.project, taken.over, units)}{_cheapest(taken)}"
+
+
+def limited(want: Want, kind: str, held: int, most: int) -> str:
+    """Why a want waits though there may be room: its user holds as much as a user may."""
+    who = f"a user of {want.project} may hold {most} {kind} at once"
+    asked = want.demand[kind]
+    return f"asks for {asked} {kind} but {who}" if asked > most else f"{who}, and {want.user} holds {held}"
+
+
+def resting(want: Want, seconds: float) -> str:
+    """Why a want is lent nothing for a while."""
+    times = "once" if want.stops == 1 else f"{want.stops} times"
+    return f"was stopped for others {times}: room beyond the share of {want.project} is lent to it again in {seconds:.0f} s"
 
 
 def impossible(demand: Demand, pool: Resources) -> str | None:
@@ -39,82 +62,81 @@ def impossible(demand: Demand, pool: Resources) -> str | None:
     return None
 
 
-def remedies(
-    project: str,
-    demand: Demand,
-    *,
-    shares: Shares,
-    used: Resources,
-    free: Resources,
-    reclaim_in_s: float,
-) -> Iterable[str]:
-    """What would have to be otherwise for a demand to start; one line each."""
-    if never := impossible(demand, shares.pool):
-        yield f"{never}; ask for less, or have the pool enlarged"
-        return
-    lack = tuple((kind, amount - max(0, free.get(kind, 0))) for kind, amount in demand if amount > free.get(kind, 0))
-    if not lack:
-        return
-    yield f"{_amounts(lack)} more free"
-    units = shares.units(project)
-    for kind, amount in demand:
-        needed, unit = used.get(kind, 0) + amount, units.get(kind, 0)
-        if kind in shares.governed and needed > unit:
-            yield f"a share of {needed} {kind} for {project}, which has {unit} of {shares.pool[kind]}: then borrowers make room"
-    if shares.governed and shares.within(project, used, demand) and reclaim_in_s:
-        yield f"{reclaim_in_s:.0f} s more of waiting: it is within its share, and borrowers then make room"
-
-
 class Reasons:
     """The reasons of one round, asked for when all is decided."""
 
-    def __init__(self, holds: Sequence[Hold], room: Room, shares: Shares, delay_s: float) -> None:
-        self._room, self._shares, self._delay_s = room, shares, delay_s
-        self._holds = sorted(holds, key=lambda hold: (hold.since, hold.order, hold.job, hold.task))
+    def __init__(self, board: Board, room: Room, shares: Shares, knobs: Knobs) -> None:
+        self._board, self._room, self._shares, self._knobs = board, room, shares, knobs
         self._holders: dict[str, str] = {}
-        self._texts: dict[tuple[str, Demand], str] = {}
+        self._texts: dict[Line, str] = {}
         self._freed: dict[tuple[str, ...], str] = {}
-        self.kept: list[Ask] = []
-        self.stopping = [hold for hold in holds if hold.stopping]
+        self._kept: list[Ask] = []
+        self._bar: Callable[[Want, Line], str] = lambda want, line: ""
+        self.stopped: list[Hold] = []
 
-    def of_project(self, asks: Sequence[Ask]) -> Iterable[tuple[str, str]]:
-        """(job, reason) of the waiting wants of one project, given in the order in which they were considered."""
-        ahead = ""
-        for number, ask in enumerate(asks):
-            text = self._text(ask)
+    def of_all(
+        self, asks: Mapping[str, Ask], weight: Callable[[str, str], float], bar: Callable[[Want, Line], str]
+    ) -> dict[str, str]:
+        """The reason of every job with tasks that still wait; `asks` are the wants that were looked at."""
+        self._bar = bar
+        self._kept = sorted((ask for ask in asks.values() if ask.kept), key=lambda ask: place(ask.want))
+        texts: dict[str, str] = {}
+        for project in sorted(self._board.lines):
+            rows = [
+                (job_class, priority, weight(project, user), order, job, line)
+                for line in self._board.lines[project].values()
+                for user, places in line.users.items()
+                for job_class, priority, order, job in places
+                if job not in asks or asks[job].left
+            ]
+            rows.sort(key=lambda row: row[:5])
+            texts.update(self._of_project([(self._board.wants[job], line) for *_, job, line in rows]))
+        return texts | {ask.want.job: self._kept_for(ask) for ask in self._kept}
+
+    def _of_project(self, rows: Sequence[tuple[Want, Line]]) -> Iterable[tuple[str, str]]:
+        """(job, reason) of the waiting wants of one project, given in their order."""
+        ahead, number = "", 0
+        for want, line in rows:
+            if never := impossible(line.demand, self._room.within_tier(line.max_tier)):
+                yield want.job, never
+                continue
+            text = self._bar(want, line) or self._text(line)
             if number:
-                text = f"{number} {'job' if number == 1 else 'jobs'} of {ask.want.project} ahead ({ahead}); {text}"
+                text = f"{number} {'job' if number == 1 else 'jobs'} of {want.project} ahead ({ahead}); {text}"
             if number < 2:
-                ahead += f"{', ' if ahead else ''}{_who(ask.want)}"
-            yield ask.want.job, text
+                ahead += f"{', ' if ahead else ''}{_who(want)}"
+            number += 1
+            yield want.job, text
 
-    def kept_for(self, ask: Ask) -> str:
+    def _kept_for(self, ask: Ask) -> str:
         """The reason of a want for which room is kept."""
-        kinds = tuple(kind for kind, _ in ask.demand)
+        kinds = tuple(kind for kind, _ in ask.line.demand)
         if kinds not in self._freed:
-            rows = [hold for hold in self.stopping if any(hold.demand.get(kind) for kind in kinds)]
-            self._freed[kinds] = _names(rows)
-        return f"first in line: waiting for {_amounts(ask.demand)} being freed by {self._freed[kinds]}"
+            going = [hold for hold in self._board.holds.values() if hold.stopping]
+            rows = [hold for hold in (*going, *self.stopped) if any(hold.demand.get(kind) for kind in kinds)]
+            self._freed[kinds] = _names(sorted(rows, key=age))
+        return f"first in line: waiting for {_amounts(ask.line.demand)} being freed by {self._freed[kinds]}"
 
-    def _text(self, ask: Ask) -> str:
-        key = (ask.want.project, ask.demand)
-        if key not in self._texts:
-            self._texts[key] = self._story(ask)
-        return self._texts[key]
+    def _text(self, line: Line) -> str:
+        if line not in self._texts:
+            self._texts[line] = self._story(line)
+        return self._texts[line]
 
-    def _story(self, ask: Ask) -> str:
-        project = ask.want.project
-        kind, amount = max(ask.demand, key=lambda row: (row[1] - self._room.free.get(row[0], 0), row[0]))
+    def _story(self, line: Line) -> str:
+        project, demand = line.project, line.demand
+        kind, amount = max(demand, key=lambda row: (row[1] - self._room.free.get(row[0], 0), row[0]))
         pool = self._shares.pool[kind]
         text = f"needs {amount} {kind}, {max(0, self._room.free.get(kind, 0))} of {pool} free"
-        if not self._shares.within(project, self._room.used[project], ask.demand):
-            return f"{text}; {self._over(project, ask.demand)}"
-        if kept := [other.want for other in self.kept if other.want.demand.get(kind)]:
+        if line.max_tier is not None and self._room.has(demand):
+            return f"{text}, but not in tier {line.max_tier} or better: --max_tier={line.max_tier + 1} would take more"
+        if not self._shares.within(project, self._room.use_of(project), demand):
+            return f"{text}; {self._over(project, demand)}"
+        if kept := [ask.want for ask in self._kept if ask.want.demand.get(kind)]:
             return f"{text}, {_more([f'{want.project} ({_who(want)})' for want in kept])} is first in line"
         return f"{text}{self._holder(kind)}"
 
     def _over(self, project: str, demand: Demand) -> str:
-        used, units = self._room.used[project], self._shares.units(project)
+        used, units = self._room.use_of(project), self._shares.units(project)
         governed = [(kind, amount) for kind, amount in demand if kind in self._shares.governed]
         rows = [(used.get(kind, 0), units.get(kind, 0), kind, amount) for kind, amount in governed]
         use, unit, kind, amount = max(rows, key=lambda row: (row[0] + row[3] - row[1], row[2]))
@@ -127,19 +149,41 @@ class Reasons:
         if kind not in self._holders:
             amounts = {project: used.get(kind, 0) for project, used in self._room.used.items()}
             project = max(sorted(amounts), key=lambda name: amounts[name], default="")
-            rows = [hold for hold in self._holds if hold.project == project and hold.demand.get(kind)]
+            rows = sorted((hold for hold in self._board.of.get(project, {}).values() if hold.demand.get(kind)), key=age)
             held = sum(hold.demand[kind] for hold in rows)
             self._holders[kind] = f"; {_names(rows)} holds {held}{self._lent(project, kind)}" if rows else ""
         return self._holders[kind]
 
     def _lent(self, project: str, kind: str) -> str:
-        over = self._shares.borrowed(project, self._room.staying[project]).get(kind)
-        return f", borrows {over}: may be reclaimed after {self._delay_s:g} s" if over else ""
+        over = self._shares.borrowed(project, self._room.stays(project)).get(kind)
+        return f", borrows {over}: may be reclaimed after {self._knobs.reclaim_delay_s:g} s" if over else ""
 
 
 def _borrowed(project: str, over: Resources, units: Resources) -> str:
     kind, amount = max(over.items(), key=lambda row: (row[1], row[0]))
     return f"{project} borrowed {amount} {kind} over its share of {units.get(kind, 0)}"
+
+
+def age(hold: Hold) -> tuple[datetime, int, str, int]:
+    """The order of holds, oldest first, the same in whatever order they come."""
+    return hold.since, hold.order, hold.job, hold.task
+
+
+def _rank(row: Want | Hold) -> str:
+    name = f"priority {row.priority}"
+    return name if row.job_class == STANDARD else f"{CLASSES[row.job_class]}, {name}"
+
+
+def _cheapest(taken: Taken) -> str:
+    """Why this one, and what it costs."""
+    among = f"the cheapest to stop of {taken.among}, " if taken.among > 1 else ""
+    return f"; {among}it loses {_span(taken.lost_s)} of work"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def _names(holds: Sequence[Hold]) -> str:

@@ -1,138 +1,218 @@
 """What is taken back, and from whom. Pure.
 
-Victims are found one by one until enough is gained: the project that borrows the largest part of the pool gives
-next; of its attempts the least important one (largest priority number), then the youngest. A project gives only
-while it is over its share of a kind that is still missing, so it falls below its share by less than one of its own
-jobs. Then whoever turns out not to be needed is spared, the last found first: what is left is needed, each of it.
+Victims are taken in the order of what their stop costs (`Victims._price`) until enough is gained. A project gives to
+others only while it is over its share of a kind that is still missing, so it falls below its share by less than one of
+its own jobs. Then whoever turns out not to be needed is spared, the costliest first: what is left is needed, each of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 
-from quota.claims import Hold, Want
+from msgspec import Struct
+
+from quota.board import Board, Name, Rank, rank
+from quota.claims import Hold, Knobs, Want
 from quota.resources import Resources, fits, minus, total
 from quota.room import Room
 from quota.shares import Shares
 
-Pick = Callable[[set[str]], Hold | None]
-Name = tuple[str, int]  # a task: job, number
-Taken = list[tuple[Hold, Resources]]  # who is stopped, and what its project borrowed before
+Price = tuple[int, bool, bool, float, datetime, int, str, int]
+
+STEP_S = 30.0
+"""Losses of work of a unit that differ by less are as good as equal."""
+
+OVERRUN = timedelta(seconds=30)
+"""An end that was due so long ago is not to be counted on: the attempt has not begun to run, or nobody can tell it to end."""
+
+SPARED = 3
+"""Who was stopped for others so often is not stopped for an overdue gang."""
+
+WORTH, CALM = 0.03, 10
+"""For each second that a gang is overdue, so much of a second's work of each of its units may be lost for it, where each
+stop counts as that many restarts besides: a gang of 16 is worth ten stops of a unit after four to seven hours."""
+
+URGENT = 0
+STOPS_MAX = 5
+"""Who was stopped for others so often is stopped again only if nobody else can give, and never by its own project."""
+
+
+class Taken(Struct, frozen=True):
+    """Who is stopped, what its project borrowed before, what it loses in seconds, and how many could have given."""
+
+    hold: Hold
+    over: Resources
+    lost_s: float
+    among: int
 
 
 class Victims:
-    """All attempts that may be stopped: those that are not stopping yet."""
+    """All attempts that may be stopped: those that are not stopping yet. `settled` were stopped or moved in this round."""
 
-    def __init__(self, holds: Iterable[Hold], room: Room, shares: Shares) -> None:
-        self._room, self._shares = room, shares
-        self._all = sorted((hold for hold in holds if not hold.stopping), key=age, reverse=True)
-        self._of: dict[str, list[Hold]] = {}
-        self._stopped: set[Name] = set()
-        for hold in sorted(self._all, key=lambda hold: -hold.priority):
-            self._of.setdefault(hold.project, []).append(hold)
+    def __init__(
+        self, board: Board, room: Room, shares: Shares, settled: set[Name], now: datetime, knobs: Knobs
+    ) -> None:
+        self._board, self._room, self._shares, self._now, self._knobs = board, room, shares, now, knobs
+        self._worst: dict[str, Rank] = {}
+        self._settled = settled
+        self._ending: list[Hold] | None = None
 
-    def lower(self, want: Want) -> bool:
-        """True if the want's own project runs something less important than it."""
-        own = (hold for hold in self._of.get(want.project, ()) if _name(hold) not in self._stopped)
-        return next((hold.priority > want.priority for hold in own), False)
+    def lower(self, project: str, best: Rank) -> bool:
+        """True if the project runs something less important than this."""
+        if max(self._board.ranks.get(project, ()), default=best) <= best:
+            return False
+        if project not in self._worst:
+            self._worst[project] = max(map(rank, self._yielding(project)), default=(URGENT, 0))
+        return self._worst[project] > best
 
-    def for_want(self, want: Want, lack: Resources, *, within: bool) -> Taken:
+    def for_want(self, want: Want, lack: Resources, *, within: bool) -> list[Taken]:
         """Whom to stop so that the want finds what it lacks; nobody if it would not be enough.
 
-        Borrowers give only to a want `within` its project's share; then less important attempts of its own project do.
+        Borrowers give to a want `within` its project's share, and those of a worse class to an urgent one; then less
+        important attempts of its own project do.
         """
-        search = self._search()
+        lent = [
+            hold
+            for project in self._board.of
+            if project != want.project
+            for hold in self._going(project)
+            if within or (want.job_class == URGENT and hold.job_class > want.job_class)
+        ]
+        own = [hold for hold in self._yielding(want.project) if rank(hold) > rank(want)]
+        chosen = self._gather(lack, want.max_tier, lent, own)
+        return self._stop(chosen, len(lent) + len(own)) if _enough(chosen, lack) else []
 
-        def pick(kinds: set[str]) -> Hold | None:
-            return (search.borrower(kinds, want.project) if within else None) or search.lower(kinds, want)
+    def for_overdue(self, want: Want, lack: Resources, since: datetime) -> list[Taken]:
+        """Whom to stop for a gang that is overdue since then; nobody if it would not be enough, or not yet be worth it.
 
-        chosen = search.gather(lack, pick)
-        return self._stop(chosen) if fits(lack, total(hold.demand for hold in chosen)) else []
+        Borrowers give, and those of its own project that overtook it; but nobody of a better class, nobody who was
+        stopped often, and of gangs that were overdue themselves only smaller ones. It is worth as much as the gang grew
+        older meanwhile: so it first gets what becomes free by itself, and more of the others' work the longer it waits.
+        """
+        size, calm = _units(want.demand, lack), CALM * self._knobs.restart_cost_s
+        worth = WORTH * size * (self._now - since).total_seconds()
+        if worth < calm or not self._may_give(want.project, lack):
+            return []
+        rows = [
+            hold
+            for project in self._board.of
+            for hold in self._yielding(project)
+            if hold.job_class >= want.job_class
+            and hold.stops < SPARED
+            and not (hold.overdue and _units(hold.demand, lack) >= size)
+        ]
+        lent = [hold for hold in rows if hold.project != want.project]
+        own = [hold for hold in rows if hold.project == want.project and _overtook(hold, want)]
+        chosen = self._gather(lack, want.max_tier, lent, own)
+        cost = sum(self._cost(hold, lack) + calm for hold in chosen)
+        return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
 
-    def for_shrunk_pool(self) -> Taken:
-        """Whom to stop because more is held than there is: borrowers only, the youngest first, as far as that goes."""
-        owed = {kind: -free - self._room.freeing[kind] for kind, free in self._room.free.items()}
-        search = self._search()
-        rest = iter(self._all)  # one pass is enough: who borrows nothing that is lacking now never will in this search
+    def end_in_time(self, lack: Resources, max_tier: int | None, by: datetime) -> bool:
+        """True if time limits that are known, and have not passed long ago, free all that is lacking by then."""
+        if self._ending is None:
+            self._ending = [hold for project in self._board.of for hold in self._going(project) if hold.until]
+        ends = [
+            hold.demand
+            for hold in self._ending
+            if hold.until and self._now - OVERRUN < hold.until <= by and (max_tier is None or hold.tier <= max_tier)
+            if (hold.job, hold.task) not in self._settled
+        ]
+        return fits(lack, total(ends))
 
-        def pick(kinds: set[str]) -> Hold | None:
-            return next((hold for hold in rest if search.borrows(hold, kinds)), None)
+    def _may_give(self, project: str, lack: Resources) -> bool:
+        """False if others borrow too little for it, and its own project holds too little: known without a search."""
+        borrowed = total(
+            self._shares.borrowed(other, self._room.stays(other)) for other in self._board.of if other != project
+        )
+        # Who borrows may hold it in one piece that is larger; so a project gives up to all that it holds, if it borrows.
+        return all(
+            borrowed.get(kind, 0) or self._room.stays(project).get(kind, 0) >= amount for kind, amount in lack.items()
+        )
 
-        return self._stop(search.gather({kind: n for kind, n in owed.items() if n > 0}, pick))
+    def for_shrunk_pool(self) -> list[Taken]:
+        """Whom to stop because more is held than there is: borrowers only, as far as that goes."""
+        lack = self._room.lack(tuple((kind, 0) for kind in self._room.free))
+        if not lack:
+            return []
+        rows = [hold for project in self._board.of for hold in self._going(project)]
+        return self._stop(self._gather(lack, None, rows, []), len(rows))
 
-    def _search(self) -> _Search:
-        return _Search(self._of, self._stopped, self._room.staying, self._shares)
+    def _price(self, hold: Hold, lack: Resources) -> Price:
+        """What each unit costs that its stop gains, the cheapest first.
 
-    def _stop(self, chosen: list[Hold]) -> Taken:
-        taken = [(hold, self._shares.borrowed(hold.project, self._room.staying[hold.project])) for hold in chosen]
+        A worse class goes first; who was stopped often, and who was overdue, last; then goes by the work that is lost
+        for each unit, in steps. Of those that lose the same goes who ran longest: that is likely to run for long still.
+        """
+        step = self._cost(hold, lack, self._knobs.restart_cost_s) / _units(hold.demand, lack) // STEP_S
+        spared = hold.stops >= STOPS_MAX, hold.overdue
+        return (-hold.job_class, *spared, step, hold.since, hold.order, hold.job, hold.task)
+
+    def _cost(self, hold: Hold, lack: Resources, more: float = 0.0) -> float:
+        """The work that its stop loses, in seconds of a unit, weighted by past stops."""
+        return (hold.unsaved_s(self._now) * _units(hold.demand, lack) + more) * (1 + hold.stops)
+
+    def _going(self, project: str) -> Iterator[Hold]:
+        for name, hold in self._board.of.get(project, {}).items():
+            if not hold.stopping and name not in self._settled:
+                yield hold
+
+    def _yielding(self, project: str) -> Iterator[Hold]:
+        """What a project gives to more important wants of its own."""
+        return (hold for hold in self._going(project) if hold.stops < STOPS_MAX)
+
+    def _gather(self, lack: Resources, max_tier: int | None, lent: list[Hold], own: list[Hold]) -> list[Hold]:
+        """Take the cheapest until nothing is lacking or nobody is left, then spare who is not needed.
+
+        First of what is borrowed as a whole, then of what is so in part, then of the want's own project. In each of the
+        three one pass is enough: who borrows nothing that is lacking never will in the course of it.
+        """
+        left: dict[str, Resources] = {}
+        missing = dict(lack)
+        chosen: dict[Name, Hold] = {}
+        borrowers, others = (sorted(rows, key=lambda hold: self._price(hold, lack)) for rows in (lent, own))
+        for rows, whole in ((borrowers, True), (borrowers, False), (others, None)):
+            for hold in rows:
+                kinds = [kind for kind, amount in hold.demand.items() if amount and kind in missing]
+                if not kinds or (hold.job, hold.task) in chosen or (max_tier is not None and hold.tier > max_tier):
+                    continue
+                uses = left.get(hold.project, self._room.stays(hold.project))
+                if whole is not None:
+                    over = self._shares.borrowed(hold.project, uses)
+                    part = [over.get(kind, 0) >= (hold.demand[kind] if whole else 1) for kind in kinds]
+                    if not (all(part) if whole else any(part)):
+                        continue
+                chosen[hold.job, hold.task] = hold
+                left[hold.project] = minus(uses, hold.demand)
+                missing = {kind: amount for kind, amount in minus(missing, hold.demand).items() if amount > 0}
+                if not missing:
+                    return _spared(list(chosen.values()), lack)
+        return _spared(list(chosen.values()), lack)
+
+    def _stop(self, chosen: list[Hold], among: int) -> list[Taken]:
+        taken = []
+        for hold in chosen:
+            over = self._shares.borrowed(hold.project, self._room.stays(hold.project))
+            taken.append(Taken(hold, over, hold.unsaved_s(self._now), among))
         for hold in chosen:
             self._room.stop(hold)
-            self._stopped.add(_name(hold))
+            self._settled.add((hold.job, hold.task))
+            self._worst.pop(hold.project, None)
         return taken
 
 
-class _Search:
-    """One search for victims: what would be left to each project if all chosen ones stop."""
-
-    def __init__(
-        self, of: Mapping[str, Sequence[Hold]], stopped: set[Name], staying: Mapping[str, Resources], shares: Shares
-    ) -> None:
-        self._of, self._shares = of, shares
-        self._taken = set(stopped)
-        self._used = {project: staying[project] for project in of}
-
-    def gather(self, lack: Resources, pick: Pick) -> list[Hold]:
-        """Pick until nothing is lacking or nobody is left, then spare who is not needed."""
-        chosen: list[Hold] = []
-        missing = dict(lack)
-        while kinds := {kind for kind, amount in missing.items() if amount > 0}:
-            hold = pick(kinds)
-            if hold is None:
-                break
-            chosen.append(hold)
-            self._taken.add(_name(hold))
-            self._used[hold.project] = minus(self._used[hold.project], hold.demand)
-            missing = minus(missing, hold.demand)
-        return _spared(chosen, lack)
-
-    def borrower(self, kinds: set[str], but: str) -> Hold | None:
-        """The first victim of the project that borrows most of the kinds that are lacking."""
-        found: tuple[float, str] | None = None
-        victim = None
-        for project in self._of:
-            over = self._over(project, kinds)
-            rank = (-self._shares.dominant(over), project)
-            if over and project != but and (found is None or rank < found):
-                first = next(self._giving(project, over), None)
-                found, victim = (rank, first) if first else (found, victim)
-        return victim
-
-    def borrows(self, hold: Hold, kinds: set[str]) -> bool:
-        """True if the attempt holds a lacking kind of which its project is over its share."""
-        return any(hold.demand.get(kind) for kind in self._over(hold.project, kinds))
-
-    def lower(self, kinds: set[str], want: Want) -> Hold | None:
-        """The first victim among less important attempts of the want's own project."""
-        return next((hold for hold in self._giving(want.project, kinds) if hold.priority > want.priority), None)
-
-    def _over(self, project: str, kinds: set[str]) -> Resources:
-        borrowed = self._shares.borrowed(project, self._used[project])
-        return {kind: amount for kind, amount in borrowed.items() if kind in kinds}
-
-    def _giving(self, project: str, kinds: Iterable[str]) -> Iterator[Hold]:
-        for hold in self._of.get(project, ()):
-            if _name(hold) not in self._taken and any(hold.demand.get(kind) for kind in kinds):
-                yield hold
+def _enough(chosen: list[Hold], lack: Resources) -> bool:
+    return fits(lack, total(hold.demand for hold in chosen))
 
 
-def _name(hold: Hold) -> Name:
-    return hold.job, hold.task
+def _units(demand: Resources, lack: Resources) -> int:
+    """How much it is of what is lacking."""
+    return max((demand.get(kind, 0) for kind in lack), default=0) or 1
 
 
-def age(hold: Hold) -> tuple[datetime, int, str, int]:
-    """The order of holds, oldest first, the same in whatever order they come."""
-    return hold.since, hold.order, hold.job, hold.task
+def _overtook(hold: Hold, want: Want) -> bool:
+    """It came later, was given room meanwhile, and is not more important."""
+    return hold.order > want.order and hold.since > want.since and rank(hold) >= rank(want)
 
 
 def _spared(chosen: list[Hold], lack: Resources) -> list[Hold]:

@@ -8,48 +8,61 @@ would be the least far along its share (`Shares.turn`):
    larger than the share neither loses its place to its juniors while there is room, nor blocks them when there is none;
 3. whatever is left.
 
+Between the first and the second go gangs that were overtaken too long call in what was lent (`quota.overdue`).
+
 A want within its share that does not fit and has waited `reclaim_delay_s` has borrowers stopped for it, and a more
 important want less important attempts of its own project. That is one decision with its turn: it happens only if
 the want then fits, and what is free or being freed is kept for it, in this round and in the next ones (`reclaims`),
 until it has started. Before all that a pool that shrank takes back from its borrowers.
+
+Wants of one project that ask for the same are one line, and a line is looked at once: in a round what is free only
+becomes less, so what gets nothing once gets nothing later.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
 from quota import axlearn, reasons
-from quota.claims import Hold, Knobs, Policy, Schedule, Start, Stop, Want
-from quota.line import Ask, Line, place
+from quota.bars import Bars
+from quota.board import Board, Line, Name, rank
+from quota.claims import STANDARD, Knobs, Schedule, Start, Stop
 from quota.model import Quota
+from quota.moving import Moving
+from quota.overdue import AGAIN, Overdue
 from quota.owed import Owed
+from quota.policy import Past, Policy
+from quota.queue import Ask
 from quota.reasons import Reasons
-from quota.reclaim import Victims, age
+from quota.reclaim import URGENT, Taken, Victims
 from quota.resources import Resources, total
 from quota.room import Room
 from quota.shares import Demand, Shares
+from quota.turns import LENT, PROMISED, Turns
 
-PROMISED, LENT, LEFT = range(3)  # the three goes
+STOP_TAKES = timedelta(seconds=30)
+"""Nobody is stopped for what ends by its time limit within so long: a stop would take as much."""
 
-Turn = tuple[int, bool, float, int, str]  # go, where the project stands, the want's order, project
+HOURS = 1.0
+"""What a user holds now weighs as much as having held it for so long."""
 
 
 def schedule(
     *,
-    wants: Iterable[Want],
-    holds: Iterable[Hold],
+    board: Board,
     reclaims: tuple[str, ...],
     quota: Quota,
     pool: tuple[Resources, ...],
+    past: Past,
     now: datetime,
     knobs: Knobs,
 ) -> Schedule:
     """The default policy. See `Policy` for the arguments."""
-    state = _Round(wants, sorted(holds, key=age), Shares(quota, total(pool)), pool, now, knobs)
+    state = _Round(board, quota, pool, past, now, knobs)
     state.take_back_what_shrank()
     state.serve_first_in_line(reclaims)
     state.serve_the_rest()
@@ -60,160 +73,211 @@ class _Round:
     """One round of the default policy."""
 
     def __init__(
-        self,
-        wants: Iterable[Want],
-        holds: list[Hold],
-        shares: Shares,
-        pool: tuple[Resources, ...],
-        now: datetime,
-        knobs: Knobs,
+        self, board: Board, quota: Quota, pool: Sequence[Resources], past: Past, now: datetime, knobs: Knobs
     ) -> None:
-        self._shares, self._now = shares, now
+        self._board, self._quota, self._past, self._now = board, quota, past, now
         self._delay = timedelta(seconds=knobs.reclaim_delay_s)
-        self._asks = [Ask.of(want) for want in sorted(wants, key=place)]
-        self._room = Room(pool, holds)
-        self._victims = Victims(holds, self._room, shares)
-        self._reasons = Reasons(holds, self._room, shares, knobs.reclaim_delay_s)
-        self._owed = Owed(shares, self._room.used)
-        projects = sorted({ask.want.project for ask in self._asks})
-        self._own = {project: self._line(project) for project in projects}
-        self._rest = {project: self._line(project) for project in projects}
-        self._waiting: dict[str, list[Ask]] = {project: [] for project in projects}
-        self._hopeless: dict[tuple[str, int, bool], list[Demand]] = defaultdict(list)
-        self._never: dict[str, str] = {}
+        self._shares = Shares(quota, total(pool))
+        self._room = Room(pool, board)
+        self._owed = Owed(self._shares, self._room, board.pending)
+        settled: set[Name] = set()
+        self._moving = Moving(board, self._room, tuple(pool), settled)
+        self._bars = Bars(self._room, self._shares, quota, now, knobs)
+        self._victims = Victims(board, self._room, self._shares, settled, now, knobs)
+        self._turns = Turns(
+            self._room, self._shares, self._owed, ask=self._next, is_open=self._may, weight=self._weight
+        )
+        self._overdue = Overdue(board, self._shares, now, knobs)
+        self._reasons = Reasons(board, self._room, self._shares, knobs)
+        self._asks: dict[str, Ask] = {}
+        self._weights: dict[tuple[str, str], float] = {}
+        self._closed: set[Line] = set()
+        self._hopeless: dict[tuple[str, int, int, bool], list[Demand]] = defaultdict(list)
         self._starts: list[Start] = []
         self._stops: list[Stop] = []
+        self._wakes: list[datetime] = []
 
     def take_back_what_shrank(self) -> None:
         """Stop borrowers if more is held than there is."""
-        for hold, over in self._victims.for_shrunk_pool():
-            self._stop(hold, None, reasons.shrunk(hold, over, self._shares.units(hold.project)))
+        for taken in self._victims.for_shrunk_pool():
+            self._stop(taken, None, reasons.shrunk(taken, self._shares.units(taken.hold.project)))
 
     def serve_first_in_line(self, reclaims: Iterable[str]) -> None:
-        """Start, or keep room for, the wants for which others were stopped before: one task, and more within the share.
+        """Start, or keep room for, the wants for which others were stopped before: of each one task, then more within the share.
 
         If one does not fit even when all that stops is gone, it is first in line no more.
         """
-        asks = {ask.want.job: ask for ask in self._asks}
-        for ask in (asks[job] for job in reclaims if job in asks):
-            first = True
-            while ask.left and (first or self._within(ask)) and not self._room.lack(ask.demand):
+        wants = [self._board.wants[job] for job in reclaims if job in self._board.wants]
+        asks = [self._ask(want.job, self._board.line(want)) for want in wants]
+        for ask in asks:
+            if self._has_room(ask):
                 self._give(ask)
-                first = False
+        for ask in asks:
+            while ask.left and self._within(ask.line) and self._has_room(ask):
+                self._give(ask)
 
     def serve_the_rest(self) -> None:
-        """All other wants, the project that is the least far along its share first."""
-        self._enter()
-        turns = [turn for project in self._own if (turn := self._turn(project))]
+        """All other wants, the project that is the least far along its share first; overdue gangs before what is lent."""
+        for project, lines in self._board.lines.items():
+            self._enter(project, lines.values())
+        turns = [turn for project in self._board.lines if (turn := self._turns.outlook(project))]
         heapify(turns)
-        while turns:
-            go, *_, project = heappop(turns)
-            self._serve(project, go)
-            if turn := self._turn(project):
+        promised = True
+        while turns or promised:
+            if promised and not (turns and turns[0][0] == PROMISED):
+                promised = False
+                self._serve_overdue()
+                continue
+            popped = heappop(turns)
+            turn = self._turns.next(popped[-1], popped[0])
+            if turn == popped:  # else it was an outlook, or others took what it stood for
+                self._serve(popped[-1], popped[0])
+                turn = self._turns.next(popped[-1], popped[0])
+            if turn:
                 heappush(turns, turn)
 
+    def _serve_overdue(self) -> None:
+        """The gangs that waited for too long: with what is free, what is being freed, or what was lent."""
+        in_vain: set[Line] = set()
+        for want, since in self._overdue.wants():
+            line = self._board.line(want)
+            ask = self._ask(want.job, line)
+            if not ask.left or line in in_vain or self._bars.of(want, line):
+                continue
+            if lack := self._room.lack(line.demand, line.max_tier):
+                soon = len(in_vain) >= self._overdue.searches or self._victims.end_in_time(
+                    lack, line.max_tier, self._now + AGAIN
+                )
+                taken = [] if soon else self._victims.for_overdue(want, lack, since)
+                for one in taken:
+                    self._stop(one, want.job, reasons.overdue(one, want))
+                if not taken:
+                    in_vain.add(line)
+                    self._wakes.append(self._now + AGAIN)
+                    continue
+            self._give(ask)
+            self._owed.less(want.project, line.demand, 1)
+        self._wakes += self._overdue.wakes
+
     def answer(self) -> Schedule:
-        """All that was decided."""
-        kept = self._reasons.kept = [ask for ask in self._asks if ask.kept]
-        first = {ask.want.job: self._reasons.kept_for(ask) for ask in kept}
-        texts = self._never | first
-        for asks in self._waiting.values():
-            texts.update(self._reasons.of_project(asks))
-        texts |= first
+        """All that was decided. Tiers that are idle even now count what runs in worse ones."""
+        self._moving.promote()
         return Schedule(
-            starts=tuple(self._starts), stops=tuple(self._stops), reasons=MappingProxyType(texts), again=self._again()
+            starts=tuple(self._starts),
+            stops=tuple(self._stops),
+            moves=self._moving.moves,
+            again=min((*self._wakes, *self._bars.wakes), default=None),
+            tell=lambda: self._reasons.of_all(self._asks, self._weight, self._bars.of),
         )
 
-    def _line(self, project: str) -> Line:
-        users = self._room.users
-        return Line(lambda user: self._shares.dominant(users[project, user]) if (project, user) in users else 0.0)
+    def _enter(self, project: str, lines: Iterable[Line]) -> None:
+        for line in lines:
+            if reasons.impossible(line.demand, self._room.within_tier(line.max_tier)):
+                self._closed.add(line)
+                self._owed.less(project, line.demand, line.tasks)
+        self._turns.enter(project, [line for line in lines if self._may(line)])
 
-    def _enter(self) -> None:
-        for ask in self._asks:
-            project = ask.want.project
-            if never := reasons.impossible(ask.demand, self._shares.pool):
-                self._never[ask.want.job] = never
-            elif ask.left:
-                self._own[project].add(ask)
-                self._owed.wait(project, ask.demand, ask.left)
-        for project in self._own:
-            self._owed.settle(project)
+    def _ask(self, job: str, line: Line) -> Ask:
+        ask = self._asks.get(job)
+        if ask is None:
+            want = self._board.wants[job]
+            ask = self._asks[job] = Ask(want, line, want.count)
+        return ask
 
-    def _turn(self, project: str) -> Turn | None:
-        """The project's next want that may get something; those that cannot are put aside on the way."""
-        for line in (self._own[project], self._rest[project]):
-            while ask := line.first():
-                if self._room.fits(ask.demand) or self._may_reclaim(ask):
-                    break
-                self._waiting[project].append(ask)
-                line.skip()
-            if ask:
-                go = LEFT if line is self._rest[project] else PROMISED if self._within(ask) else LENT
-                return (go, *self._shares.turn(project, self._room.used[project], ask.demand), ask.want.order, project)
-        return None
+    def _next(self, job: str, line: Line) -> Ask | None:
+        """The want, unless it is to be passed over."""
+        ask = self._ask(job, line)
+        return ask if ask.left and not self._bars.of(ask.want, line) else None
+
+    def _has_room(self, ask: Ask) -> bool:
+        """True if it fits when all that stops is gone, and its user may have it."""
+        return not (self._bars.limit(ask.want) or self._room.lack(ask.line.demand, ask.line.max_tier))
+
+    def _weight(self, project: str, user: str) -> float:
+        """What a user had of late, and has now: parts of the pool times hours."""
+        weight = self._weights.get((project, user))
+        if weight is None:
+            now = self._shares.dominant(self._room.use_of_user(project, user))
+            weight = round(self._past.get((project, user), 0.0) + HOURS * now, 9)
+            self._weights[project, user] = weight
+        return weight
+
+    def _may(self, line: Line) -> bool:
+        """True if wants of this line may get something still. Once it is false it stays so."""
+        if line in self._closed:
+            return False
+        if self._room.has(line.demand, line.max_tier) or self._may_move(line) or self._may_reclaim(line):
+            return True
+        self._closed.add(line)
+        return False
+
+    def _may_move(self, line: Line) -> bool:
+        """True if others made room for it in the tiers that it takes, by moving to worse ones."""
+        worst = line.max_tier
+        return worst is not None and self._room.has(line.demand) and self._moving.make_room(line.demand, worst)
 
     def _serve(self, project: str, go: int) -> None:
-        """Give the project's next want what it asks for, put it off to the last go, or let it wait."""
-        line = self._rest[project] if go == LEFT else self._own[project]
-        ask = line.first()
-        assert ask is not None, project
-        fits = self._room.fits(ask.demand)
-        if fits and go == LENT and not self._owed.spares(project, ask.demand, self._room.free):
-            self._rest[project].add(ask)
-            line.skip()
-        elif fits or (self._may_reclaim(ask) and self._reclaim(ask)):
+        """Give the project's next want what it asks for, put its line off to the last go, or let it wait."""
+        ask = self._turns.ask(project, go)
+        line = ask.line
+        fits = self._room.has(line.demand, line.max_tier)
+        if fits and go == LENT and not self._owed.spares(project, line.demand):
+            self._turns.put_off(line)
+        elif fits or self._reclaim(ask):
             self._give(ask)
-            self._owed.wait(project, ask.demand, -1)
-            self._owed.settle(project)
-            line.weigh()
+            self._owed.less(project, line.demand, 1)
         else:
-            self._waiting[project].append(ask)
-            line.skip()
+            self._closed.add(line)
 
     def _give(self, ask: Ask) -> None:
         """Start a task if it fits now; else keep room for it."""
-        want = ask.want
+        want, line = ask.want, ask.line
         ask.left -= 1
-        if self._room.fits(ask.demand):
-            self._starts.append(Start(want.job, self._room.start(want.project, want.user, ask.demand)))
+        self._weights.pop((want.project, want.user), None)
+        if self._room.has(line.demand, line.max_tier):
+            tier = self._room.start(want.project, want.user, line.demand, line.max_tier)
+            self._starts.append(Start(want.job, tier, self._overdue.has(want, line)))
         else:
             ask.kept += 1
-            self._room.keep(want.project, want.user, ask.demand)
+            self._room.keep(want.project, want.user, line.demand, line.max_tier)
 
-    def _within(self, ask: Ask) -> bool:
-        return self._shares.within(ask.want.project, self._room.used[ask.want.project], ask.demand)
+    def _within(self, line: Line) -> bool:
+        return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
 
-    def _may_reclaim(self, ask: Ask) -> bool:
+    def _may_reclaim(self, line: Line) -> bool:
         """True if it has waited long enough, has a right to somebody's room, and nobody asked in vain for less."""
-        want = ask.want
-        if self._now - want.since < self._delay:
+        best = min(line.ranks)
+        within = best[0] <= STANDARD and self._within(line)
+        if not (within or best[0] == URGENT or self._victims.lower(line.project, best)):
             return False
-        within = self._within(ask)
-        if not within and not self._victims.lower(want):
+        since, _ = line.sinces[0]
+        if self._now - since < self._delay:
+            self._wakes.append(since + self._delay)
             return False
-        failed = self._hopeless[want.project, want.priority, within]
-        return not any(all(want.demand.get(kind, 0) >= amount for kind, amount in less) for less in failed)
+        failed = self._hopeless[line.project, *best, within]
+        demand = dict(line.demand)
+        return not any(all(demand.get(kind, 0) >= amount for kind, amount in less) for less in failed)
 
     def _reclaim(self, ask: Ask) -> bool:
         """Stop others so that the want fits once they are gone. False if that cannot be, and nobody is stopped."""
-        within, lack = self._within(ask), self._room.lack(ask.demand)
-        victims = self._victims.for_want(ask.want, lack, within=within)
-        for hold, over in victims:
-            units = self._shares.units(hold.project)
-            self._stop(hold, ask.want.job, reasons.reclaimed(hold, ask.want, over, units))
-        if victims or (within and not lack):
+        want, line = ask.want, ask.line
+        within = want.job_class <= STANDARD and self._within(line)
+        lack = self._room.lack(line.demand, line.max_tier)
+        if lack and self._victims.end_in_time(lack, line.max_tier, self._now + STOP_TAKES):
+            self._wakes.append(self._now + STOP_TAKES)
+            return False
+        taken = self._victims.for_want(want, lack, within=within)
+        for one in taken:
+            self._stop(one, want.job, reasons.reclaimed(one, want, self._shares.units(one.hold.project)))
+        if taken or (within and not lack):
             return True
-        self._hopeless[ask.want.project, ask.want.priority, within].append(ask.demand)
+        self._hopeless[want.project, *rank(want), within].append(line.demand)
         return False
 
-    def _stop(self, hold: Hold, for_job: str | None, reason: str) -> None:
-        self._stops.append(Stop(hold.job, hold.task, for_job, reason))
-        self._reasons.stopping.append(hold)
-
-    def _again(self) -> datetime | None:
-        """When the next want has waited long enough to reclaim."""
-        since = [ask.want.since for asks in self._waiting.values() for ask in asks]
-        return min((moment + self._delay for moment in since if self._now - moment < self._delay), default=None)
+    def _stop(self, taken: Taken, for_job: str | None, reason: str) -> None:
+        hold = taken.hold
+        self._stops.append(Stop(hold.job, hold.task, for_job, reason, taken.lost_s))
+        self._reasons.stopped.append(hold)
 
 
 POLICIES: Mapping[str, Policy] = MappingProxyType({"default": schedule, "axlearn": axlearn.schedule})

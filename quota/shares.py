@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from math import floor
 
 from quota.model import Quota
 from quota.resources import Resources
@@ -35,7 +34,14 @@ def _asked(rows: Demand) -> Demand:
 
 def promised(share: Fraction, total: int) -> int:
     """Whole units that a share of `total` promises."""
-    return floor(share * total + min(Fraction(1, 2), TOLERANCE * total))
+    part, whole = share.numerator * total, share.denominator
+    slack = min(
+        TOLERANCE.denominator, 2 * TOLERANCE.numerator * total
+    )  # half a unit at most, and no more than TOLERANCE
+    return (2 * TOLERANCE.denominator * part + slack * whole) // (2 * TOLERANCE.denominator * whole)
+
+
+_NONE = (0, 1)
 
 
 class Shares:
@@ -45,10 +51,12 @@ class Shares:
         self.pool = pool
         self.governed = frozenset(kind for row in quota.shares.values() for kind, share in row.items() if share)
         self._units: dict[str, dict[str, int]] = {}
-        self._exact: dict[str, dict[str, Fraction]] = {}
+        self._exact: dict[str, dict[str, tuple[int, int]]] = {}  # numerator and denominator; 0: no share
         for project, row in quota.shares.items():
             self._units[project] = {kind: promised(share, pool.get(kind, 0)) for kind, share in row.items()}
-            self._exact[project] = {kind: share * pool.get(kind, 0) for kind, share in row.items()}
+            self._exact[project] = {
+                kind: (share.numerator * pool.get(kind, 0), share.denominator) for kind, share in row.items()
+            }
 
     def units(self, project: str) -> Mapping[str, int]:
         """Whole units promised to the project, by kind; what is missing is 0."""
@@ -65,6 +73,10 @@ class Shares:
         over = {kind: used.get(kind, 0) - units.get(kind, 0) for kind in self.governed}
         return {kind: amount for kind, amount in sorted(over.items()) if amount > 0}
 
+    def over(self, project: str, used: Resources, kind: str) -> bool:
+        """True if the project, using this much, has borrowed some of this kind."""
+        return kind in self.governed and used.get(kind, 0) > self.units(project).get(kind, 0)
+
     def turn(self, project: str, used: Resources, demand: Demand) -> tuple[bool, float]:
         """Where the project stands after taking this demand: smaller goes first.
 
@@ -73,12 +85,21 @@ class Shares:
         """
         exact = self._exact.get(project, {})
         rows = [(kind, used.get(kind, 0) + amount) for kind, amount in demand if kind in self.governed]
-        bare = [(kind, use) for kind, use in rows if not exact.get(kind)]
+        bare = [(kind, use) for kind, use in rows if not exact.get(kind, _NONE)[0]]
         if bare:
             return True, self._part(bare)
         if rows:
-            return False, max(use * exact[kind].denominator / exact[kind].numerator for kind, use in rows)
+            return False, max(use * exact[kind][1] / exact[kind][0] for kind, use in rows)
         return False, self._part([(kind, used.get(kind, 0) + amount) for kind, amount in demand])
+
+    def least(self, project: str, used: Resources) -> float:
+        """What no ratio of `turn` is below, whatever is demanded."""
+        shared = self._exact.get(project, {}).items()
+        ratios = [used.get(kind, 0) * whole / part for kind, (part, whole) in shared if part]
+        parts = [
+            used.get(kind, 0) / amount for kind, amount in self.pool.items() if kind not in self.governed and amount
+        ]
+        return min((*ratios, *parts), default=0.0)
 
     def dominant(self, used: Resources) -> float:
         """The largest part of the pool that this use is, over all kinds."""

@@ -7,8 +7,8 @@ import json
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -48,10 +48,47 @@ def s3(refusal: Refuse) -> bytes:
     return f"<Error><Code>{code}</Code><Message>{refusal.message}</Message></Error>".encode()
 
 
-class FaultProxy:
-    """Forwards to `target`. Each request takes the next of `faults`, if any is left, or else `always`, if set.
+class Gate:
+    """The way to the server. While it is shut nobody enters, and whoever was inside has left."""
 
-    A refusal is put into words by `saying`. `only` says which requests, by method and path, may be harmed at all.
+    def __init__(self) -> None:
+        self.is_shut = False
+        self._turn = threading.Condition()
+        self._inside = 0
+
+    @contextmanager
+    def through(self) -> Iterator[None]:
+        """Be inside, once it is open."""
+        with self._turn:
+            self._turn.wait_for(lambda: not self.is_shut)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._inside -= 1
+                self._turn.notify_all()
+
+    @contextmanager
+    def shut(self) -> Iterator[None]:
+        """Keep it shut."""
+        with self._turn:
+            self.is_shut = True
+            self._turn.wait_for(lambda: self._inside == 0)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self.is_shut = False
+                self._turn.notify_all()
+
+
+class FaultProxy:
+    """Forwards to `target`. Each request takes the next of `faults`, if any is left, or else `always`, if set, or else
+    what the `weather` has for it.
+
+    While the `gate` is shut no request reaches the server; of those that were there the answers are lost. A refusal is
+    put into words by `saying`. `only` says which requests, by method and path, may be harmed at all.
     """
 
     def __init__(
@@ -65,6 +102,8 @@ class FaultProxy:
         self.only = only
         self.faults: deque[Harm | Refuse] = deque()
         self.always: Harm | Refuse | None = None
+        self.weather: Callable[[str], Harm | Refuse | None] = lambda _: None
+        self.gate = Gate()
         self.requests: list[str] = []
         self.over = threading.Event()
         self.open: set[socket.socket] = set()
@@ -91,7 +130,7 @@ class FaultProxy:
         self.requests.append(request)
         if not self.only(request):
             return None
-        return self.faults.popleft() if self.faults else self.always
+        return self.faults.popleft() if self.faults else self.always or self.weather(request)
 
 
 def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
@@ -121,7 +160,11 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             return True
 
         def _forward(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            size = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(size)
+            if len(body) < size:  # its sender fell: the server would wait for the rest
+                self._cut()
+                return
             fault = proxy.fault(f"{self.command} {self.path}")
             if isinstance(fault, Refuse):
                 text = proxy.saying(fault)
@@ -133,23 +176,27 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
                 proxy.over.wait(30)
                 self._cut()
             else:
-                self._pass_on(body, fault)
+                with proxy.gate.through():
+                    answer, said = self._ask(body)
+                    lost = fault is Harm.LOSE_ANSWER or proxy.gate.is_shut
+                self._pass_on(answer, said, cut=fault is Harm.CUT_ANSWER) if not lost else self._cut()
 
-        def _pass_on(self, body: bytes, fault: Harm | None) -> None:
+        def _ask(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _OUR_OWN}
             server = http.client.HTTPConnection(proxy.target, timeout=30)
             try:
                 server.request(self.command, self.path, body, {**headers, "Host": proxy.target})
                 answer = server.getresponse()
-                said = answer.read()
+                return answer, answer.read()
+            except http.client.HTTPException as error:
+                raise ConnectionError("the server broke off") from error
             finally:
                 server.close()
-            if fault is Harm.LOSE_ANSWER:
-                self._cut()
-                return
+
+        def _pass_on(self, answer: http.client.HTTPResponse, said: bytes, *, cut: bool) -> None:
             kept = [(n, v) for n, v in answer.getheaders() if n.lower() not in ("content-length", "transfer-encoding")]
-            self._answer(answer.status, kept, said[: len(said) // 2] if fault is Harm.CUT_ANSWER else said, len(said))
-            if fault is Harm.CUT_ANSWER:
+            self._answer(answer.status, kept, said[: len(said) // 2] if cut else said, len(said))
+            if cut:
                 self._cut()
 
         def _answer(self, status: int, headers: list[tuple[str, str]], body: bytes, size: int) -> None:
@@ -161,8 +208,9 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
 
         def _cut(self) -> None:
             self.close_connection = True
-            self.wfile.flush()
-            self.connection.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # it was the other side that hung up
+                self.wfile.flush()
+                self.connection.shutdown(socket.SHUT_RDWR)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Say nothing."""

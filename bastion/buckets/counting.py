@@ -19,10 +19,10 @@ class CountingBucket:
         self._inner = inner
         self._lock = Lock()
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         """Count and pass on."""
         self._count("read")
-        return self._inner.read(key)
+        return self._inner.read(key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
         """Count and pass on."""

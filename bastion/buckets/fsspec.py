@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from bastion.buckets import tail
 from bastion.buckets.asking import ask, is_passing
-from bastion.buckets.keys import check_key, check_prefix, is_key
+from bastion.buckets.keys import check_key, check_prefix, check_size, is_key
 from bastion.errors import BastionError, BucketError, Denied, Missing, UsageError
 from bastion.ports import Stat, Stored
 
@@ -61,10 +61,12 @@ class FsspecBucket:
         self._narrows = "prefix" in signature(getattr(self._files, "_find", self._files.find)).parameters
         self._limit_s = limit_s
 
-    def read(self, key: str) -> Stored:
-        """The whole object. Raises `Missing`."""
-        stored = self._raw(key)
-        return Stored(tail.strip(stored.data), stored.version)
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """The whole object. Raises `Missing`, `TooLarge`."""
+        stored = self._raw(key, None if limit is None else limit + tail.LENGTH)
+        data = tail.strip(stored.data)
+        check_size(len(data), key, limit)
+        return Stored(data, stored.version)
 
     def create(self, key: str, data: bytes) -> str | None:
         """Write an object that must not exist yet. Its version; None if the key is taken, maybe by our lost try."""
@@ -117,7 +119,7 @@ class FsspecBucket:
                 info = found[path]
                 yield Stat(key, self._version(info), tail.size(int(info["size"])), _modified(info))
 
-    def _raw(self, key: str) -> Stored:
+    def _raw(self, key: str, limit: int | None = None) -> Stored:
         """The bytes as they are stored, and their version: that before the reading, if it still is that after it."""
         check_key(key)
 
@@ -126,6 +128,7 @@ class FsspecBucket:
             if info.get("type") == "directory":
                 raise FileNotFoundError(key)
             before = self._version(info)
+            check_size(int(info["size"]), key, limit)
             data = self._files.cat_file(self._root + key)
             if self._version(self._files.info(self._root + key)) != before:
                 raise _Moved

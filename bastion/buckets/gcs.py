@@ -12,11 +12,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from io import BytesIO
 from typing import Any, TypeVar
 
 from bastion.buckets.asking import ask, is_passing
-from bastion.buckets.keys import PAGE, check_key, check_prefix, is_key
-from bastion.errors import BastionError, BucketError, Denied, Missing, NoBucket, UsageError
+from bastion.buckets.keys import PAGE, check_key, check_prefix, check_size, is_key
+from bastion.errors import BastionError, BucketError, Denied, Missing, NoBucket, TooLarge, UsageError
 from bastion.ports import Stat, Stored
 
 _URL = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])((?:/[^/]+)*)/?")
@@ -51,14 +52,14 @@ class GcsBucket:
         """Close the connections."""
         self._client.close()
 
-    def read(self, key: str) -> Stored:
-        """The whole object. Raises `Missing`."""
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """The whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
 
         def request() -> Stored:
-            blob = self._blob(key)
-            data = blob.download_as_bytes(raw_download=True, **self._call)
-            return Stored(data, str(blob.generation))
+            blob, taken = self._blob(key), _Sink(key, limit)
+            blob.download_to_file(taken, raw_download=True, **self._call)
+            return Stored(taken.getvalue(), str(blob.generation))
 
         try:
             return self._ask("read", key, request)
@@ -116,6 +117,24 @@ class GcsBucket:
             self._objects.patch(**self._call)
 
         self._ask("change the lifecycle rules of", self._name, request)
+
+    def rights(self) -> tuple[Any, Any]:
+        """Who has which role in the whole bucket, and how it is guarded, in Google's words: `bindings`, `iamConfiguration`."""
+
+        def request() -> tuple[Any, Any]:
+            policy = self._objects.get_iam_policy(requested_policy_version=3, **self._call)
+            self._objects.reload(**self._call)
+            return {"bindings": policy.bindings}, self._objects._properties.get("iamConfiguration")
+
+        return self._ask("read the rights in", self._name, request)
+
+    def held(self, rights: Sequence[str]) -> Sequence[str]:
+        """Those of these rights that we have in the whole bucket."""
+
+        def request() -> Sequence[str]:
+            return [str(right) for right in self._objects.test_iam_permissions(list(rights), **self._call)]
+
+        return self._ask("test the rights in", self._name, request)
 
     def _loaded(self) -> Iterator[Any]:
         self._objects.reload(**self._call)
@@ -191,8 +210,22 @@ class GcsBucket:
         """
         try:
             return ask(request, _is_transient, self._limit_s)
+        except TooLarge:
+            raise
         except Exception as error:
             raise _failure(error, f"{self.url}: cannot {verb} {key!r}") from error
+
+
+class _Sink(BytesIO):
+    """Takes in what is downloaded, and breaks the download off where it gets too large: what was taken is checked whole."""
+
+    def __init__(self, key: str, limit: int | None) -> None:
+        super().__init__()
+        self._key, self._limit = key, limit
+
+    def write(self, data: Any) -> int:
+        check_size(self.tell() + len(data), self._key, self._limit)
+        return super().write(data)
 
 
 class _Refused(BastionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bastion.errors import BastionError
+from bastion.errors import BastionError, TooLarge
 
 LONGEST_KEY = 900
 """Bytes of UTF-8: 1,024 is the stores' limit, and a bucket's own prefix needs room."""
@@ -32,6 +32,12 @@ def check_prefix(prefix: str) -> None:
 def is_key(text: str) -> bool:
     """Can `text` name an object? Strangers put other things into buckets: listings leave them out."""
     return (_flaw(text) or _flaw_of_parts(text.split("/"))) is None
+
+
+def check_size(size: int, key: str, limit: int | None) -> None:
+    """Raise `TooLarge` for an object of more bytes than `limit`."""
+    if limit is not None and size > limit:
+        raise TooLarge(f"{key} is too large; at most {limit} bytes are allowed")
 
 
 def _refuse(what: str, text: str, flaw: str | None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
 
-from bastion.buckets.keys import PAGE, check_key, check_prefix
+from bastion.buckets.keys import PAGE, check_key, check_prefix, check_size
 from bastion.errors import Missing, UsageError
 from bastion.ports import Stat, Stored
 
@@ -55,12 +55,13 @@ class MemoryBucket:
         with _opening:
             self._store = _stores.setdefault(self.url, _Store())
 
-    def read(self, key: str) -> Stored:
-        """The whole object. Raises `Missing`."""
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """The whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
         found = self._store.objects.get(key)
         if found is None:
             raise Missing(f"{self.url}: there is no object {key!r}")
+        check_size(found[1].size, key, limit)
         return found[0]
 
     def create(self, key: str, data: bytes) -> str | None:

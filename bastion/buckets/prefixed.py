@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from bastion.ports import Bucket, Stat, Stored
 
@@ -16,9 +15,9 @@ class Prefixed:
         self._prefix = f"{prefix}/"
         self.url = f"{inner.url.rstrip('/')}/{prefix}"
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         """The whole object."""
-        return self._inner.read(self._prefix + key)
+        return self._inner.read(self._prefix + key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
         """Write an object that must not exist yet."""
@@ -40,4 +39,4 @@ class Prefixed:
         """Objects below the prefix, named without it."""
         beyond = self._prefix + after if after else ""
         for stat in self._inner.list(self._prefix + prefix, after=beyond):
-            yield replace(stat, key=stat.key.removeprefix(self._prefix))
+            yield Stat(stat.key.removeprefix(self._prefix), stat.version, stat.size, stat.modified)

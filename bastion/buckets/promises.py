@@ -12,7 +12,7 @@ from functools import partial
 from hashlib import sha256
 
 from bastion.buckets.stage import Broken, Stage, keys, missing, same, true
-from bastion.errors import BastionError, BucketError
+from bastion.errors import BastionError, BucketError, TooLarge
 from bastion.ports import Bucket
 
 ODD_KEYS = (
@@ -251,6 +251,20 @@ def no_bytes_are_an_object(stage: Stage) -> None:
     true(bucket.create("empty", b""), "create was refused")
     same(bucket.create("empty", b""), None, "a second create")
     same((bucket.read("empty").data, [stat.size for stat in bucket.list("")]), (b"", [0]), "what is there")
+
+
+def a_read_minds_its_limit(stage: Stage) -> None:
+    """A read minds its limit: what is larger is refused, and nothing else."""
+    bucket = stage.open()
+    for size in (0, 1, 1000):
+        bucket.write("a", b"x" * size)
+        same(len(bucket.read("a", size).data), size, f"bytes of a read of {size} with just this limit")
+        if size:
+            try:
+                bucket.read("a", size - 1)
+            except TooLarge:
+                continue
+            raise Broken(f"{size} bytes are read with a limit of {size - 1}")
 
 
 def a_big_object_comes_back_whole(stage: Stage) -> None:

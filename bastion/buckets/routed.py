@@ -24,9 +24,9 @@ class Routed:
         self._how = opening
         self._opening = Lock()
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         """Of its home."""
-        return self._home(key).read(key)
+        return self._home(key).read(key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
         """In its home."""

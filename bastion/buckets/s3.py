@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 from bastion.buckets import tail
 from bastion.buckets.asking import ask, is_passing
-from bastion.buckets.keys import PAGE, check_key, check_prefix, is_key
-from bastion.errors import BastionError, BucketError, Denied, Missing, NoBucket, UsageError
+from bastion.buckets.keys import PAGE, check_key, check_prefix, check_size, is_key
+from bastion.errors import BastionError, BucketError, Denied, Missing, NoBucket, TooLarge, UsageError
 from bastion.ports import Stat, Stored
 
 _URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[^/]+)*)/?")
@@ -55,16 +55,20 @@ class S3Bucket:
         with suppress(TimeoutError):
             self._wait(lambda: self._files._s3creator.__aexit__(None, None, None), _CLOSE_S)
 
-    def read(self, key: str) -> Stored:
-        """The whole object. Raises `Missing`."""
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """The whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
 
         async def request() -> Stored:
             answer = await self._client.get_object(Bucket=self._name, Key=self._root + key)
             async with answer["Body"] as body:
+                if limit is not None:  # the body is as long as the answer says, or broken
+                    check_size(int(answer["ContentLength"]), key, limit + tail.LENGTH)
                 return Stored(tail.strip(await body.read()), _version(answer))
 
-        return self._ask("read", key, request)
+        stored = self._ask("read", key, request)
+        check_size(len(stored.data), key, limit)
+        return stored
 
     def create(self, key: str, data: bytes) -> str | None:
         """Write an object that must not exist yet. Its version; None if the key is taken, maybe by our lost try."""
@@ -180,6 +184,8 @@ class S3Bucket:
         """
         try:
             return ask(lambda: self._wait(request, wait_s), _is_transient, self._limit_s)
+        except TooLarge:
+            raise
         except Exception as error:
             if _code(error) == _NO_BUCKET:
                 advice = f"create it: aws s3 mb s3://{self._name}"

@@ -1,6 +1,7 @@
 """The files of a local bucket: where an object lies, how it is read, which ones a folder holds.
 
-What changes the tree is to be called under the bucket's lock. Raises `OSError`.
+What changes the tree is to be called under the bucket's lock, with a grant of the `guard`: whatever leaves the tree goes there,
+and what steps aside goes through it. What is not moved so does no harm when it is done late. Raises `OSError`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import stat
 from contextlib import suppress
 
-from bastion.buckets.keys import is_key
+from bastion.buckets.keys import check_size, is_key
 from bastion.buckets.paths import ASIDE, part_of
 from bastion.ports import Stored
 
@@ -18,9 +19,12 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 
-def read(path: bytes) -> Stored | None:
-    """The object of this path; None if there is none. First its place, then aside: objects move only that way."""
-    return _read_file(path) or _read_file(path + ASIDE)
+def read(path: bytes, key: str, limit: int | None) -> Stored | None:
+    """The object of this path; None if there is none. First its place, then aside: objects move only that way.
+
+    Raises `TooLarge`, naming the key, for one of more than `limit` bytes.
+    """
+    return _read_file(path, key, limit) or _read_file(path + ASIDE, key, limit)
 
 
 def facts(path: bytes) -> os.stat_result | None:
@@ -38,13 +42,17 @@ def version(file: os.stat_result) -> str:
     return f"{file.st_mtime_ns}-{file.st_ino}"
 
 
-def home(path: bytes) -> bytes:
-    """Where the object of this path lies, or would lie. To be asked under the lock."""
+def home(path: bytes, grant: bytes | None) -> bytes:
+    """Where the object of this path lies, or would lie."""
     aside = path + ASIDE
-    return aside if os.path.isdir(path) or os.path.lexists(aside) else path
+    if not os.path.lexists(aside):
+        return aside if os.path.isdir(path) else path
+    if os.path.lexists(path) and not os.path.isdir(path):  # whoever made it step aside did not come to the end
+        _take(path, grant)
+    return aside
 
 
-def make_folder(folder: bytes, root: bytes) -> None:
+def make_folder(folder: bytes, root: bytes, grant: bytes) -> None:
     """Make a folder and those above it, below the root. An object in the way steps aside."""
     missing = []
     while not os.path.isdir(folder):
@@ -54,23 +62,36 @@ def make_folder(folder: bytes, root: bytes) -> None:
         folder = os.path.dirname(folder)
     for folder in reversed(missing):
         if os.path.lexists(folder):
-            os.rename(folder, folder + ASIDE)
-        os.mkdir(folder)
+            kept = os.path.join(grant, b"kept")
+            os.link(folder, kept, follow_symlinks=False)
+            os.rename(kept, folder + ASIDE)
+            _take(folder, grant)
+        with suppress(FileExistsError):
+            os.mkdir(folder)
         sync(os.path.dirname(folder))
 
 
-def remove(path: bytes, root: bytes) -> bytes:
+def remove(path: bytes, root: bytes, grant: bytes | None) -> bytes:
     """Remove an object, if there is one, and the folders that this empties. The folder whose entries changed."""
     folder = os.path.dirname(path)
     try:
-        os.unlink(home(path))
+        _take(home(path, grant), grant)
     except (FileNotFoundError, NotADirectoryError):
+        os.stat(grant or root)  # or is it that which is not there any more?
         return folder
     with suppress(OSError):  # it is not empty: the usual end
         while folder != root:
             os.rmdir(folder)
             folder = os.path.dirname(folder)
     return folder
+
+
+def _take(place: bytes, grant: bytes | None) -> None:
+    """Out of the tree, and into the grant if there is one."""
+    if grant is None:
+        os.unlink(place)
+    else:
+        os.rename(place, os.path.join(grant, b"taken"))
 
 
 def sync(folder: bytes) -> None:
@@ -115,7 +136,7 @@ def _wanted(key: str, prefix: str, after: str) -> bool:
     return key.startswith(prefix) and (key > after or (key.endswith("/") and after.startswith(key)))
 
 
-def _read_file(path: bytes) -> Stored | None:
+def _read_file(path: bytes, key: str, limit: int | None) -> Stored | None:
     """What an ordinary file holds; None for anything else. A link or a pipe in its place must not fool or hang us."""
     try:
         file = os.open(path, _READ)
@@ -127,6 +148,7 @@ def _read_file(path: bytes) -> Stored | None:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             return None
+        check_size(found.st_size, key, limit)
         with open(file, "rb", buffering=0, closefd=False) as whole:
             return Stored(whole.readall(), version(found))
     finally:

@@ -129,7 +129,7 @@ def borrow(here: Stage) -> None:
 def reclaim(here: Stage) -> None:
     """The other project wants its share."""
     say("Now bob wants 4, which are his project's. Alice's job gets notice (SIGTERM) and time to save its checkpoint.")
-    here.run("launch --name=eval --user_id=bob --resources=v4=4 -- python3 train.py --steps=30")
+    here.run("launch --name=eval --user_id=bob --resources=v4=4 -- python3 train.py --steps=45")
     wait(
         lambda: ended(here.job("train")) and here.job("eval")["state"] == "RUNNING", "bob's job takes over from alice's"
     )

@@ -10,7 +10,11 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "user": ("user_id", "Who asks; has to be the user of the inbox key"),
     "project": ("project_id", "Whose share is used"),
     "command": ("", "Words to run, or one text for `/bin/sh`"),
-    "env": ("env", "Environment of the command, beside what the worker sets"),
+    "env": (
+        "env",
+        "Environment of the command, beside what the worker sets; `secret:NAME` or `secret:projects/…` is a "
+        "[secret](../how-to/secrets.md)",
+    ),
     "resources": ("resources", "Amount of each kind, per replica"),
     "instance_type": ("instance_type", "What one replica is, by the name of a machine type"),
     "replicas": ("num_replicas", "Machines or slices that start together or not at all"),
@@ -20,6 +24,12 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "retry_interval_s": ("retry_interval", "Seconds between a failure and the next try"),
     "grace_s": ("grace", "Seconds between SIGTERM and SIGKILL"),
     "time_limit_s": ("time_limit", "Seconds that one attempt may run; none: for ever"),
+    "after": ("after", "Ends to wait for, all of them, by the ids of their jobs; see [timing](../how-to/timing.md)"),
+    "begin": ("begin", "It does not start before"),
+    "deadline": ("deadline", "What has not ended by then is ended as `TIMEOUT`, and not tried again"),
+    "max_parallel": ("max_parallel", "Tasks of an array that hold resources at once; none: as many as fit"),
+    "job_class": ("class", "What the quota file may have to grant to the project; see [quota file](quota-file.md)"),
+    "max_tier": ("max_tier", "The worst tier that will do; 0 is the best"),
     "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../how-to/bundles.md)"),
     "setup": ("setup", "Text for `/bin/sh`, run once for this code on a machine; empty: none"),
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
@@ -32,13 +42,29 @@ CONFIG: Mapping[str, str] = {
     "schema": "Version of this form",
     "poll": "Seconds between two ticks",
     "reclaim_delay": "Seconds that a project below its share waits for borrowers to end by themselves",
+    "gang_patience": "Seconds that a gang waits, at the least, before what was lent is called in for it",
+    "restart_cost": "Seconds of work that a stop is taken to cost, beside the work that was not saved",
+    "usage_half_life": "Seconds after which past use counts half between the users of a project; 0: it does not count",
     "policy": "How jobs are scheduled; see [scheduling](../explanation/scheduling.md)",
-    "runner": "Which backend gives machines",
+    "runners": "Which backends give machines; a job goes to the first that has all the kinds it wants",
+    "run_as": (
+        "Account that jobs run as where root starts the workers; empty: `bastion-job` if the machine has it, else root; "
+        "see [secrets](../how-to/secrets.md)"
+    ),
+    "job_limits": (
+        "What one worker's processes may use together: `memory` (GiB, 0: what the job asks for), `processes` with threads "
+        "(16384), and each of them `open_files` (65536); see [limits](../how-to/job-limits.md)"
+    ),
     "admins": "Users who may stop everybody's jobs and delete the bastion",
-    "capacity": "What the runner may give away, by kind; empty: what it finds",
+    "capacity": "What the runners may give away, by kind; empty: what they find",
     "buckets": "URLs of the buckets for logs and outputs (`permanent`) and for bundles (`ttl`), where these are others",
     "retention": "Days that bundles (`bundles_days`, 30) and logs (`logs_days`) are kept; 0: for ever",
     "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
+    "limits": (
+        "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`), of all users and "
+        "of each (`..._per_user`)"
+    ),
+    "google": "Where and how the runners `tpu` and `gce` have machines; see [Google Cloud](../how-to/google.md)",
 }
 """Of a key of `config.toml`."""
 
@@ -58,7 +84,10 @@ ENVIRONMENT: Mapping[str, str] = {
     "BASTION_DEVICES": "GPUs of this process, as `CUDA_VISIBLE_DEVICES` has them",
     "BASTION_OUTPUT_DIR": "Folder or URL that outlives attempts",
     "BASTION_CHECKPOINT_DIR": "The same, for checkpoints",
-    "BASTION_PROGRESS_FILE": 'Append `{"step": 12, "checkpoint": true}` and a newline, and commands show how far it is',
+    "BASTION_PROGRESS_FILE": (
+        'Append `{"step": 12, "checkpoint": true}` and a newline, and commands show how far it is; '
+        "who loses least is stopped first"
+    ),
     "BASTION_WORLD_FILE": "JSON with the addresses of all workers of the gang",
     "BASTION_WORKER_INDEX": "Number of this worker in the gang, from 0",
     "BASTION_WORKER_COUNT": "Workers of the gang",
@@ -80,6 +109,12 @@ ENVIRONMENT: Mapping[str, str] = {
     "JAX_COORDINATOR_ADDRESS": "The same two in one, as `jax.distributed` reads it",
     "JAX_NUM_PROCESSES": "Workers of the gang",
     "JAX_PROCESS_ID": "The worker's number",
+    "TPU_WORKER_ID": "On TPUs: number of this host in its slice, from 0",
+    "TPU_WORKER_HOSTNAMES": "On TPUs: addresses of the slice's hosts, in their order",
+    "MEGASCALE_COORDINATOR_ADDRESS": "On several TPU slices: where they are joined",
+    "MEGASCALE_PORT": "On several TPU slices: the port of that",
+    "MEGASCALE_NUM_SLICES": "On several TPU slices: how many",
+    "MEGASCALE_SLICE_ID": "On several TPU slices: number of this one, from 0",
     "TORCHELASTIC_RUN_ID": "Id of the job",
     "TORCHELASTIC_RESTART_COUNT": "Number of the attempt",
     "TORCHELASTIC_MAX_RESTARTS": "`--max_tries` less one",

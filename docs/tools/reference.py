@@ -13,7 +13,9 @@ from typing import Any
 
 import msgspec
 
-from bastion import config, errors, spec
+from bastion import config, errors, instances, spec
+from bastion.google.settings import GoogleSettings
+from bastion.limits import Limits
 from bastion.ports import AttemptKey
 from bastion.records import Member, Order, World
 from cli import bastion as bastion_tool
@@ -21,6 +23,8 @@ from cli import launch as launch_tool
 from cli import main as command_line
 from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from cli.help import default, shown, usage
+from cloud import rights
+from cloud.host import Host
 from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
@@ -32,6 +36,7 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     str: ("text", "/"),
     int: ("whole number", -1),
     float: ("number", -1.0),
+    int | None: ("whole number", -1),
     float | None: ("number", -1.0),
     list[str]: ("list of texts", ["/"]),
     list[str] | str: ("list of texts, or text", None),
@@ -39,8 +44,11 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     dict[str, int]: ("table of whole numbers", {"0": -1}),
     bool: ("true or false", None),
     bool | None: ("true, false or nothing", None),
-    datetime | None: ("time", None),
+    datetime | None: ("time", datetime.min),
     config.Git: ("table of paths", config.Git(deploy_key="-")),
+    GoogleSettings: ("table", GoogleSettings(tiers=[])),
+    Limits: ("table of whole numbers", Limits(jobs=0)),
+    config.JobLimits: ("table of whole numbers", config.JobLimits(processes=-1)),
     spec.BundleRef: ("table", None),
     spec.Provenance: ("table", None),
 }
@@ -56,6 +64,8 @@ def pages() -> dict[str, str]:
         "config.md": _config(),
         "environment.md": _environment(),
         "errors.md": _errors(),
+        "instances.md": _instances(),
+        "google-rights.md": _google_rights(),
     }
     return {name: "\n".join([*lines, "", MADE, ""]) for name, lines in made.items()}
 
@@ -170,13 +180,73 @@ def _environment() -> Iterator[str]:
 def variables(env: dict[str, str]) -> dict[str, str]:
     """The variables of some process whose job sets these."""
     order = Order(
-        job="", name="", user="", project="", task=0, count=1, attempt=0, tier=0, command="", env=env, resources={},
-        replicas=1, workers=1, bundle=spec.BundleRef(), output_dir="", checkpoint_dir="", grace_s=0.0,
+        job="", name="", user="", project="", task=0, count=1, attempt=0, tier=0, command="", env=env, resources={"v4": 8},
+        replicas=2, workers=2, bundle=spec.BundleRef(), output_dir="", checkpoint_dir="", grace_s=0.0,
         time_limit_s=None, max_tries=1, restart_reason="", last_step=0,
     )  # fmt: skip
     post = Post(key=AttemptKey("", 0, 0), worker=0, machine="", address="")
     places = Places(tmp="", progress="", world="", output="", checkpoint="")
-    return environment(order, post, World(members=[Member(address="", port=0)]), {}, places)
+    return environment(order, post, World(members=2 * [Member(address="", port=0)]), {}, places, env)
+
+
+def _google_rights() -> Iterator[str]:
+    yield from (
+        "# Rights in Google Cloud",
+        "",
+        "What `bastion create` switches on and grants in a project, and no more. Of a bastion that is called `team`, in the",
+    )
+    yield from ("bucket `gs://BUCKET`; `bastion create --dry_run` shows yours.", "", "## APIs", "")
+    yield from table(["API", "for"], ([f"`{api}`", what] for api, what in rights.APIS.items()))
+    yield from ("", "## Roles", "")
+    google = GoogleSettings(project="PROJECT", zones=["ZONE"], vm_zone="ZONE")
+    host = Host(bastion="team", url="gs://BUCKET", buckets=["BUCKET"], zone="ZONE", image=".pkg.dev/", google=google)
+    heads = ["account", "role", "on", "only below", "for"]
+    yield from table(heads, (_grant(host, grant) for grant in rights.grants(host)))
+    yield from (
+        "",
+        f"`{rights.LISTER}` holds `storage.objects.list` alone. The role that is made for machines (runner `gce`) holds:",
+        "",
+    )
+    yield from table(["permission", "for"], ([f"`{name}`", what] for name, what in rights.FLEET.items()))
+
+
+def _grant(host: Host, grant: rights.Grant) -> list[str]:
+    who = "bastion" if host.account in grant.member else "machines"
+    on = {"bucket": "the bucket", "account": "the machines' account", "project": "the project"}[grant.on]
+    only = ", ".join(f"`{path.partition('/')[2]}`" for path in grant.only)
+    return [
+        who,
+        f"`{grant.role.rpartition('/')[2] if grant.role.startswith('projects') else grant.role}`",
+        on,
+        only,
+        grant.why,
+    ]
+
+
+def _instances() -> Iterator[str]:
+    yield from (
+        "# Instance types",
+        "",
+        "What `--instance_type` may be. A TPU's number is the one of Google's own name.",
+        "",
+    )
+    slices = [one for sizes in instances.SLICES.values() for one in sizes.values()]
+    rows = (
+        [f"`{one.instance_type}`", str(one.chips), str(one.hosts), one.topology, one.runtime or "on Kubernetes only"]
+        for one in slices
+    )
+    yield from table(["TPU slice", "chips", "hosts", "topology", "runtime version"], rows)
+    yield from (
+        "",
+        f"GPUs are `gpu-KIND-N`, of the kinds {', '.join(instances.KINDS['gpu'])}. Google's machines with them:",
+        "",
+    )
+    machines = (
+        [f"`gpu-{one.kind}-{one.gpus}`", one.machine_type, str(one.cpu), f"{one.memory} GiB"]
+        for one in instances.VM_TYPES
+        if one.kind
+    )
+    yield from table(["GPUs", "machine type", "vCPUs", "memory"], machines)
 
 
 def _errors() -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from threading import Lock
 import psutil
 
 from bastion.errors import RunnerError
-from bastion.ports import Clock, Ids, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
 from quota.resources import Resources, plus
 from runners.local import folders, gpus, marks, render
 from runners.local.render import Name
@@ -26,7 +27,7 @@ class LocalRunner:
 
     `scope` names the bastion on this machine: one word, the same at every start. `bucket_url` is the bastion's
     folder in the bucket. `given` replaces what the machine says of its capacity. `flags` go to every worker;
-    `scan` shows the marked processes.
+    `run_as` is the account of the jobs' processes, if it is not the bastion's; `scan` shows the marked processes.
     """
 
     scope: str
@@ -39,6 +40,7 @@ class LocalRunner:
     python: str = sys.executable
     inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     flags: Mapping[str, object] = field(default_factory=dict)
+    run_as: str = ""
     scan: Callable[[], list[marks.Marked]] = marks.scan
     name: str = "local"
     pace_s: float = 0.25
@@ -79,6 +81,10 @@ class LocalRunner:
         self._reap()
         return [name.machine for name in self._mine()]
 
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """Nothing: workers start at once."""
+        return {}
+
     def look(self, machine: str) -> Sight:
         """A machine is gone when no process carries its mark."""
         try:
@@ -113,16 +119,26 @@ class LocalRunner:
         devices = gpus.assign(placement.resources, self.devices, held)
         folder = self.work_root / name.folder
         try:
+            self._keep_others_out()
             folder.mkdir(parents=True)
-            with (folder / "worker.log").open("ab") as log:
+            with open(folder / "worker.log", "ab", opener=_private) as log:
                 self._children.add(self._spawn(name, folder, devices, log.fileno()))
         except OSError as error:
             raise RunnerError(f"cannot start worker {worker} of {placement.key}: {error}") from error
 
+    def _keep_others_out(self) -> None:
+        """Nobody else lists the work folders; a job's account passes through them and ours above, to what is its own."""
+        self.work_root.mkdir(parents=True, exist_ok=True)
+        self.work_root.chmod(0o711 if self.run_as else 0o700)
+        if self.run_as:
+            above = self.work_root.parent
+            above.chmod(stat.S_IMODE(above.stat().st_mode) | 0o011)
+
     def _spawn(self, name: Name, folder: Path, devices: Sequence[str], log: int) -> int:
+        flags = {**self.flags, **({"run_as": self.run_as} if self.run_as else {})}
         return os.posix_spawn(
             self.python,
-            render.command(self.python, name, self.bucket_url, folder, devices, cache=self._cache, **self.flags),
+            render.command(self.python, name, self.bucket_url, folder, devices, cache=self._cache, **flags),
             render.environment(self.inherited, name, devices),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
@@ -136,6 +152,10 @@ class LocalRunner:
         """Take the ended children off the system's table; those of an earlier bastion are not ours to wait for."""
         with self._creating:
             self._children = {child for child in self._children if _runs(child)}
+
+
+def _private(path: str, how: int) -> int:
+    return os.open(path, how, 0o600)
 
 
 def _runs(child: int) -> bool:

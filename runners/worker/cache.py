@@ -18,6 +18,7 @@ from pathlib import Path
 
 from bastion.errors import BundleError, RunnerError
 from bastion.ports import Clock, Ids, Shell
+from runners.worker.account import Account
 
 KEPT = 16
 """The most entries that are kept, the last used first."""
@@ -36,6 +37,7 @@ class Cache:
     """The entries below `root`, of all workers of this account on this machine.
 
     `boot` names the time since its start. What was made before that is made anew: it may never have reached the disk.
+    Setups and jobs are of the `account`, if there is one; a cache is of one account.
     """
 
     root: Path
@@ -43,6 +45,7 @@ class Cache:
     shell: Shell
     clock: Clock
     ids: Ids
+    account: Account | None = None
 
     def keep(self, name: str, path: str) -> Entry:
         """The entry of this name for the `python3` of this PATH, held until the worker ends.
@@ -63,6 +66,8 @@ class Cache:
             alone = _locked(folder, fcntl.LOCK_EX)
             if not self._made(folder):
                 _remove_parts(folder)
+                if self.account:
+                    self.account.let_in(str(folder))
                 return Entry(self, folder / self.ids.new(), python, alone, ready=False)
             os.close(alone)
 
@@ -104,6 +109,10 @@ class Entry:
         if said.code:
             words = " ".join((said.out + said.err).split())[-500:]
             raise BundleError(f"{' '.join(argv[:4])} failed on this machine: {words}")
+        if self._cache.account:
+            self._cache.account.let_in(str(self._folder))
+            self._cache.account.give(self.venv)
+            self._cache.account.give(self.code)
 
     def finish(self) -> None:
         """It is whole: the next worker uses it."""
@@ -120,8 +129,14 @@ class Entry:
 
     def lay_out(self, target: str) -> None:
         """Copy the code, as its setup has left it. Raises `BundleError`."""
+        account = self._cache.account
         try:
-            shutil.copytree(self.code, target, symlinks=True, dirs_exist_ok=True)
+            if account is None:
+                shutil.copytree(self.code, target, symlinks=True, dirs_exist_ok=True)
+            else:
+                os.makedirs(target, exist_ok=True)
+                account.give(target)
+                account.run(["cp", "-RPp", "--", f"{self.code}/.", target])
         except (OSError, shutil.Error) as error:
             raise BundleError(f"cannot copy the code that the setup has left: {error}") from error
 

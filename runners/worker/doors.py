@@ -10,17 +10,22 @@ from bastion.gpus import Gpu
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
 from bastion.spec import BundleRef
+from runners.worker.bounds import Excess
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """Which worker this is. `machine` is the backend's own id; `devices` are the GPUs that are its alone."""
+    """Which worker this is. `machine` is the backend's own id; `devices` are the GPUs that are its alone.
+
+    `creation` is a part of the ids of all machines that came together, where only such may form a gang.
+    """
 
     key: AttemptKey
     worker: int
     machine: str
     address: str
     devices: tuple[str, ...] = ()
+    creation: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +53,22 @@ class Pace:
     spool_bytes: int = 4 * 1024**3
 
 
+class Guard(Protocol):
+    """Sees whether a tree of processes keeps within what it may use."""
+
+    def look(self) -> Excess | None:
+        """The bound that it broke, the first one for ever; it is killed for it. May take long."""
+
+    def period(self) -> float:
+        """Seconds to the next look."""
+
+
 class Process(Protocol):
     """The user's command and all that it starts: a tree of processes."""
+
+    @property
+    def guard(self) -> Guard | None:
+        """None: there are no bounds."""
 
     def wait(self) -> int:
         """Return when the command itself has ended: its exit code, 128 + n after signal n."""
@@ -107,6 +126,9 @@ class Machine(Protocol):
     def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
         """Lay out a commit in the folder `code`, with these changes on top. `BundleError` if it cannot be fetched."""
 
+    def pull(self, image: str) -> None:
+        """Have a container image, by its pinned name. `BundleError` if it cannot be had."""
+
     def keep(self, name: str, path: str) -> Kept:
         """What the setup of this name has made or is to make, for the `python3` of this PATH.
 
@@ -128,8 +150,14 @@ class Machine(Protocol):
     def read_progress(self) -> bytes:
         """The end of the file `progress`, at most 64 KiB; empty while there is none."""
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str) -> Process:
-        """Run a command in `folder`, its output appended to the log. `OSError` if it cannot be started."""
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Process:
+        """Run a command in `folder`, its output appended to the log. `OSError` if it cannot be started.
+
+        `memory` is how many GiB the job asked for; 0: it did not.
+        """
+
+    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Process:
+        """The same in a container of an image that was pulled, in the image's own folder."""
 
     def log_size(self) -> int:
         """Bytes of output so far."""
@@ -137,8 +165,29 @@ class Machine(Protocol):
     def read_log(self, start: int, size: int) -> bytes:
         """At most `size` bytes of output from `start` on."""
 
+    def keep_gaps(self, gaps: Mapping[int, int]) -> None:
+        """Keep, for whoever goes on with the log, where dropped output begins and ends. Best effort."""
+
+    def gaps(self) -> Mapping[int, int]:
+        """What was kept last; empty if nothing was."""
+
     def forget_log(self, start: int, end: int) -> None:
         """Give back the disk that the output from `start` to `end` holds, if the system can. It is read no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """The machine is about to be taken away: why, and how many seconds there are at most for the job's grace."""
+
+    reason: str
+    seconds: float
+
+
+class Secrets(Protocol):
+    """The secrets that this machine holds."""
+
+    def reveal(self, name: str, *, user: str, project: str) -> str:
+        """The value of this name for a job of this user and project. Raises `SecretError`. May take long."""
 
 
 class Gpus(Protocol):
@@ -159,8 +208,9 @@ def _silent(_: str) -> None:
 class Doors:
     """All doors of one worker. `outputs` is the URL that default output folders lie below.
 
-    `notice` returns when the machine asks to look for a stop order; `say` notes a problem.
-    `gpus` are those of the post, if it has any.
+    `notice` returns when the machine asks to look for a stop order; `farewell`, where machines know beforehand that they are
+    taken away, when that is so, or with None after a while. `say` notes a problem.
+    `gpus` are those of the post, if it has any; `secrets` those of the machine.
     """
 
     bucket: Bucket
@@ -170,5 +220,7 @@ class Doors:
     machine: Machine
     notice: Callable[[], None]
     outputs: str
+    farewell: Callable[[], Farewell | None] | None = None
     say: Callable[[str], None] = field(default=_silent)
     gpus: Gpus | None = None
+    secrets: Secrets | None = None

@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bastion.instances import SLICES
 from bastion.records import Order, World
 from runners.worker.doors import Post
+
+MEGASCALE_PORT = 8081
+"""Where libtpu joins several slices, unless it is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +28,22 @@ class Places:
 
 
 def environment(
-    order: Order, post: Post, world: World | None, base: Mapping[str, str], places: Places
+    order: Order,
+    post: Post,
+    world: World | None,
+    base: Mapping[str, str],
+    places: Places,
+    own: Mapping[str, str],
 ) -> dict[str, str]:
-    """All variables of one process. Without a world, as in a setup, all but the gang's addresses."""
+    """All variables of one process. `own` are the user's, with their secrets in place.
+
+    Without a world, as in a setup, all but the gang's addresses.
+    """
     return {
         **base,
         **_defaults(places),
-        **order.env,
+        **(_slices(order, post.worker, world) if world and SLICES.keys() & order.resources else {}),
+        **own,
         **_job(order, post),
         **_places(places),
         **_ranks(order, post.worker),
@@ -113,4 +126,22 @@ def _addresses(world: World) -> dict[str, str]:
         "MASTER_ADDR": head.address,
         "MASTER_PORT": str(head.port),
         "JAX_COORDINATOR_ADDRESS": f"{head.address}:{head.port}",
+    }
+
+
+def _slices(order: Order, worker: int, world: World) -> dict[str, str]:
+    """What libtpu and JAX want to know of the slice, and of the slices: as Google's own tools tell it."""
+    hosts = order.workers // order.replicas
+    number, host = divmod(worker, hosts)
+    own = world.members[number * hosts : (number + 1) * hosts]
+    several = {
+        "MEGASCALE_COORDINATOR_ADDRESS": f"{world.members[0].address}:{MEGASCALE_PORT}",
+        "MEGASCALE_PORT": str(MEGASCALE_PORT),
+        "MEGASCALE_NUM_SLICES": str(order.replicas),
+        "MEGASCALE_SLICE_ID": str(number),
+    }
+    return {
+        "TPU_WORKER_ID": str(host),
+        "TPU_WORKER_HOSTNAMES": ",".join(member.address for member in own),
+        **(several if order.replicas > 1 else {}),
     }

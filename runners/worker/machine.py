@@ -5,19 +5,34 @@ from __future__ import annotations
 import ctypes
 import os
 import pwd
+import re
+import resource
+import shutil
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
+from bastion import layout
 from bastion.errors import BundleError
 from bastion.spec import BundleRef
 from bundler.checkout import Checkout
 from bundler.gitcall import Wanted
 from bundler.unpack import unpack
+from runners.worker.account import Account
+from runners.worker.bounds import Bounds
 from runners.worker.cache import Cache, Entry
-from runners.worker.tree import Tree, kill_all
+from runners.worker.container import Host, body, environment, tpus
+from runners.worker.engine import Container, Engine
+from runners.worker.family import kill_all
+from runners.worker.guard import guard_of
+from runners.worker.limits import FIRST_TO_GO
+from runners.worker.tree import Tree
 
 LOG = "output.log"
+GAPS = "gaps"
+_NO_BOUNDS = Bounds()
 _PROGRESS_TAIL = 64 * 1024
 _PUNCH_HOLE_KEEP_SIZE = 3
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -25,20 +40,42 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 class LocalMachine:
     """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
-    commits, `cache` holds what setups have made.
+    commits, `cache` holds what setups have made, `engine` runs images. Processes are of the `account`, if there is one,
+    else the worker's own, and keep within the `bounds`; `outputs` is the URL that default output folders lie below.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
     """
 
-    def __init__(self, folder: Path, inherited: Mapping[str, str], *, fetcher: Checkout, cache: Cache) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        inherited: Mapping[str, str],
+        *,
+        fetcher: Checkout,
+        cache: Cache,
+        engine: Engine,
+        account: Account | None = None,
+        bounds: Bounds = _NO_BOUNDS,
+        outputs: str = "",
+    ) -> None:
         self.code = str(folder / "code")
         self.tmp = str(folder / "tmp")
         self.progress = str(folder / "progress.jsonl")
         self.world = str(folder / "world.json")
+        self._folder, self._gaps = folder, folder / GAPS
+        self._engine = engine
         self._inherited = inherited
         self._fetcher, self._cache = fetcher, cache
+        self._account, self._bounds, self._outputs = account, bounds, outputs
+        os.makedirs(folder, exist_ok=True)
+        os.chmod(folder, 0o700)
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
         self._log = os.open(folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if account is not None:
+            os.close(os.open(self.progress, os.O_CREAT | os.O_CLOEXEC, 0o600))
+            account.give(self.progress)
+            account.give(self.tmp)
+            account.let_in(str(folder))
 
     def free_port(self) -> int:
         """A port that the system gives now; it may be taken before it is used."""
@@ -49,18 +86,23 @@ class LocalMachine:
 
     def base_environment(self) -> Mapping[str, str]:
         """The account's basics; PATH as the worker inherited it, so that `python3` is the one of the login."""
-        account = pwd.getpwuid(os.getuid())
+        mine, account = pwd.getpwuid(os.getuid()), self._account
+        if account is not None:
+            name, home = account.name, account.home if os.path.isdir(account.home) else self.tmp
+        else:
+            name, home = mine.pw_name, self._inherited.get("HOME") or mine.pw_dir
         return {
             "PATH": self._inherited.get("PATH") or _PATH,
-            "HOME": self._inherited.get("HOME") or account.pw_dir,
-            "USER": account.pw_name,
-            "LOGNAME": account.pw_name,
+            "HOME": home,
+            "USER": name,
+            "LOGNAME": name,
             "LANG": self._inherited.get("LANG") or "C.UTF-8",
         }
 
     def unpack(self, data: bytes, digest: str, code: str) -> None:
         """Unpack a bundle."""
         unpack(data, digest, Path(code))
+        self._give(code)
 
     def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
         """Fetch a commit."""
@@ -68,14 +110,16 @@ class LocalMachine:
         self._fetcher.lay_out(wanted, changes, Path(code))
         if not os.path.isdir(os.path.join(code, bundle.folder)):
             raise BundleError(f"{wanted} has no folder '{bundle.folder}'; commit a file in it, or launch from another")
+        self._give(code)
 
     def keep(self, name: str, path: str) -> Entry:
         """An entry of the cache."""
         return self._cache.keep(name, path)
 
     def clear(self) -> None:
-        """Kill all descendants."""
+        """Kill all descendants, and the container."""
         kill_all()
+        self._engine.remove()
 
     def note(self, text: str) -> None:
         """Write to the output file."""
@@ -86,8 +130,20 @@ class LocalMachine:
         if "://" in url and not url.startswith("file://"):
             return url
         path = url.removeprefix("file://")
-        os.makedirs(path, exist_ok=True)
+        if self._account is None:
+            os.makedirs(path, exist_ok=True)
+        elif not os.path.isdir(path):
+            self._make_for(self._account, path)
         return path
+
+    def _make_for(self, account: Account, path: str) -> None:
+        """Root makes what only root can, the job's own folder in the bucket; all else is made as the account."""
+        below = re.escape(f"{self._outputs.removeprefix('file://')}/{layout.OUTPUTS}")
+        if self._outputs and re.fullmatch(below + r"(?!\.\.?/)[^/]+/[0-9]+", path):
+            os.makedirs(path)
+            account.give(path)
+        else:
+            account.run(["mkdir", "-p", "--", path])
 
     def write_world(self, data: bytes) -> None:
         """Write the file of the gang's addresses."""
@@ -102,10 +158,40 @@ class LocalMachine:
         except OSError:  # none yet, or the job made something else of this name
             return b""
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str) -> Tree:
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Tree:
         """Run the command."""
-        os.makedirs(self.code, exist_ok=True)
-        return Tree(argv, env, folder, self._log)
+        if not os.path.isdir(self.code):
+            os.makedirs(self.code)
+            self._give(self.code)
+        bounds = self._bounds.of_job(memory)
+        return Tree(argv, env, folder, self._log, self._account, guard_of(bounds) if bounds.of_all else None)
+
+    def pull(self, image: str) -> None:
+        """Have the engine pull it."""
+        self._engine.pull(image)
+
+    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container:
+        """Run the command in a container. `sh -c` is not the host's, so it is the image's."""
+        account = self._account
+        host = Host(
+            uid=account.uid if account else os.getuid(),
+            gid=account.gid if account else os.getgid(),
+            groups=account.groups if account else (),
+            oom_score=FIRST_TO_GO,
+            devices=tpus(_device_names()),
+        )
+        here, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # as far as this machine lets a process go
+        bounds = replace(self._bounds.of_job(memory), open_files=here)
+        wanted = body(image, argv, environment(env, self.tmp), str(self._folder), host, bounds)
+        return self._engine.run(wanted, self._log, bounds)
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        shutil.rmtree(self.tmp, ignore_errors=True)
+
+    def _give(self, path: str) -> None:
+        if self._account is not None:
+            self._account.give(path)
 
     def log_size(self) -> int:
         """Size of the output file."""
@@ -115,7 +201,29 @@ class LocalMachine:
         """A piece of the output file."""
         return os.pread(self._log, size, start)
 
+    def keep_gaps(self, gaps: Mapping[int, int]) -> None:
+        """Replace the file of gaps, as a whole."""
+        with suppress(OSError):
+            fresh = self._gaps.with_suffix(".new")
+            fresh.write_text("".join(f"{start} {end}\n" for start, end in gaps.items()))
+            fresh.replace(self._gaps)
+
+    def gaps(self) -> Mapping[int, int]:
+        """What the file holds."""
+        try:
+            lines = self._gaps.read_text().splitlines()
+            found = [(int(start), int(end)) for start, end in map(str.split, lines)]
+        except (OSError, ValueError):  # none yet, or the job made something else of this name
+            return {}
+        return {start: end for start, end in found if 0 <= start < end}
+
     def forget_log(self, start: int, end: int) -> None:
         """Punch a hole into the output file. Best effort: not every file system has holes."""
         hole = ctypes.c_int64(start), ctypes.c_int64(end - start)
         ctypes.CDLL(None).fallocate(self._log, _PUNCH_HOLE_KEEP_SIZE, *hole)
+
+
+def _device_names() -> list[str]:
+    """The files of `/dev` that may be accelerators."""
+    vfio = Path("/dev/vfio")
+    return [*os.listdir("/dev"), *(f"vfio/{name}" for name in (os.listdir(vfio) if vfio.is_dir() else ()))]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
-from bastion import layout
-from bastion.errors import BundleError
+from bastion import layout, secret
+from bastion.errors import BundleError, TooLarge
 from bastion.records import Order, World
-from runners.worker.doors import Doors, Kept, Pace, Post, Process
+from bundler.unpack import PACKED_BYTES
+from runners.worker.doors import Doors, Kept, Machine, Pace, Post, Process
 from runners.worker.environment import Places, environment, within
+from runners.worker.mask import SHORTEST, is_short
+from runners.worker.output import Output
 from runners.worker.pump import Pump, Turn, persist
+from runners.worker.secrets import reveal
 from runners.worker.setup import SetupFailed, name_of
 from runners.worker.supervise import Halt, Halted, TimeLimit
 from runners.worker.verdict import short
 
-BUNDLES = ("none", "tar", "git")
+IMAGE = "image"
+BUNDLES = ("none", "tar", "git", IMAGE)
 _LAST = 8 * 1024
 
 EnvironmentIn = Callable[[World], dict[str, str]]
@@ -28,19 +33,30 @@ class Preparation:
     """One worker's. `heed` is the turn of stops; `limit` begins with a setup."""
 
     def __init__(
-        self, post: Post, doors: Doors, pump: Pump, pace: Pace, *, heed: Turn, limit: TimeLimit, see: SeeThrough
+        self,
+        post: Post,
+        doors: Doors,
+        pump: Pump,
+        pace: Pace,
+        *,
+        output: Output,
+        heed: Turn,
+        limit: TimeLimit,
+        see: SeeThrough,
     ) -> None:
         self._post, self._doors, self._pump, self._pace = post, doors, pump, pace
-        self._stops, self._limit, self._see = heed, limit, see
+        self._output, self._stops, self._limit, self._see = output, heed, limit, see
 
     def prepare(self, order: Order) -> EnvironmentIn:
         """Lay out the code. Raises `Halted`, and whatever else makes it impossible."""
         machine = self._doors.machine
-        base, places = machine.base_environment(), self._places(order)
+        base, places, own = machine.base_environment(), self._places(order), self._own(order)
 
         def plain(world: World | None) -> dict[str, str]:
-            return environment(order, self._post, world, base, places)
+            return environment(order, self._post, world, base, places, own)
 
+        if order.setup and order.bundle.type == IMAGE:
+            raise BundleError("a setup is not run in an image; put it into the Dockerfile")
         if not order.setup:
             self._pump.until("code", lambda: self._fetch(order, machine.code), self._stops)
             return plain
@@ -54,6 +70,17 @@ class Preparation:
         self._pump.until("code", lambda: kept.lay_out(machine.code), self._heed)
         return lambda world: within(plain(world), kept.venv)
 
+    def _own(self, order: Order) -> dict[str, str]:
+        """The user's own variables, with secrets in the place of their references; from here on the output hides them."""
+        names = secret.wanted(order.env)
+        if not names:
+            return order.env
+        found: dict[str, str] = self._pump.until("secrets", lambda: reveal(order, self._doors.secrets), self._stops)
+        self._output.hide(found.values())
+        for name in sorted({names[variable] for variable, value in found.items() if is_short(value)}):
+            self._doors.machine.note(f"secret {name} is shorter than {SHORTEST} bytes: it is not hidden in this log")
+        return {**order.env, **found}
+
     def _set_up(self, order: Order, kept: Kept, env: Mapping[str, str]) -> None:
         """Run the setup; what it makes is whole, or nobody ever uses it."""
         machine, pump = self._doors.machine, self._pump
@@ -61,14 +88,13 @@ class Preparation:
             pump.until("venv", kept.begin, self._heed)
             pump.until("code", lambda: self._fetch(order, kept.code), self._heed)
             machine.note(f"setup: {short(order.setup)}")
-            start = machine.log_size()
-            process = machine.start(["/bin/sh", "-c", order.setup], env, folder_of(order, kept.code))
+            start = self._output.size
+            process = machine.start(["/bin/sh", "-c", order.setup], env, folder_of(order, kept.code), memory_of(order))
             code, halt = self._see(order, process)
             if halt is not None:
                 raise Halted(halt)
             if code:
-                end = machine.log_size()
-                raise SetupFailed(code, machine.read_log(max(start, end - _LAST), _LAST))
+                raise SetupFailed(code, self._output.last(_LAST, start))
             pump.until("keep", kept.finish, self._heed)
         except BaseException:
             machine.clear()
@@ -85,11 +111,20 @@ class Preparation:
             raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
         data = b""
         if bundle.key:
-            data = persist(self._doors.clock, lambda: self._doors.bucket.read(bundle.key).data, self._pace.retry_s)
+            data = persist(self._doors.clock, lambda: self._packed(bundle.key), self._pace.retry_s)
         if bundle.type == "tar":
             machine.unpack(data, bundle.digest, code)
         elif bundle.type == "git":
             machine.checkout(bundle, data, code)
+        elif bundle.type == IMAGE:
+            machine.pull(bundle.pinned)
+
+    def _packed(self, key: str) -> bytes:
+        """The bytes of a bundle, if they are not too many: whoever may write bundles may write any."""
+        try:
+            return self._doors.bucket.read(key, PACKED_BYTES).data
+        except TooLarge as error:
+            raise BundleError(f"{error}, as every bundle of ours has; launch anew") from error
 
     def _places(self, order: Order) -> Places:
         machine = self._doors.machine
@@ -103,6 +138,18 @@ class Preparation:
         )
 
 
+def begin(order: Order, machine: Machine, argv: Sequence[str], env: Mapping[str, str]) -> Process:
+    """The command of the order, in its code: in the image, if it comes in one. Raises `OSError`, `ValueError`."""
+    if order.bundle.type == IMAGE:
+        return machine.start_in(order.bundle.pinned, argv, env, memory_of(order))
+    return machine.start(argv, env, folder_of(order, machine.code), memory_of(order))
+
+
 def folder_of(order: Order, code: str) -> str:
     """The folder of the code that commands are run in."""
     return f"{code}/{order.bundle.folder}".rstrip("/")
+
+
+def memory_of(order: Order) -> int:
+    """GiB of memory that one worker has of what the job asked for, which is for each replica; 0: it did not ask."""
+    return -(-order.resources.get("memory", 0) * order.replicas // order.workers)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
-from bastion.codec import encode
-from bastion.errors import BucketError, Missing
+from bastion.codec import decode, encode
+from bastion.errors import BucketError, Missing, RecordError
 from bastion.ports import Bucket, Clock
-from bastion.records import Facts
+from bastion.records import PAPER_BYTES_MAX, Facts
 from runners.worker.doors import Machine
 from runners.worker.progress import Progress
 
@@ -19,9 +20,16 @@ class Slot:
 
     def __init__(self, bucket: Bucket, key: str) -> None:
         self._bucket = bucket
-        self._key = key
+        self.key = key
         self._version: str | None = None
         self._data = b""
+
+    def read(self) -> bytes:
+        """What the object holds; empty if there is none. Raises `BucketError`."""
+        try:
+            return self._bucket.read(self.key, PAPER_BYTES_MAX).data
+        except Missing:
+            return b""
 
     def put(self, data: bytes) -> None:
         """Make the object hold `data`. After a `BucketError` call again, with these bytes or newer ones."""
@@ -31,21 +39,21 @@ class Slot:
 
     def _write(self, data: bytes) -> str:
         if self._version is None:
-            version = self._bucket.create(self._key, data)
+            version = self._bucket.create(self.key, data)
         else:
-            version = self._bucket.replace(self._key, data, self._version)
+            version = self._bucket.replace(self.key, data, self._version)
         if version is not None:
             return version
         try:
-            stored = self._bucket.read(self._key)  # an earlier write of ours, whose answer was lost
+            stored = self._bucket.read(self.key)  # an earlier write of ours, whose answer was lost
         except Missing as missing:
             self._version = None
-            raise BucketError(f"{self._key} was removed; it is written anew") from missing
+            raise BucketError(f"{self.key} was removed; it is written anew") from missing
         if stored.data == data:
             return stored.version
-        version = self._bucket.replace(self._key, data, stored.version)
+        version = self._bucket.replace(self.key, data, stored.version)
         if version is None:
-            raise BucketError(f"{self._key} changed while it was written; it is written again")
+            raise BucketError(f"{self.key} changed while it was written; it is written again")
         return version
 
 
@@ -64,6 +72,13 @@ class Reporter:
     def told(self) -> bool:
         """The bucket holds the facts as they are."""
         return self._told is self.facts
+
+    def resume(self) -> None:
+        """Go on with the facts that an earlier writer told, if it told any that can be read. Raises `BucketError`."""
+        told = self._slot.read()
+        if told:
+            with suppress(RecordError):
+                self.facts = decode(told, Facts, self._slot.key)
 
     def change(self, **fields: Any) -> None:
         """Change some facts; the next report tells."""

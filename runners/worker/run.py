@@ -13,39 +13,55 @@ from typing import Any
 
 from bastion import layout
 from bastion.codec import decode, encode
-from bastion.errors import Missing, RecordError
+from bastion.errors import Missing, RecordError, SecretError
 from bastion.logs import SegmentWriter
-from bastion.once import create_once
-from bastion.records import Claim, Facts, Member, Order, World
+from bastion.records import PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
 from bastion.state import Cause
 from bastion.version import VERSION
+from runners.worker.claiming import claim_of
 from runners.worker.doors import Doors, Pace, Post, Process
 from runners.worker.health import Health
-from runners.worker.prepare import EnvironmentIn, Preparation, folder_of
+from runners.worker.output import Output
+from runners.worker.prepare import EnvironmentIn, Preparation, begin
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
+from runners.worker.secrets import reveal
 from runners.worker.spool import Spool
-from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
-from runners.worker.verdict import cause_of, fatal_line, short
+from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
+from runners.worker.verdict import Unstartable, cause_of, fatal_line, no_room, short
 from runners.worker.watch import Watch
 
 NOTHING_DONE = 0
 SETUP_FAILED = 1
-NOT_EXECUTABLE = 126
-NOT_FOUND = 127
 TAKEN_AWAY = 128 + signal.SIGTERM
 _TAIL = 256 * 1024
 _PLAIN = Pace()
+_ONCE_MORE = "the machine was started once more, which ended what ran on it"
 
 
 def run(post: Post, doors: Doors, pace: Pace = _PLAIN) -> int:
     """Be this worker, to the end. The exit code of the program: the process's own where there was one."""
-    claim = Claim(machine=post.machine, address=post.address, port=doors.machine.free_port(), nonce=doors.ids.new())
-    key = layout.claim(post.key, post.worker)
-    claimed = persist(doors.clock, lambda: create_once(doors.bucket, key, encode(claim)), pace.retry_s)
-    if not claimed.mine:
-        return NOTHING_DONE  # another start of this worker was first, or the bastion has given it up
+    claim = claim_of(post, doors, pace)
+    if claim is None:
+        return stand_in(post, doors, pace, _ONCE_MORE) if post.creation else NOTHING_DONE
     return _Worker(post, doors, pace, claim).run()
+
+
+def stand_in(post: Post, doors: Doors, pace: Pace, why: str) -> int:
+    """End what the worker of this machine left, which fell; and tell its end, if it was this worker that claimed."""
+    key = layout.claim(post.key, post.worker)
+    doors.machine.clear()
+    try:
+        claim = decode(
+            persist(doors.clock, lambda: doors.bucket.read(key, PAPER_BYTES_MAX).data, pace.retry_s), Claim, key
+        )
+    except (Missing, RecordError):  # whose a damaged one was, nobody knows: nothing is told in the name of another
+        return NOTHING_DONE
+    if claim.void or claim.machine != post.machine:
+        return NOTHING_DONE
+    if persist(doors.clock, lambda: has_left(doors.bucket, post.key.job), pace.retry_s):
+        return NOTHING_DONE
+    return _Worker(post, doors, pace, claim).end_for(why)
 
 
 class _Worker:
@@ -54,7 +70,8 @@ class _Worker:
         self._post, self._doors, self._pace, self._claim = post, doors, pace, claim
         self._pump = Pump(clock, doors.tasks, doors.say)
         self._stops = StopWatch(bucket, post.key, clock, pace)
-        self._spool = Spool(machine, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
+        self._output = Output(machine)
+        self._spool = Spool(self._output, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
         self._watch = Watch(bucket, post.key, clock, pace, self._spool)
         facts = Facts(phase="claimed", machine=post.machine, version=VERSION)
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
@@ -74,9 +91,33 @@ class _Worker:
             process = self._start(order, world, env)
         except Halted as halted:
             return self._end_unrun(halted.halt)
+        except RecordError as wrong:
+            # This machine is too old, or what is ours is damaged: another attempt may know better.
+            return self._end_unrun(Halt(Cause.LOST, str(wrong)))
         except Exception as error:  # whatever it is, it is told: a worker that fell would look like a lost machine
             return self._end_failed(error)
         return self._supervise(order, process)
+
+    def end_for(self, why: str) -> int:
+        """Another worker of this machine fell, and what it left is killed: bring its log and its facts to an end."""
+        doors, pace = self._doors, self._pace
+        self._hide_again()
+        persist(doors.clock, self._spool.resume, pace.retry_s)
+        persist(doors.clock, self._reporter.resume, pace.retry_s)
+        if self._reporter.facts.phase == "ended":
+            return self._reporter.facts.exit_code or NOTHING_DONE
+        return self._end(Cause.LOST, None, why, note=why)
+
+    def _hide_again(self) -> None:
+        """What the fallen worker hid in the output is hidden again; where that cannot be known any more, all is."""
+        key = layout.order(self._post.key)
+        try:
+            data = persist(self._doors.clock, lambda: self._doors.bucket.read(key).data, self._pace.retry_s)
+            self._output.hide(reveal(decode(data, Order, key), self._doors.secrets).values())
+        except Missing:
+            return  # nothing was ever started
+        except (RecordError, SecretError):
+            self._output.hide_all()
 
     def _add_chores(self) -> None:
         pace, pump = self._pace, self._pump
@@ -86,6 +127,8 @@ class _Worker:
         pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
         pump.add(Chore("watch", self._watch.look, lambda: pace.watch_s, self._looked))
         pump.add(Chore("notice", self._doors.notice, lambda: 0.0, self._noticed))
+        if self._doors.farewell is not None:
+            pump.add(Chore("farewell", self._doors.farewell, lambda: pace.retry_s, self._stops.bidden))
 
     def _add_looks_at_gpus(self) -> None:
         health, pace, pump = self._health, self._pace, self._pump
@@ -143,6 +186,7 @@ class _Worker:
             self._doors,
             self._pump,
             self._pace,
+            output=self._output,
             heed=self._stops.heed,
             limit=self._limit,
             see=self._see_through,
@@ -164,9 +208,9 @@ class _Worker:
         machine.write_world(encode(world))
         argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
         try:
-            process = machine.start(argv, env(world), folder_of(order, machine.code))
+            process = begin(order, machine, argv, env(world))
         except (OSError, ValueError) as error:
-            raise _Unstartable(argv[0], error) from error
+            raise Unstartable(argv[0], error) from error
         self._watch.started()
         self._enter("running", started=self._doors.clock.wall())
         self._pump.hurry("flush")
@@ -187,10 +231,12 @@ class _Worker:
             process, self._doors.clock, self._stops, self._pace, limit=self._limit, grace_s=order.grace_s
         )
         turn = self._turn(supervision)
+        if guard := process.guard:
+            self._pump.add(Chore(f"bounds {id(guard)}", guard.look, guard.period, supervision.looked))
         code: int = self._pump.until("process", process.wait, turn)
         supervision.command_ended()
         self._pump.until("rest", process.wait_rest, turn)
-        return code, supervision.halt
+        return supervision.all_ended(code), supervision.halt
 
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
         def turn() -> float:
@@ -215,15 +261,16 @@ class _Worker:
         return self._health.blame()
 
     def _last_words(self) -> str:
-        machine = self._doors.machine
-        return fatal_line(machine.read_log(max(0, machine.log_size() - _TAIL), _TAIL))
+        return fatal_line(self._output.last(_TAIL))
 
     def _end_unrun(self, halt: Halt) -> int:
         self._doors.machine.clear()
         return self._end(halt.cause, None, halt.reason)
 
     def _end_failed(self, error: Exception) -> int:
-        code = error.code if isinstance(error, _Unstartable) else None
+        if no_room(error):
+            return self._end(Cause.LOST, None, short(f"no room is left on the machine: {error}"))
+        code = error.code if isinstance(error, Unstartable) else None
         cause = Cause.SETUP if code is None else Cause.CODE
         return self._end(cause, code, short(str(error)), note=short(str(error)))
 
@@ -238,17 +285,3 @@ class _Worker:
         if cause is Cause.LOST:
             return TAKEN_AWAY
         return SETUP_FAILED if code is None else code
-
-
-class _Unstartable(Exception):
-    """The command itself could not be started, as a shell would say it: 127 not found, 126 not executable."""
-
-    def __init__(self, name: str, error: Exception) -> None:
-        if isinstance(error, FileNotFoundError):
-            self.code = NOT_FOUND
-            what = "was not found; name a program of the PATH, or a file of the bundle as './file'"
-        else:
-            self.code = NOT_EXECUTABLE
-            why = getattr(error, "strerror", None) or error
-            what = f"cannot be executed: {why}; check its permissions and its first line"
-        super().__init__(f"command {name!r} {what}")

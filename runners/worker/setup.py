@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from bastion import secret
 from bastion.records import Order
 
 _LINES = 5
@@ -19,6 +20,10 @@ class SetupFailed(Exception):
 
 
 def name_of(order: Order) -> str:
-    """The same for attempts that may share what the setup makes: equal code, equal text."""
-    bundle = order.bundle
-    return msgspec.json.encode([bundle.identity, bundle.submodules, bundle.folder, order.setup]).decode()
+    """The same for attempts that may share what the setup makes: equal code, equal text.
+
+    A setup that knows secrets may leave them in what it makes, so that is shared with the same user's jobs only.
+    """
+    bundle, secrets = order.bundle, sorted(secret.wanted(order.env).items())
+    whose = [order.user, order.project, secrets] if secrets else []
+    return msgspec.json.encode([bundle.identity, bundle.submodules, bundle.folder, order.setup, *whose]).decode()

@@ -1,5 +1,7 @@
 """The output of the process on its way from a local file to log segments: at its own speed, and nothing lost on it.
 
+Where a worker fell, the next one goes on behind the bytes that are stored: segments are all that it has to know, and gaps.
+
 While the bucket cannot be asked the file grows, up to a limit; what is newer than that is dropped, and the log says so.
 """
 
@@ -9,17 +11,17 @@ import threading
 
 from bastion.errors import RecordError
 from bastion.logs import SEGMENT_MAX, SegmentWriter
-from runners.worker.doors import Machine
+from runners.worker.output import Output
 
 _DROPPED = "\n[bastion] dropped {} bytes of output here: it came faster than it could be stored\n"
 
 
 class Spool:
-    """Uploads the machine's log file. `flush` is called by one task at a time; all else by the worker's loop."""
+    """Uploads the output. `flush` is called by one task at a time; all else by the worker's loop."""
 
-    def __init__(self, machine: Machine, writer: SegmentWriter, limit: int, segment_max: int = SEGMENT_MAX) -> None:
+    def __init__(self, output: Output, writer: SegmentWriter, limit: int, segment_max: int = SEGMENT_MAX) -> None:
         self.ended = False
-        self._machine = machine
+        self._output = output
         self._writer = writer
         self._limit = limit
         self._segment_max = segment_max
@@ -27,13 +29,28 @@ class Spool:
         self._chunk = b""
         self._forgotten = 0
         self._gap: tuple[int, int] | None = None
+        self._gaps: dict[int, int] = {}
+        self._heir = False
         self._note: bytes | None = None
         self._local = threading.Lock()
+
+    def resume(self) -> None:
+        """Go on where an earlier writer of this log stopped; what it had sent may still arrive. Raises `BucketError`."""
+        stored = self._writer.resume()
+        with self._local:
+            self._heir, self.ended, self._chunk, self._gap = True, stored.ended, b"", None
+            self._sent, self._gaps = stored.size, dict(self._output.gaps())
+            for start, end in sorted(self._gaps.items()):
+                note = len(_note_of(start, end))
+                if self._sent < start + note:  # it is not stored yet
+                    self._gap = start, end
+                    break
+                self._sent += end - start - note
 
     @property
     def unsent(self) -> bool:
         """There is output that no segment holds."""
-        return bool(self._chunk) or self._machine.log_size() > self._sent
+        return bool(self._chunk) or self._output.size > self._sent
 
     @property
     def closed(self) -> bool:
@@ -51,22 +68,30 @@ class Spool:
         """
         with self._local:
             start, end = self._gap or (self._sent + self._limit, self._sent + self._limit)
-            size = self._machine.log_size()
+            size, reach = self._output.size, self._output.reach
             if size > end:
-                self._machine.forget_log(end, size)
+                self._gaps[start] = size
+                self._output.keep_gaps(self._gaps)
+                self._forget_between(max(start + reach, end - reach), size - reach)
                 self._gap = start, size
 
     def flush(self) -> None:
         """Upload all there is. After a `BucketError` the same bytes go to the same segment at the next call."""
-        note = self._note
-        try:
-            while self._upload():
-                pass
-            if note is not None and not self.ended:
-                self._end(note)
-        except RecordError:
-            self.ended = True  # the log has another writer: a second voice in it would be worse than none
-            raise
+        while not self.ended:
+            try:
+                self._flush(self._note)
+                return
+            except RecordError:
+                if not self._heir:
+                    self.ended = True  # the log has another writer: a second voice in it would be worse than none
+                    raise
+                self.resume()
+
+    def _flush(self, note: bytes | None) -> None:
+        while self._upload():
+            pass
+        if note is not None:
+            self._end(note)
 
     def _upload(self) -> bool:
         self._chunk = self._chunk or self._take()
@@ -74,12 +99,17 @@ class Spool:
             return False
         self._writer.append(self._chunk)
         self._chunk = b""
-        self._forget(self._sent - self._limit)
+        self._forget(self._sent - max(self._limit, self._output.reach))
         return True
+
+    def _forget_between(self, start: int, end: int) -> None:
+        """Less than the gap: what stands next to it decides what is hidden before and after."""
+        if start < end:
+            self._output.forget(start, end)
 
     def _forget(self, end: int) -> None:
         if end - self._forgotten >= self._segment_max:
-            self._machine.forget_log(self._forgotten, end)
+            self._output.forget(self._forgotten, end)
             self._forgotten = end
 
     def _end(self, note: bytes) -> None:
@@ -94,8 +124,12 @@ class Spool:
         with self._local:
             if self._gap is not None and self._sent >= self._gap[0]:
                 (start, self._sent), self._gap = self._gap, None
-                return _DROPPED.format(self._sent - start).encode()
+                return _note_of(start, self._sent)
             size = self._segment_max if self._gap is None else min(self._segment_max, self._gap[0] - self._sent)
-            data = self._machine.read_log(self._sent, size)
+            data = self._output.read(self._sent, size, more=not self.closed)
             self._sent += len(data)
             return data
+
+
+def _note_of(start: int, end: int) -> bytes:
+    return _DROPPED.format(end - start).encode()

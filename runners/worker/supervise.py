@@ -8,20 +8,40 @@ from dataclasses import dataclass
 
 from bastion import layout
 from bastion.codec import decode
-from bastion.errors import Missing
+from bastion.errors import Missing, RecordError
 from bastion.ports import AttemptKey, Bucket, Clock
 from bastion.records import StopOrder
 from bastion.state import Cause
-from runners.worker.doors import Pace, Process
+from runners.worker.bounds import Excess
+from runners.worker.doors import Farewell, Pace, Process
+from runners.worker.verdict import KILLED
+
+SLEPT_S = 3600.0
+"""Who has not looked for a stop order for so long has slept, and may have been given up and forgotten meanwhile."""
+
+_LAST_GRACE_S = 10.0
+
+
+def has_left(bucket: Bucket, job: str) -> bool:
+    """True for a job that ended so long ago that the bastion has forgotten it. Raises `BucketError`.
+
+    Its trace was written before its orders and claims were removed, and stays for ever.
+    """
+    try:
+        bucket.read(layout.ended(job))
+    except Missing:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """The attempt has to end. `grace_s` None: the job's own grace."""
+    """The attempt has to end. `grace_s` None: the job's own grace. `most_s`: what there is time for, whatever the grace is."""
 
     cause: Cause
     reason: str
     grace_s: float | None = None
+    most_s: float = math.inf
 
 
 class Halted(Exception):
@@ -32,36 +52,49 @@ class Halted(Exception):
         self.halt = halt
 
 
+_FORGOTTEN = Halt(Cause.LOST, "the job ended while this machine slept", _LAST_GRACE_S)
+
+
 class StopWatch:
     """Knows whether the attempt has to end: by a stop order, or because the machine is going away.
 
     A notice of the machine (SIGTERM) means: look for a stop order. If a look that began after it finds none,
-    or none succeeds within `notice_s`, then the machine itself is being taken away.
+    or none succeeds within `notice_s`, then the machine itself is being taken away; so it is after a farewell. An order that
+    cannot be read, as it is damaged or a newer bastion's, is one to stop, with the job's own grace.
     """
 
     def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: Pace) -> None:
         self._bucket = bucket
+        self._job = key.job
         self._key = layout.stop(key)
         self._clock = clock
         self._pace = pace
-        self._order: StopOrder | None = None
+        self._order: Halt | None = None
         self._looks = 0
+        self._looked_at = clock.monotonic()
         self._noticed_after = math.inf  # this many looks had begun
         self._leave_at = math.inf
+        self._farewell: Halt | None = None
 
     def period(self) -> float:
         """Seconds between looks; the first order found is the only one."""
         return self._pace.stop_s if self._order is None else math.inf
 
-    def look(self) -> tuple[int, StopOrder | None]:
+    def look(self) -> tuple[int, Halt | None]:
         """The number of this look, and the order it found. A task."""
         self._looks = number = self._looks + 1
+        slept = self._clock.monotonic() - self._looked_at > SLEPT_S
         try:
-            return number, decode(self._bucket.read(self._key).data, StopOrder, self._key)
+            order = decode(self._bucket.read(self._key).data, StopOrder, self._key)
         except Missing:
-            return number, None
+            return number, _FORGOTTEN if slept and has_left(self._bucket, self._job) else None
+        except RecordError as wrong:
+            return number, Halt(Cause.CANCELLED, str(wrong))
+        finally:
+            self._looked_at = self._clock.monotonic()
+        return number, Halt(order.cause, order.reason, order.grace_s)
 
-    def looked(self, result: tuple[int, StopOrder | None]) -> None:
+    def looked(self, result: tuple[int, Halt | None]) -> None:
         """Take in the result of a look."""
         number, order = result
         self._order = self._order or order
@@ -73,10 +106,15 @@ class StopWatch:
         self._noticed_after = self._looks
         self._leave_at = min(self._leave_at, self._clock.monotonic() + self._pace.notice_s)
 
+    def bidden(self, farewell: Farewell | None) -> None:
+        """The machine knows whether it is about to be taken away."""
+        if farewell is not None:
+            self._farewell = Halt(Cause.LOST, farewell.reason, most_s=farewell.seconds)
+
     def halt(self) -> Halt | None:
         """Why to end now, if so."""
-        if self._order is not None:
-            return Halt(self._order.cause, self._order.reason, self._order.grace_s)
+        if self._order is not None or self._farewell is not None:
+            return self._order or self._farewell
         if self._clock.monotonic() >= self._leave_at:
             return Halt(Cause.LOST, "the machine is being taken away")
         return None
@@ -134,7 +172,7 @@ class Supervision:
         self._grace_s = grace_s
         self._limit = limit
         self._kill_at = math.inf
-        self._ended = False
+        self._ended = self._over = False
 
     def turn(self) -> float:
         """A pump's turn: begin the end if it is time, kill what outlasts its grace."""
@@ -153,10 +191,24 @@ class Supervision:
         if self.halt is None and self._process.alive():
             self._notify(min(self._grace_s, self._pace.rest_grace_s))
 
+    def looked(self, excess: Excess | None) -> None:
+        """Take in a look at the bounds: what breaks one gets no grace, and fails also if its command ends well."""
+        if excess is None:
+            return
+        if self.halt is None:
+            self.halt, self._over = Halt(excess.cause, excess.reason), True
+        self._kill_at = self._clock.monotonic()
+
+    def all_ended(self, code: int) -> int:
+        """Nothing is left of the command, which ended with this exit code: the one that counts."""
+        if code and self._process.guard:
+            self.looked(self._process.guard.look())
+        return KILLED if self._over and code == 0 else code
+
     def _begin(self, halt: Halt | None) -> None:
         if halt is not None:
             self.halt = halt
-            self._notify(self._grace_s if halt.grace_s is None else halt.grace_s)
+            self._notify(min(self._grace_s if halt.grace_s is None else halt.grace_s, halt.most_s))
 
     def _notify(self, grace_s: float) -> None:
         self._process.signal(signal.SIGTERM)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
+from runners.worker.account import Account
+from runners.worker.family import family, put_down, send
+from runners.worker.guard import LocalGuard
+from runners.worker.limits import start_bounded
 
 _PR_SET_CHILD_SUBREAPER = 36
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -22,18 +26,33 @@ _CGROUPS = Path("/sys/fs/cgroup")
 class Tree:
     """A command and its descendants. A worker has one at a time: it reaps every child."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: str, output: int) -> None:
-        _adopt_orphans()
+    def __init__(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str,
+        output: int,
+        account: Account | None = None,
+        guard: LocalGuard | None = None,
+    ) -> None:
+        adopt_orphans()
         self._kills = _memory_kills()
-        self._command = subprocess.Popen(
-            argv,
-            env=env,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        self.guard = guard
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                argv,
+                env=env,
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                **(account.how if account else {}),
+            )
+
+        uid = account.uid if account else os.geteuid()
+        self._command = guard.start(start, uid) if guard else start_bounded(start, 0, uid)
 
     def wait(self) -> int:
         """Reap children until it is the command itself."""
@@ -49,37 +68,29 @@ class Tree:
         with suppress(ChildProcessError):
             while True:
                 os.waitpid(-1, 0)
+        if self.guard:
+            self.guard.close()
 
     def alive(self) -> bool:
         """True while a descendant runs."""
-        return any(True for _ in _descendants())
+        return bool(family())
 
     def signal(self, number: int) -> None:
         """Signal every descendant."""
-        for process in _descendants():
-            with suppress(psutil.Error):
-                process.send_signal(number)
+        if number != signal.SIGKILL:
+            send((member.pid for member in family()), number)
+        elif self.guard:
+            self.guard.kill()
+        else:
+            put_down()
 
     def out_of_memory(self) -> bool:
         """True if the count of our control group has risen."""
         return _memory_kills() > self._kills
 
 
-def kill_all() -> None:
-    """Kill every descendant of this process."""
-    for process in _descendants():
-        with suppress(psutil.Error):
-            process.kill()
-
-
-def _descendants() -> Iterator[psutil.Process]:
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            if process.status() != psutil.STATUS_ZOMBIE:
-                yield process
-
-
-def _adopt_orphans() -> None:
+def adopt_orphans() -> None:
+    """What loses its parent below this process becomes its child."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot become the subreaper of the job's processes")
 

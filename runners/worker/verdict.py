@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 from bastion.state import Cause
 
 MESSAGE_MAX = 2048
-_KILLED = 137
+KILLED = 137
+"""The exit code of what was ended by signal 9."""
+
+NOT_EXECUTABLE = 126
+NOT_FOUND = 127
 _SIGNALLED = range(129, 193)
 _FATAL = re.compile(
     r"^(?!\s*warning)(.*\b[A-Za-z.]*(Error|Exception)\b.*:|.*\b(fatal|panic|segmentation fault|core dumped|out of memory)\b)",
     re.IGNORECASE,
 )
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TRACEBACK = "Traceback (most recent call last):"
+
+
+class Unstartable(Exception):
+    """The command itself could not be started, as a shell would say it: 127 not found, 126 not executable."""
+
+    def __init__(self, name: str, error: Exception) -> None:
+        if isinstance(error, FileNotFoundError):
+            self.code = NOT_FOUND
+            what = "was not found; name a program of the PATH, or a file of the bundle as './file'"
+        else:
+            self.code = NOT_EXECUTABLE
+            why = getattr(error, "strerror", None) or error
+            what = f"cannot be executed: {why}; check its permissions and its first line"
+        super().__init__(f"command {name!r} {what}")
 
 
 def cause_of(code: int, halted: Cause | None, *, out_of_memory: bool) -> Cause:
@@ -22,9 +42,18 @@ def cause_of(code: int, halted: Cause | None, *, out_of_memory: bool) -> Cause:
         return Cause.OK
     if halted is not None:
         return halted
-    if code == _KILLED and out_of_memory:
+    if code == KILLED and out_of_memory:
         return Cause.OOM
     return Cause.SIGNAL if code in _SIGNALLED else Cause.CODE
+
+
+def no_room(error: BaseException | None) -> bool:
+    """True if what went wrong began with a full disk, or with what its limits forbid: the machine's failure, not the job's."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def fatal_line(output: bytes) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from bastion import layout
-from bastion.errors import Missing
+from bastion.errors import Missing, TooLarge
 from bastion.ports import AttemptKey, Bucket, Clock
+from bastion.records import PAPER_BYTES_MAX
 from runners.worker.doors import Pace
 from runners.worker.spool import Spool
 
@@ -40,8 +41,8 @@ class Watch:
         if self._pace.steady_flush_s <= self._pace.flush_s:
             return None
         try:
-            return self._bucket.read(self._key).version
-        except Missing:
+            return self._bucket.read(self._key, PAPER_BYTES_MAX).version
+        except (Missing, TooLarge):
             return None
 
     def looked(self, version: str | None) -> bool:

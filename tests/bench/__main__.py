@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, start, usage
+from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, start, takeover, usage
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "followers": followers.rows,
     "history": history.rows,
     "crash": crash.rows,
+    "takeover": takeover.rows,
     "memory": memory.rows,
     "usage": usage.rows,
 }

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
-from random import Random
+from statistics import median
 from uuid import uuid4
 
 from bastion.buckets.memory import MemoryBucket
-from bastion.config import Config
-from bastion.events import CapacityChanged, Submitted
-from bastion.fold import apply
-from bastion.plan import Inputs, plan, starts
 from bastion.ports import Bucket, Stat, Stored
-from bastion.requests import job_id
-from bastion.state import State
 from quota.file import parse
 from tests.bench import jobs, stage
+from tests.bench.queue import Crowd
 from tests.bench.rows import Row, thought, typical
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CHANGES = 5
 READ_S, WRITE_S = 0.03, 0.06
 
 
@@ -31,9 +25,9 @@ class Distant:
         self.url = inner.url
         self._inner = inner
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         time.sleep(READ_S)
-        return self._inner.read(key)
+        return self._inner.read(key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
         time.sleep(WRITE_S)
@@ -58,33 +52,22 @@ class Distant:
 
 def rows() -> list[Row]:
     """100 projects, 1,000 users, 64 shapes."""
-    return [*_decision(10_000, "0.29"), *_decision(100_000, "3.6"), _tick(1_000), *_membership(1_000, 5_000)]
+    decisions = [row for pending, theirs in INCUMBENT.items() for row in _decisions(pending, theirs)]
+    return [*decisions, _tick(1_000), *_membership(1_000, 5_000)]
 
 
-def _decision(pending: int, incumbent: str) -> list[Row]:
-    """All wait and the fleet is empty; then it is full, and the next event asks again."""
-    state, inputs = _queue(pending), Inputs(quota=parse(jobs.quota()), config=Config())
-    cold = thought(lambda: plan(state, inputs, NOW), 3)
-    schedule = plan(state, inputs, NOW).schedule
-    state.seq += 1
-    for index, event in enumerate(starts(state, schedule, dict.fromkeys(state.pending, 1), "local", NOW)):
-        apply(state, event, state.seq, index)
-    again = thought(lambda: plan(state, inputs, NOW + timedelta(seconds=10)), 3)
-    goals = (1.0, 0.1) if pending == 100_000 else (0.0, 0.0)
-    return [
-        Row(f"one decision, {pending:,} pending, the fleet empty", cold, "s CPU", goals[0], incumbent=incumbent),
-        Row("  the next one, the fleet full", again, "s CPU", goals[1]),
-    ]
+INCUMBENT = {1_000: "", 10_000: "290", 100_000: "3,600", 1_000_000: ""}
 
 
-def _queue(pending: int) -> State:
-    state, rng = State(now=NOW), Random(1)
-    apply(state, CapacityChanged(runner="local", resources=dict(jobs.CAPACITY)), 0, 0)
-    for number, spec in enumerate(jobs.specs(pending)):
-        request = f"{rng.getrandbits(128):032x}"
-        event = Submitted(request=request, job=job_id(spec.name, request), spec=spec)
-        apply(state, event, number // 1_000, number % 1_000)
-    return state
+def _decisions(pending: int, incumbent: str) -> Iterator[Row]:
+    """By who has just been started, and by who has seen all but what changed since the last one."""
+    crowd, laps = Crowd(pending), 9 if pending <= 100_000 else 3
+    cold, steady = 1_000 * thought(crowd.cold, laps // 3), 1_000 * median(crowd.steady(CHANGES) for _ in range(laps))
+    goals = (1_000.0, 100.0) if pending == 100_000 else (0.0, 0.0)
+    yield Row(f"a decision, {pending:,} wait, {crowd.running:,} run", cold, "ms CPU", goals[0], incumbent=incumbent)
+    yield Row(f"  the next ones, {CHANGES} jobs ended and {CHANGES} came", steady, "ms CPU", goals[1])
+    if pending <= 100_000:
+        yield Row("  what would start the last of them, for launch why", thought(crowd.account, 1), "s CPU")
 
 
 def _tick(pending: int) -> Row:

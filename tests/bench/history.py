@@ -41,6 +41,10 @@ def _past() -> list[Row]:
         for what, job in past.told.items():
             found.append(Row(f"  launch why: {what}", _seconds(past, "launch", "why", job), "s", 2))
             found.append(Row(f"  launch history: {what}", _seconds(past, "launch", "history", job), "s", 2))
+            at = f"--at={past.lived[what].isoformat()}"
+            found.append(
+                Row(f"  launch why --at when it lived: {what}", _seconds(past, "launch", "why", job, at), "s", 5)
+            )
         for since in ("1d", "20d"):
             taken = _seconds(past, "bastion", "history", "p1", f"--since={since}")
             found.append(Row(f"  bastion history of a project, since {since} ago", taken, "s"))

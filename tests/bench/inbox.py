@@ -67,7 +67,9 @@ def _drained(bucket: Bucket, fill: Callable[[], None], tasks: int) -> float:
     time.sleep(bastion.poll)  # so that the first tick looks into it
     state = bastion.journal.state
     with lap() as taken:
-        stage.run_until(bastion, lambda: sum(job.count for job in state.jobs.values()) == tasks and not bastion.backlog)
+        stage.run_until(
+            bastion, lambda: sum(job.count for job in state.jobs.values()) == tasks and not bastion.mail.backlog
+        )
     bastion.close()
     bastion.doors.tasks.close()
     return taken.seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 
@@ -19,10 +19,10 @@ SPEC_BYTES = 1_024
 CAPACITY = {"v4": 256, "v5": 256, "h100": 256, "cpu": 1_024}
 
 
-def quota() -> str:
+def quota(capacity: Mapping[str, int] = CAPACITY) -> str:
     """A hundred projects with ten members and a hundredth of everything each."""
     lines = ["[toml-schema]", 'version = "1"', "[total_resources]"]
-    lines += [f"{kind} = {amount}" for kind, amount in CAPACITY.items()]
+    lines += [f"{kind} = {amount}" for kind, amount in capacity.items()]
     lines.append("[project_membership]")
     for project in range(PROJECTS):
         members = ", ".join(f'"u{user}"' for user in range(project, USERS, PROJECTS))
@@ -35,7 +35,7 @@ def quota() -> str:
 def specs(count: int, seed: int = 0) -> Iterator[JobSpec]:
     """Distinct specs of a kilobyte, of 100 projects, 1,000 users and 64 shapes."""
     rng = Random(seed)
-    shapes = [_shape(number) for number in range(SHAPES)]
+    shapes = [shape(number) for number in range(SHAPES)]
     for number in range(count):
         user = rng.randrange(USERS)
         spec = new_jobspec(
@@ -80,10 +80,11 @@ def _requests(wishes: Iterable[JobSpec], seed: int) -> Iterator[tuple[str, str, 
         yield spec.user, f"{rng.getrandbits(128):032x}", encode(Submit(spec=spec))
 
 
-def _shape(number: int) -> dict[str, int]:
+def shape(number: int) -> dict[str, int]:
+    """What the jobs of this shape ask for."""
     kind = ("v4", "v5", "h100", "cpu")[number % 4]
-    shape = {kind: 2 ** (number // 8 % 8)}
-    return shape if kind == "cpu" else {**shape, "cpu": 1 + number // 4}
+    own = {kind: 2 ** (number // 8 % 8)}
+    return own if kind == "cpu" else {**own, "cpu": 1 + number // 4}
 
 
 def _padded(spec: JobSpec, rng: Random) -> JobSpec:

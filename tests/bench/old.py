@@ -28,6 +28,7 @@ from bastion.events import (
 from bastion.journal import Journal
 from bastion.ports import Bucket, Stat, Stored
 from bastion.requests import job_id
+from bastion.snapshot import FAR, FAR_BYTES
 from bastion.spec import JobSpec
 from bastion.state import Cause, JobState, State
 from bastion.system import RandomIds, SystemClock
@@ -50,6 +51,7 @@ class Quick:
         self._inner: Bucket = Prefixed(LocalBucket(f"file://{folder}", create=True), "b")
         self.url = self._inner.url
         self._made: set[str] = set()
+        self.written = 0
 
     def create(self, key: str, data: bytes) -> str | None:
         path = f"{self._folder}/b/{key}"
@@ -59,10 +61,11 @@ class Quick:
             self._made.add(parent)
         with open(path, "wb") as file:
             file.write(data)
+        self.written += len(data)
         return "1"
 
-    def read(self, key: str) -> Stored:
-        return self._inner.read(key)
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        return self._inner.read(key, limit)
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
         return self._inner.replace(key, data, version)
@@ -78,7 +81,10 @@ class Quick:
 
 
 class Past:
-    """Lets time pass in a bucket. `told` are some jobs from all ages, by what they stand for."""
+    """Lets time pass in a bucket.
+
+    `told` are some jobs from all ages, by what they stand for; `lived` is when each of them had not ended yet.
+    """
 
     def __init__(self, folder: Path, now: datetime) -> None:
         self.bucket, self.root = Quick(folder), f"file://{folder}"
@@ -86,8 +92,10 @@ class Past:
         self._journal = Journal(self.bucket, SystemClock(), self._ids, State())
         self._now = now
         self._random = Random(1)
+        self._milestone = (0, 0)
         self.events = 0
         self.told: dict[str, str] = {}
+        self.lived: dict[str, datetime] = {}
 
     @property
     def state(self) -> State:
@@ -101,6 +109,18 @@ class Past:
             self.events += 1
         self._journal.commit()
         self._now += TICK
+        if self.state.seq - self._milestone[0] >= FAR or self.bucket.written - self._milestone[1] >= FAR_BYTES:
+            self.snapshot()
+
+    def snapshot(self) -> None:
+        """One that stays."""
+        self.bucket.create(layout.snapshot(self.state.seq), recover.pack_snapshot(self.state))
+        self._milestone = self.state.seq, self.bucket.written
+
+    def tells(self, what: str, job: str) -> None:
+        """This job stands for something, and lives now."""
+        self.told[what] = job
+        self.lived[what] = self._now
 
     def settles(self) -> None:
         """Settings and quota are in force."""
@@ -115,9 +135,10 @@ class Past:
         coming = [self._submitted(spec) for _, spec in zip(range(BATCH), specs, strict=False)]
         self.happens(coming)
         names = [event.job for event in coming]
+        if not self.told:
+            self.tells("the oldest, among thousands", names[BATCH // 2])
         for stage in (_starts, _claims, _ends):
             self.happens(event for job in names for event in stage(job))
-        self.told.setdefault("the oldest, among thousands", names[BATCH // 2])
 
     def slim(self, specs: Iterator[JobSpec], ticks: int) -> None:
         """Jobs come one by one, and each goes on by one step a tick."""
@@ -128,10 +149,10 @@ class Past:
             self.happens([come, *(event for stage, names in steps for job in names for event in stage(job))])
             road = [[come.job], *road[:2]]
             if number == ticks // 2:
-                self.told["from the middle"] = come.job
+                self.tells("from the middle", come.job)
             if number % 5_000 == 4_999:
                 self.forgets()
-        self.told["the newest that ended"] = names[0] if (names := road[2]) else ""
+        self.tells("the newest that ended", road[2][0])
 
     def forgets(self) -> None:
         """Jobs that ended long ago leave."""
@@ -147,8 +168,8 @@ class Past:
         """Many wait, and something else happens after the newest snapshot."""
         coming = [self._submitted(spec) for _, spec in zip(range(PENDING), specs, strict=False)]
         self.happens(coming)
-        self.told["one that waits"] = coming[PENDING // 2].job
-        self.bucket.create(layout.snapshot(self.state.seq), recover.pack_snapshot(self.state))
+        self.tells("one that waits", coming[PENDING // 2].job)
+        self.snapshot()
         for number in range(64):
             self.happens([CapacityChanged(runner="local", resources={**jobs.CAPACITY, "cpu": 1_024 + number % 2})])
 
@@ -170,7 +191,7 @@ def queue(folder: Path, now: datetime) -> Past:
 def build(folder: Path, now: datetime) -> Past:
     """All of it. `now` is when it ends, about."""
     ticks = (EVENTS - FAT) // 6
-    past = Past(folder, now - TICK * ticks)
+    past = Past(folder, now - TICK * (ticks + 1_000))
     past.settles()
     specs = jobs.specs(10 * EVENTS)
     while past.events < FAT:

@@ -66,12 +66,17 @@ def typical(work: Callable[[], object], times: int = 5) -> float:
     return median(laps)
 
 
+def short(value: float) -> str:
+    """Three digits that count."""
+    return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
+
+
 def show(title: str, rows: list[Row]) -> None:
     """Print the rows of one benchmark."""
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for heading in ("what", "measured", "goal", "", "incumbent"):
         table.add_column(heading, justify="right" if heading in ("measured", "goal") else "left")
     for row in rows:
-        bound = f"{'>=' if row.more else '<='} {row.goal:g} {row.unit}" if row.goal else ""
-        table.add_row(row.what, f"{row.value:.3g} {row.unit}", bound, row.verdict, row.incumbent)
+        bound = f"{'>=' if row.more else '<='} {short(row.goal)} {row.unit}" if row.goal else ""
+        table.add_row(row.what, f"{short(row.value)} {row.unit}", bound, row.verdict, row.incumbent)
     Console(width=150).print(table, "")

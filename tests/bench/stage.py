@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from bastion import layout, loop
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.chores import Doors
-from bastion.ports import Bucket, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from bastion.tick import Bastion
 from quota.resources import Resources
@@ -45,6 +45,9 @@ class StillFleet:
 
     def list(self) -> Sequence[Machine]:
         return []
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        return {}
 
     def look(self, machine: str) -> Sight:
         return Sight.GONE

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -55,11 +55,20 @@ class Town:
 
     def start(self, epoch: int = 1) -> subprocess.Popen[bytes]:
         """The loop in a process of its own, when its first tick has ended."""
-        argv = [sys.executable, "-I", "-m", "bastion_entry", "bastion", "start"]
+        process = self._spawn()
+        until(lambda: (status := self.status()) is not None and status.epoch == epoch and status.ticks > 0, 0.01)
+        return process
+
+    def stand_by(self, prefix: Sequence[str] = ()) -> None:
+        """One more, when it has seen that another is at work. `prefix` is a command that runs it."""
+        self._spawn(prefix)
+        until(lambda: "standing by" in (self.home / "bastion.log").read_text())
+
+    def _spawn(self, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
+        argv = [*prefix, sys.executable, "-I", "-m", "bastion_entry", "bastion", "start"]
         with (self.home / "bastion.log").open("ab") as log:
             process = subprocess.Popen(argv, env=self.environ, cwd=self.home, stdout=log, stderr=log)
         self._bastions.append(process)
-        until(lambda: (status := self.status()) is not None and status.epoch == epoch and status.ticks > 0, 0.01)
         return process
 
     def status(self) -> Status | None:

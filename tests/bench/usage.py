@@ -10,10 +10,11 @@ import psutil
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted, pack
+from bastion.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
 from bastion.holes import Holes
 from bastion.ledger_rows import entry_lines
 from bastion.meter import Window
+from bastion.objects import pack
 from bastion.read_ledger import read_ledger
 from bastion.state import Cause, JobState
 from bastion.system import ThreadTasks

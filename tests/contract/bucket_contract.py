@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
 from bastion.buckets.conformance import CHECKS, FULL
 from bastion.buckets.stage import Check, Stage
+from bastion.errors import TooLarge
 from bastion.ports import Bucket
+
+LARGE = 16 << 20
 
 
 class BucketContract:
@@ -28,3 +33,17 @@ class BucketContract:
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     def test_keeps_the_promise(self, opened: Callable[[], Bucket], check: Check) -> None:
         check(Stage(opened, replace(FULL, rewrites=self.rewrites)))
+
+    def test_no_more_is_taken_in_than_the_limit_of_a_read(self, bucket: Bucket) -> None:
+        bucket.write("large", b"x" * LARGE)
+        with suppress(TooLarge):
+            bucket.read("large", 1)  # whatever a client loads at first is no part of what is measured
+        tracemalloc.start()
+        try:
+            with pytest.raises(TooLarge):
+                bucket.read("large", 1_000)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < LARGE / 8
+        assert len(bucket.read("large", LARGE).data) == LARGE, "and the next one is served as ever"

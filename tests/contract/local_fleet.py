@@ -33,7 +33,7 @@ class LocalFleet:
             work_root=self.folder / "work",
             ids=RandomIds(),
             clock=SystemClock(),
-            flags={"steady_flush_s": 1},
+            flags={"steady_flush_s": 1, "secrets": self.folder / "secrets"},
             scan=self._scan,
         )
 
@@ -44,12 +44,13 @@ class LocalFleet:
             time.sleep(0.02)
 
     def crash_worker(self, machine: str) -> None:
-        (worker,) = self.workers(machine)
-        os.kill(worker, signal.SIGKILL)
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # with its keeper, at one moment
+            for pid in self.workers(machine):
+                os.kill(pid, number)
         self.until(lambda: not self.workers(machine), "the worker's death")
 
     def workers(self, machine: str) -> list[int]:
-        """The pids of the workers with this mark."""
+        """The pids of the worker and its keeper."""
         return [process.pid for process in marks.scan() if process.machine == machine and not process.users]
 
     def questions(self) -> int:

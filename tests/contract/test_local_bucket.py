@@ -67,12 +67,15 @@ class TestLocalBucket(BucketContract):
 def test_opening_a_bucket_sweeps_dead_writers_files_only(folder: Path, bucket: Bucket) -> None:
     bucket.write("a", b"")
     private = folder / "%private"
-    (private / "123").write_bytes(b"dead")
-    (private / "odd").mkdir()
-    with (private / "456").open("wb") as live:
+    dead, old, young, living = (f"{number:032x}" for number in range(4))
+    for name in (dead, old, young, living, "odd"):
+        (private / name).mkdir()
+    (private / dead / "new").write_bytes(b"dead")
+    os.utime(private / old, (0, 0))
+    with (private / living / "new").open("wb") as live:
         fcntl.flock(live, fcntl.LOCK_EX)
         LocalBucket(bucket.url)
-        assert sorted(path.name for path in private.iterdir()) == ["456", "lock", "odd"]
+        assert sorted(path.name for path in private.iterdir()) == [young, living, "lock", "odd"]
 
 
 def test_opening_a_bucket_disturbs_no_live_writer(bucket: Bucket) -> None:

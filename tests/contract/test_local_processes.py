@@ -183,13 +183,15 @@ def test_a_wrong_or_missing_bundle_is_a_failed_setup(fleet: LocalFleet, stored: 
     assert facts.message in stage.log()
 
 
-def test_an_unreadable_order_is_a_failed_setup(fleet: LocalFleet) -> None:
+@pytest.mark.parametrize(("order", "told"), [(b"rubbish", "cannot be read"), (b'{"schema": 99}', "upgrade")])
+def test_an_order_that_cannot_be_read_is_not_run(fleet: LocalFleet, order: bytes, told: str) -> None:
+    """It is nobody's failure: the order of another attempt, or another machine's build, may be a better one."""
     stage = Stage(fleet)
-    fleet.bucket.create(layout.order(KEY), b'{"schema": 99}')
+    fleet.bucket.create(layout.order(KEY), order)
     stage.runner.create(placement(KEY))
     facts = stage.ended()
-    assert facts.cause is Cause.SETUP
-    assert "upgrade" in facts.message
+    assert facts.cause is Cause.LOST
+    assert told in facts.message
 
 
 def test_a_file_that_is_no_program_is_126(fleet: LocalFleet, tmp_path: Path) -> None:

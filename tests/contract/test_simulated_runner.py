@@ -10,8 +10,9 @@ import pytest
 from bastion.buckets.memory import MemoryBucket
 from tests.contract import runner_contract as programs
 from tests.contract.runner_contract import RunnerContract
-from tests.sim.fleet import Script, SimHost, SimProcess, SimRunner
-from tests.sim.kernel import Kernel
+from worlds.fleet import SimRunner
+from worlds.host import Script, SimHost, SimProcess
+from worlds.kernel import Kernel
 
 _names = count()
 

@@ -22,10 +22,11 @@ Said = subprocess.CompletedProcess[str]
 
 
 class Fleet:
-    """Our tools, with one bucket and one state folder of their own."""
+    """Our tools, with one bucket and one state folder of their own. `tools` is where the scripts of this version lie."""
 
     def __init__(self, folder: Path, bucket: Path | None = None) -> None:
         self.folder = folder
+        self.tools = TOOLS
         self.bucket = bucket or folder / "bucket"
         self.root = self.bucket / "demo"
         self.environ = {
@@ -41,7 +42,7 @@ class Fleet:
         """One of our tools in the background, its output in pipes."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         options = {"env": self.environ, "cwd": self.folder, "text": True, **pipes, **how}
-        return subprocess.Popen([str(TOOLS / tool), *words], **options)
+        return subprocess.Popen([str(self.tools / tool), *words], **options)
 
     @contextmanager
     def running(self, tool: str, *words: str, **how: Any) -> Iterator[subprocess.Popen[str]]:

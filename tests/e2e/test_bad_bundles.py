@@ -79,6 +79,17 @@ def test_an_archive_that_reaches_out_is_refused(
     assert not Path("/tmp/escaped").exists()
 
 
+def test_a_bundle_that_is_too_large_is_not_even_read(shared: Fleet) -> None:
+    huge = shared.root / "bundles" / "huge.tar.zst"
+    huge.parent.mkdir(exist_ok=True)
+    with huge.open("wb") as file:
+        file.truncate(2**40)  # without a byte on the disk
+    job = run_bundle(shared, packed(), key="bundles/huge.tar.zst")
+    huge.unlink()
+    assert job["attempts"][0]["cause"] == "setup"
+    assert "bundles/huge.tar.zst is too large" in job["reason"]
+
+
 @pytest.mark.parametrize(
     ("data", "changes", "complaint"),
     [

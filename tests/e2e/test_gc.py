@@ -13,6 +13,9 @@ import boto3
 import pytest
 from google.cloud import storage
 
+from bastion import snapshot
+from bastion.buckets.local import LocalBucket
+from bastion.buckets.prefixed import Prefixed
 from tests.e2e.fleet import Fleet
 
 DAY_S = 86_400
@@ -50,6 +53,8 @@ def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     logs = names(fleet.root / "logs")
     age(fleet.root / "bundles", 40)
     age(fleet.root / "logs", 40)
+    snapshot.make(Prefixed(LocalBucket(f"file://{fleet.root.parent}"), fleet.root.name))
+    age(fleet.root / "snapshots", 4_000)
     before = names(fleet.root)
 
     dry = fleet.ask("bastion", "gc", "--dry_run", "--logs_days=30")

@@ -60,14 +60,20 @@ def test_a_restart_and_settings_that_make_no_sense_leave_everything_where_it_is(
     assert "logs" not in first_words(fleet.bucket)
 
 
-def test_a_purge_empties_all_three(fleet: Fleet) -> None:
+def test_a_purge_empties_all_three_but_for_the_fence_of_two_small_objects(fleet: Fleet) -> None:
     fleet.submit("first", run="echo first")
     assert fleet.wait("first") == 0
     said = fleet.run("bastion", "delete", "--force", "--yes", "--purge")
     assert said.returncode == 0, said
-    for folder in ("bucket", "kept", "expiring"):
-        assert [path for path in (fleet.folder / folder).rglob("*") if path.is_file() and path.name != "lock"] == []
+    left = {
+        folder: [path.name for path in (fleet.folder / folder).rglob("*") if path.is_file() and path.name != "lock"]
+        for folder in ("bucket", "kept", "expiring")
+    }
+    assert (left["kept"], left["expiring"]) == ([], [])
+    assert [name.split(".", 1)[1] for name in sorted(left["bucket"])] == ["json.zst", "json"]
     fleet.create()
+    assert fleet.ask("bastion", "status")["epoch"] == 3, "no epoch is given twice"
+    assert fleet.jobs() == []
 
 
 def test_another_bucket_is_for_what_comes_and_the_other_one_stays(fleet: Fleet) -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("bastion", "bundler", "cli", "launcher", "quota", "runners")
+ROOMS = ("bastion", "bundler", "cli", "cloud", "launcher", "quota", "runners", "simulator", "worlds")
 ENTRY = "bastion_entry"
 
 
@@ -58,9 +58,13 @@ class Module:
 @cache
 def modules() -> Mapping[str, Module]:
     """All modules in the wheel, by name."""
-    paths = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / f"{ENTRY}.py"]
-    names = {_name(path): path for path in paths}
-    return {name: _module(name, path, names) for name, path in names.items()}
+    return _read([path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / f"{ENTRY}.py"])
+
+
+@cache
+def modules_of_tests() -> Mapping[str, Module]:
+    """All modules of the tests, by name."""
+    return _read(sorted((ROOT / "tests").rglob("*.py")))
 
 
 def closure(start: Iterable[str]) -> set[str]:
@@ -81,6 +85,11 @@ def tracked() -> tuple[Path, ...]:
     argv = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return tuple(ROOT / name for name in names if name and (ROOT / name).is_file())
+
+
+def _read(paths: Iterable[Path]) -> Mapping[str, Module]:
+    names = {_name(path): path for path in paths}
+    return {name: _module(name, path, names) for name, path in names.items()}
 
 
 def _name(path: Path) -> str:

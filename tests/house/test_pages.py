@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from bastion import layout
+from bastion.moves import ATTEMPT_MOVES, FAILURES, MOVES
 from bastion.ports import AttemptKey, Runner
-from bastion.state import ATTEMPT_MOVES, FAILURES, MOVES, Cause
+from bastion.state import Cause
 from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main
@@ -36,6 +37,7 @@ KEYS: Mapping[str, str] = {
     "snapshot": layout.snapshot(0).replace("0" * 12, "<seq>"),
     "ended": layout.ended("<name>-0").replace("<name>-0", "<job>"),
     "bundle": layout.bundle("<digest>", "<extension>"),
+    "build": layout.build("<digest>"),
     "order": layout.order(ATTEMPT),
     "stop": layout.stop(ATTEMPT),
     "world": layout.world(ATTEMPT),
@@ -48,7 +50,18 @@ KEYS: Mapping[str, str] = {
     "probe": layout.probe("<prefix>/", "<nonce>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {"segment", "request_of", "request_name", "is_journal", "seq_of", "worker_of", "ended_of", "home", "is_probe"}
+PARTS = {
+    "segment",
+    "request_of",
+    "request_name",
+    "is_journal",
+    "is_snapshot",
+    "seq_of",
+    "worker_of",
+    "ended_of",
+    "home",
+    "is_probe",
+}
 """Functions of the layout that name no object by themselves."""
 
 

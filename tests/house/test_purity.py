@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import pytest
+
 from tests.house.source import ROOMS, Module, modules
 
 VALUES = frozenset(
-    "__future__ array bisect collections collections.abc dataclasses datetime decimal difflib enum fnmatch fractions "
-    "functools hashlib heapq itertools json math operator pathlib re shlex string textwrap tomllib types typing warnings "
-    "zlib "
+    "__future__ array ast base64 bisect collections collections.abc copy csv dataclasses datetime decimal difflib enum errno "
+    "fnmatch "
+    "fractions functools hashlib heapq itertools json math operator pathlib re shlex string textwrap tomllib "
+    "types typing urllib.parse warnings zlib "
     "absl msgspec pathspec".split()
 )
 """Modules that only compute. Of `datetime` and `pathlib` this holds for the values, and not for what is forbidden below."""
@@ -30,8 +33,9 @@ PROTOCOLS = {"bastion.errors", "bastion.ports", "runners.worker.doors"}
 """Names and promises only: as good as pure."""
 
 
-def test_every_file_of_the_quota_room_is_pure() -> None:
-    assert [module.shown for module in modules().values() if module.room == "quota" and not _counts(module)] == []
+@pytest.mark.parametrize("room", ["quota", "simulator"])
+def test_every_file_of_a_room_that_only_computes_is_pure(room: str) -> None:
+    assert [module.shown for module in modules().values() if module.room == room and not _counts(module)] == []
 
 
 def test_pure_files_import_only_what_computes() -> None:

@@ -1,4 +1,4 @@
-"""What is shipped: the six rooms and the entry module, whole, and nothing else; the same by way of the sdist."""
+"""What is shipped: the eight rooms and the entry module, whole, and nothing else; the same by way of the sdist."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_it_holds_every_module(wheel: zipfile.ZipFile) -> None:
     assert shipped == {module.shown for module in modules().values()}
 
 
-def test_it_names_two_programs_its_version_and_its_license(wheel: zipfile.ZipFile) -> None:
+def test_it_names_its_programs_its_version_and_its_license(wheel: zipfile.ZipFile) -> None:
     texts = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
     scripts = [line.split(" = ")[0] for line in texts["entry_points.txt"].splitlines() if " = " in line]
-    assert scripts == ["bastion", "launch"]
+    assert scripts == ["bastion", "bastion-simulate", "launch"]
     assert f"\nVersion: {VERSION}\n" in texts["METADATA"]
     assert "Apache License" in texts["LICENSE"]
 
@@ -68,3 +68,19 @@ def test_heavy_clients_are_extras() -> None:
     locked = re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     assert len(locked) > 20
     assert [name for name in locked if HEAVY_CLIENTS.match(name)] == []
+
+
+def test_the_images_have_every_room_but_the_simulated_world() -> None:
+    dockerfile, ignored = ((ROOT / name).read_text().splitlines() for name in ("Dockerfile", ".dockerignore"))
+    rooms = set(ROOMS) - {"worlds"}
+    assert {line.split()[1] for line in dockerfile if line.startswith("COPY ") and len(line.split()) == 3} >= rooms
+    assert {line[1:] for line in ignored if line.startswith("!")} >= rooms
+
+
+def test_the_three_locks_agree() -> None:
+    base, image, dev = (
+        dict(re.findall(r"^([a-z0-9._-]+)==([^ ;]+)", (ROOT / f"requirements{name}.lock").read_text(), re.MULTILINE))
+        for name in ("", "-image", "-dev")
+    )
+    assert {"docker", "google-api-python-client"} <= image.keys()
+    assert base.items() <= image.items() <= dev.items()

@@ -21,6 +21,7 @@ version = "1"
 [total_resources]
 v4 = 8
 cpu = 4
+v5litepod = 8
 [project_membership]
 nlp = ["alice", "bob"]
 vision = ["bob"]

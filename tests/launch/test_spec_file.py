@@ -13,7 +13,7 @@ import pytest
 from tests.launch.bench import Bench
 
 WORDS = (
-    "--user_id=alice", "--name=j", "--instance_type=tpu-v4-2", "--resources=cpu=2", "--num_replicas=2", "--count=3",
+    "--user_id=alice", "--name=j", "--instance_type=tpu-v5litepod-4", "--resources=cpu=2", "--num_replicas=2", "--count=3",
     "--priority=2", "--max_tries=4", "--retry_interval=0.1s", "--grace=90s", "--time_limit=1h", "--env=A=b=c",
     "--env=X=\n",
 )  # fmt: skip
@@ -56,7 +56,7 @@ def test_a_dry_run_is_the_same_job_again(
 def test_flags_and_a_command_override_the_file(bench: Bench, file: Path) -> None:
     file.write_text(json.dumps({
         "user": "alice", "name": "j", "command": "old one", "priority": 2, "env": {"A": "1", "B": "2"},
-        "instance_type": "tpu-v4-4", "resources": {"v4": 4, "cpu": 1}, "output_dir": "/data/x",
+        "instance_type": "tpu-v5litepod-4", "resources": {"v5litepod": 4, "cpu": 1}, "output_dir": "/data/x",
         "checkpoint_dir": "/data/x/checkpoints", "bundle": {"type": "none"},
     }))  # fmt: skip
     said = bench.launch(

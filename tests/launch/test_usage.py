@@ -11,7 +11,8 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.events import CapacityChanged, Claimed, Ended, FileChanged, Gone, Started, Stopping, Submitted, pack
+from bastion.events import CapacityChanged, Claimed, Ended, FileChanged, Gone, Started, Stopping, Submitted
+from bastion.objects import pack
 from bastion.state import Cause, JobState
 from bastion.system import SystemClock
 from tests.launch.bench import QUOTA, Bench

@@ -18,7 +18,9 @@ from bastion.events import (
     Held,
     JobRejected,
     Paused,
+    Started,
     Stopping,
+    Waiting,
 )
 from bastion.records import Facts
 from bastion.state import Cause, JobState
@@ -57,6 +59,20 @@ def test_without_a_quota_file_nobody_has_a_share(bench: Bench) -> None:
     assert "asks for 8 v4: 0 of 8 free; default uses 8" in page(bench, "next")
 
 
+def test_who_waits_for_machines_is_told_for_which(bench: Bench) -> None:
+    there = world(bench)
+    job = there.submitted("a" * 32, name="slices", project="nlp", resources={"v4": 8})
+    at: dict[str, Any] = {"job": job, "task": 0, "attempt": 0}
+    queued = "v4-8 (spot) is queued in us-central2-b"
+    there.happens(Started(**at, runner="tpu", tier=0, workers=1), Waiting(**at, reason=queued))
+    assert f"waits {queued}" in page(bench, "slices")
+    assert queued in bench.launch("ls", "--all").out
+    assert queued in bench.launch("history", "slices").out
+    there.happens(Waiting(**at, reason=""))
+    assert not any(line.startswith("waits") for line in page(bench, "slices"))
+    assert "its machines are there" in bench.launch("history", "slices").out
+
+
 def test_a_job_that_waits_is_told_what_it_is_up_against(bench: Bench) -> None:
     there = world(bench)
     llm = holder(there, time_limit_s=7_200)
@@ -69,12 +85,13 @@ def test_a_job_that_waits_is_told_what_it_is_up_against(bench: Bench) -> None:
 
     assert lines[0].startswith("big-bbbbbbbb of bob in vision is PENDING for 16m40s: needs 8 v4, ")
     assert "asks for 8 v4: 2 of 8 free; vision uses 0 of its share of 4" in lines
-    assert f"ahead 1. bob/{small} asks for v4=4, priority 1" in lines
+    assert "place 2 of 2 that wait in vision" in lines
+    assert f"ahead 1. bob/{small} asks for v4=4: others are stopped for it" in lines
     [held] = [line for line in lines if line.startswith("held by")]
     assert held.startswith(f"held by nlp: alice/{llm} has v4=6 for 1h56m, until ")
-    assert f"at the latest: then alice/{llm} is over and enough is free" in "".join(lines)
-    assert "needs 6 v4 more free" in lines
-    assert "or a share of 8 v4 for vision, which has 4 of 8: then borrowers make room" in lines
+    assert f"needs the end of alice/{llm} and holding back bob/{small} would start it now" in lines
+    assert "or 10 more v4 in the pool would start it now" in lines
+    assert any(line.startswith("expected it starts by ") for line in page(bench, "small"))
 
 
 def test_the_account_for_scripts_has_the_same_as_values(bench: Bench) -> None:
@@ -91,7 +108,13 @@ def test_the_account_for_scripts_has_the_same_as_values(bench: Bench) -> None:
     assert (cpu["kind"], cpu["free"]) == ("cpu", 4)
     [held] = said["waiting"]["holders"]
     assert (held["job"], held["until"], held["stopping"]) == (llm, None, False)
-    assert said["waiting"]["enough_at"] is None
+    assert said["waiting"]["place"] == {"place": 1, "of": 1, "waiting": 1}
+    assert said["waiting"]["outlook"]["expected"] is None
+    first = said["waiting"]["outlook"]["remedies"][0]
+    assert (first["what"], first["change"], first["how"]) == (
+        "priority", {"priority": 4}, "launch update more-bbbbbbbb --priority=4",
+    )  # fmt: skip
+    assert first["effect"] == {"tasks": 0, "stops": [{"job": llm, "user": "alice", "project": "nlp"}]}
     assert (said["running"], said["end"], said["job"]["state"]) == ([], None, "PENDING")
     assert said["events"][0]["event"] == "Submitted"
 
@@ -109,6 +132,8 @@ def test_who_is_being_stopped_for_it_is_named(bench: Bench) -> None:
     assert any(f"is being stopped for {poor}, until " in line for line in lines)
     assert "asks for 4 v4: 2 of 8 free, 6 being freed; vision uses 0 of its share of 4" in lines
     assert any(line.endswith(f"{llm} stops for it: reclaimed for poor") for line in lines)
+    assert any(line.startswith(f"expected it starts by {soon:%H:%M} UTC") for line in lines)
+    assert "sooner asking for 2 instead of 4 v4 would start it now" in lines
     assert any(line == "stops reclaimed for poor" for line in page(bench, "llm"))
 
 
@@ -116,8 +141,11 @@ def test_who_is_being_stopped_for_it_is_named(bench: Bench) -> None:
     ("fields", "help_"),
     [
         ({"user": "eve", "project": "vision"}, "needs a line for eve in [project_membership] vision of the quota file"),
-        ({"project": "nlp", "resources": {"v4": 9}}, "needs asks for 9 v4 but the pool holds 8: it can never start; "),
-        ({"project": "nlp", "resources": {"v5": 1}}, "needs kind v5 is in no pool; ask for less, "),
+        ({"project": "nlp", "resources": {"v4": 9}}, "never asks for 9 v4 but the pool holds 8: it can never start"),
+        ({"project": "nlp", "resources": {"v4": 9}}, "needs asking for 8 instead of 9 v4 would start it now"),
+        ({"project": "nlp", "resources": {"v4": 9}}, "or 1 more v4 in the pool would start it now"),
+        ({"project": "nlp", "resources": {"v5": 1}}, "never kind v5 is in no pool"),
+        ({"project": "nlp", "resources": {"v5": 1}}, "needs 1 more v5 in the pool would start it now"),
     ],
 )
 def test_what_would_have_to_change_is_said(bench: Bench, fields: dict[str, Any], help_: str) -> None:
@@ -152,7 +180,9 @@ def test_a_job_that_runs_says_where_since_when_and_how_far_it_is(bench: Bench) -
     assert lines[1] == "attempt task 0 attempt 0, RUNNING: local on 10.0.0.0 for 1h56m"
     assert lines[2].startswith("until ")
     assert lines[3].startswith("says step 1200, checkpoint 1h56m ago, last beat ")
-    assert lines[4] == f"log launch logs {job}"
+    assert lines[4] == "borrows nlp holds 2 v4 beyond its share"
+    assert lines[5] == "at risk a job of vision that asks for v4=3 would have it stopped, after 1m30s of waiting"
+    assert lines[6] == f"log launch logs {job}"
     [row] = bench.launch("why", job, "--json").json["running"]
     assert (row["pulse"]["step"], row["pulse"]["phase"], row["machines"]) == (1200, "running", ["10.0.0.0"])
 

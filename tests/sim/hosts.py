@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bastion.ports import AttemptKey, Machine
-from tests.sim.fleet import Script, SimHost
-from tests.sim.kernel import Kernel
+from worlds.host import Script, SimHost
+from worlds.kernel import Kernel
 
 KEY = AttemptKey("train-12345678", 0, 0)
 

@@ -12,8 +12,9 @@ from bastion.requests import Submit
 from bastion.spec import JobSpec, new_jobspec
 from bastion.tick import Bastion
 from quota.resources import Resources
-from tests.sim.fleet import SimHost, SimProcess, SimRunner
-from tests.sim.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from worlds.fleet import SimRunner
+from worlds.host import SimHost, SimProcess
+from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
 
 SETTLED_S = 200.0
 """Longer than any delay after which time alone changes a decision."""

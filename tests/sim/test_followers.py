@@ -23,9 +23,10 @@ from launcher.streams import Choice
 from launcher.watching import WATCH_S
 from quota.resources import Resources
 from runners.worker.doors import Pace
-from tests.sim.fleet import SimHost, SimProcess, SimRunner
-from tests.sim.kernel import Kernel, Life, SimClock, SimIds, SimTasks
-from tests.sim.store import SimBucket, Store, Weather
+from worlds.fleet import SimRunner
+from worlds.host import SimHost, SimProcess
+from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from worlds.store import SimBucket, Store
 
 FOLLOWERS = 100
 SOON_S = 2.0
@@ -37,7 +38,7 @@ RAMP_S = 10.0
 class PromptBucket(SimBucket):
     """A way to the store that takes no time: so two minutes of a bastion that has nothing to do are the same."""
 
-    def _call(self, effect: Callable[[], Any]) -> Any:
+    def _call(self, what: str, effect: Callable[[], Any], told: Callable[[Any], str], *, may_echo: bool = False) -> Any:
         return effect()
 
 
@@ -58,13 +59,13 @@ class Scene:
         self.store = Store(kernel)
         self.words: list[float] = []
         self.late: list[float] = []
-        self.bastion = CountingBucket(PromptBucket(self.store, Weather))
+        self.bastion = CountingBucket(PromptBucket(self.store))
         self.followers: list[CountingBucket] = []
         self._every_s = every_s
         self._hosts: dict[str, SimHost] = {}
         self._clock, self._ids = SimClock(kernel), SimIds(kernel)
         spec = new_jobspec(name="j", user="ann", project="red", command="tell", resources={"v4": 1})
-        PromptBucket(self.store, Weather).create(layout.request("ann", self._ids.new()), encode(Submit(spec=spec)))
+        PromptBucket(self.store).create(layout.request("ann", self._ids.new()), encode(Submit(spec=spec)))
         kernel.spawn(Life(), self._be_bastion)
         kernel.sleep(20)
         assert len(self._hosts) == 1, "the job never began"
@@ -78,7 +79,7 @@ class Scene:
 
     def follow(self, life: Life, after: float, wrong_s: float = 0.0) -> None:
         """Somebody follows, whose clock is wrong by so much."""
-        bucket = CountingBucket(SimBucket(self.store, Weather))
+        bucket = CountingBucket(SimBucket(self.store))
         self.followers.append(bucket)
         self.kernel.spawn(life, lambda: self._follow(life, bucket, wrong_s), after)
 
@@ -103,7 +104,7 @@ class Scene:
             doors.tasks.wait(bastion.idle_s())
 
     def _way(self, _machine: object) -> SimBucket:
-        return SimBucket(self.store, Weather)
+        return SimBucket(self.store)
 
     def _tell(self, process: SimProcess) -> int:
         while True:

@@ -6,9 +6,9 @@ import pytest
 
 from bastion.errors import Full
 from bastion.state import AttemptState
-from tests.sim.kernel import Life
-from tests.sim.store import SimBucket, Weather
 from tests.sim.test_zombie import Stage, play
+from worlds.kernel import Life
+from worlds.store import SimBucket
 
 
 class SmallBucket(SimBucket):
@@ -38,7 +38,7 @@ def test_a_job_runs_on_while_the_store_is_full_and_after(full_s: float) -> None:
     ended = []
 
     def story(stage: Stage) -> None:
-        stage.bucket = store = SmallBucket(stage.store, Weather)
+        stage.bucket = store = SmallBucket(stage.store)
         bastion = stage.bastion(1)
         stage.submit("steady")
         stage.go_on(bastion, 30)

@@ -16,8 +16,9 @@ from bastion.ports import Bucket, Stat, Stored
 from bastion.records import Facts, StopOrder
 from bastion.state import Cause
 from tests.contract.runner_contract import KEY, order, placement
-from tests.sim.fleet import SimHost, SimProcess, SimRunner
-from tests.sim.kernel import Kernel, Life
+from worlds.fleet import SimRunner
+from worlds.host import SimHost, SimProcess
+from worlds.kernel import Kernel, Life
 
 T = TypeVar("T")
 SEEDS = range(200)
@@ -33,8 +34,8 @@ class Storm:
         self._kernel = kernel
         self._store = store
 
-    def read(self, key: str) -> Stored:
-        return self._do(lambda: self._store.read(key))
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        return self._do(lambda: self._store.read(key, limit))
 
     def create(self, key: str, data: bytes) -> str | None:
         return self._do(lambda: self._store.create(key, data))
@@ -192,3 +193,17 @@ def test_beats_go_on_from_the_claim_to_the_end_also_while_an_order_is_missing() 
     scene.runner.create(placement(KEY))
     scene.kernel.sleep(100)
     assert int(scene.store.read(layout.beat(KEY, 0)).data) in {6, 7}
+
+
+def test_a_stop_order_of_a_newer_bastion_is_one_to_stop_with_the_jobs_own_grace() -> None:
+    """A worker outlives the bastion that started it, and the next one may be of a version that it does not know."""
+    scene = Scene(5, grace_s=20.0)
+    scene.kernel.now = CALM_S
+    scene.runner.create(placement(KEY))
+    scene.kernel.run(lambda: scene.starts == 1, 60)
+    scene.store.create(layout.stop(KEY), b'{"schema": 99, "unheard_of": 1}')
+    assert scene.kernel.run(scene.ended, 60)
+    facts = scene.facts()
+    assert facts is not None
+    assert (facts.cause, facts.exit_code) == (Cause.CANCELLED, 9), "it had no notice"
+    assert scene.log().endswith(b"saved\n")

@@ -18,8 +18,8 @@ from runners.worker.nvml import NvmlGpus
 from runners.worker.run import run
 from tests.contract.runner_contract import KEY, order
 from tests.fake_nvml import FakeNvml
-from tests.sim.fleet import SimHost, SimProcess
-from tests.sim.kernel import Kernel, SimClock, SimIds, SimTasks
+from worlds.host import SimHost, SimProcess
+from worlds.kernel import Kernel, SimClock, SimIds, SimTasks
 
 SAMPLES_S = 60.0
 

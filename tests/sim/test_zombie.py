@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import pytest
 
@@ -13,10 +14,11 @@ from bastion.errors import Deposed
 from bastion.requests import Submit
 from bastion.spec import new_jobspec
 from bastion.tick import Bastion
-from tests.sim.fleet import SimHost, SimProcess, SimRunner
-from tests.sim.kernel import Kernel, Life, SimClock, SimIds, SimTasks
-from tests.sim.store import SimBucket, Store, Weather
-from tests.sim.world import QUOTA
+from worlds.fleet import SimRunner
+from worlds.host import Script, SimHost, SimProcess
+from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from worlds.scene import QUOTA
+from worlds.store import SimBucket, Store
 
 
 class Stage:
@@ -26,11 +28,11 @@ class Stage:
         self.kernel = Kernel(1)
         self.store = Store(self.kernel)
         self.hosts: dict[str, SimHost] = {}
-        self.bucket = SimBucket(self.store, Weather)
+        self.bucket = SimBucket(self.store)
         self.store.put("write", layout.QUOTA, QUOTA)
 
     def bastion(self, pid: int) -> Bastion:
-        runner = SimRunner(self.kernel, lambda _: self.bucket, {"work": _work}, self.hosts)
+        runner = SimRunner(self.kernel, lambda _: self.bucket, self.scripts(), self.hosts)
         runner.name = "local"
         doors = Doors(
             bucket=self.bucket,
@@ -41,6 +43,14 @@ class Stage:
             snapshot=lambda: None,
         )
         return loop.begin(doors, loop.Self(name="b", host="h", boot="b", pid=pid, alive=lambda _: True))
+
+    def scripts(self) -> dict[str, Script]:
+        """What commands do."""
+        return {"work": _work, "quick": self.quick}
+
+    def quick(self, process: SimProcess) -> int:
+        """Ends at once."""
+        return 0
 
     def submit(self, name: str) -> None:
         spec = new_jobspec(name=name, user="ann", project="red", command="work", resources={"v4": 1})
@@ -59,9 +69,12 @@ def _work(process: SimProcess) -> int:
     return 0
 
 
-def play(story: Callable[[Stage], None]) -> None:
+S = TypeVar("S", bound=Stage)
+
+
+def play(story: Callable[[S], None], kind: type[S] = Stage) -> None:  # type: ignore[assignment]
     """Run a story as a strand of its own, to its end."""
-    stage, ends = Stage(), list[BaseException | None]()
+    stage, ends = kind(), list[BaseException | None]()
 
     def strand() -> None:
         try:
@@ -72,7 +85,7 @@ def play(story: Callable[[Stage], None]) -> None:
             ends.append(None)
 
     stage.kernel.spawn(Life(), strand)
-    assert stage.kernel.run(lambda: bool(ends), 100_000), "the story never ends"
+    assert stage.kernel.run(lambda: bool(ends), 20_000_000), "the story never ends"
     if ends[0] is not None:
         raise ends[0]
 
@@ -88,7 +101,7 @@ def test_a_zombie_removes_nothing_of_attempts_that_it_does_not_know() -> None:
         facts = [key for key in stage.store.objects if key.startswith(layout.FACTS)]
         assert len(facts) == 2
         old._hear(old.chores.ear.listen(), old.time.now())
-        old.doors.bucket.delete(old._done)
+        old.doors.bucket.delete(old.mail.done)
         assert facts == [key for key in stage.store.objects if key.startswith(layout.FACTS)]
 
     play(story)

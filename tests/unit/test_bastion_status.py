@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -11,8 +13,9 @@ from msgspec.structs import replace
 
 from bastion import host
 from bastion.records import Status
-from bastion.status import problems, summary, word
+from bastion.status import accounts, problems, summary, word
 from cli.bastion_status import page
+from cli.here import ROOM_BYTES, is_full
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 STATUS = Status(
@@ -53,6 +56,32 @@ def test_a_silent_one_says_where_to_look() -> None:
     assert rest == ["the quota file is broken"]
 
 
+def test_a_silent_one_whose_disk_is_full_says_that() -> None:
+    status = replace(STATUS, written=NOW - timedelta(seconds=45))
+    first, *_ = problems(status, now=NOW, died=False, full=True)
+    assert first == (
+        "pid 71 on tower has been silent for 45 s: no room is left on the disk of the bucket; make some, and it goes on by "
+        "itself"
+    )
+    assert problems(STATUS, now=NOW, died=False, full=True) == ["the quota file is broken"], (
+        "it has given a sign of life"
+    )
+
+
+@pytest.mark.parametrize(("free", "full"), [(0, True), (ROOM_BYTES - 1, True), (ROOM_BYTES, False)])
+def test_a_folder_is_full_when_no_sign_of_life_fits(
+    free: int, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
+    assert is_full(f"file://{tmp_path}") is full
+    assert is_full("gs://bucket/part") is False
+
+
+def test_a_folder_that_is_not_there_is_not_full(tmp_path: Path) -> None:
+    assert is_full(f"file://{tmp_path}/none") is False
+    assert is_full(f"file://{tmp_path}") is False
+
+
 def test_the_summary_keeps_the_words_that_scripts_build_on() -> None:
     shown = summary("demo", STATUS, now=NOW, died=False)
     assert {key: shown[key] for key in ("name", "state", "epoch", "pid", "host", "ticks", "version")} == {
@@ -69,12 +98,30 @@ def test_a_tick_of_the_future_is_no_negative_age() -> None:
 
 
 def test_the_page_names_what_is_there_and_every_problem() -> None:
-    lines = page(summary("demo", STATUS, now=NOW, died=False), "file:///b/demo")
+    lines = page(summary("demo", STATUS, now=NOW, died=False), "file:///b/demo", "")
     assert lines[0].split() == ["bastion", "demo", "in", "file:///b/demo"]
     assert "state      running, epoch 3" in lines
     assert "jobs       2 RUNNING, 1 PENDING" in lines
     assert "capacity   v4=8" in lines
     assert lines[-1] == "problem    the quota file is broken"
+
+
+@pytest.mark.parametrize(
+    ("account", "jobs_as", "told"),
+    [
+        ("", "", ""),
+        ("root", "bastion-job", "bastion-job, and the bastion as root"),
+        ("root", "root", "root, as the bastion itself: a job can do everything on the machine"),
+        ("ada", "ada", "ada, as the bastion itself: a job can read its files and its credentials"),
+    ],
+)
+def test_whose_account_jobs_run_under_is_said(account: str, jobs_as: str, told: str) -> None:
+    status = replace(STATUS, account=account, jobs_as=jobs_as)
+    assert accounts(status) == told
+    shown = summary("demo", status, now=NOW, died=False)
+    assert (shown["account"], shown["jobs_as"]) == (account, jobs_as)
+    lines = [line for line in page(shown, "file:///b/demo", accounts(status)) if line.startswith("jobs as")]
+    assert lines == ([f"jobs as    {told}"] if told else [])
 
 
 def here(pid: int, written: datetime) -> Status:

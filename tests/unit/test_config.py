@@ -13,6 +13,9 @@ CONFIGS = st.builds(
     Config,
     poll=st.floats(0.05, 3600),
     reclaim_delay=st.floats(0, 86_400),
+    gang_patience=st.floats(0, 31_536_000),
+    restart_cost=st.floats(0, 86_400),
+    usage_half_life=st.floats(0, 31_536_000),
     policy=st.sampled_from(["default", "axlearn"]),
     admins=st.lists(st.from_regex(r"[a-z]([a-z0-9@+-]{0,20}[a-z0-9])?", fullmatch=True), max_size=5),
     capacity=st.dictionaries(
@@ -32,7 +35,8 @@ def test_what_is_rendered_is_parsed_to_the_same(config: Config) -> None:
 
 def test_an_empty_file_means_the_defaults() -> None:
     assert parse("") == Config()
-    assert (Config().reclaim_delay, Config().policy, Config().runner) == (90.0, "default", "local")
+    assert (Config().reclaim_delay, Config().policy, Config().runners) == (90.0, "default", ["local"])
+    assert (Config().gang_patience, Config().restart_cost, Config().usage_half_life) == (36_000, 120, 604_800)
 
 
 def test_whole_numbers_serve_as_seconds() -> None:
@@ -61,12 +65,19 @@ def test_all_complaints_come_in_one_message() -> None:
         ("poll = 0", "poll is 0; use 0.05 to 3600 seconds"),
         ("poll = nan", "poll is nan; use 0.05 to 3600 seconds"),
         ("reclaim_delay = -1", "reclaim_delay is -1; use 0 to 86400 seconds"),
+        ("gang_patience = -1", "gang_patience is -1; use 0 to 31536000 seconds"),
+        ('restart_cost = "2m"', "restart_cost is '2m'; use a number of seconds"),
+        ("usage_half_life = inf", "usage_half_life is inf; use 0 to 31536000 seconds"),
         ("poll = true", "poll is True; use a number of seconds"),
         ("schema = 0", "schema is 0; use 1"),
         ("capacity = 8", "capacity is 8; use a table of whole numbers"),
         ("[capacity]\nv4 = 1.5", "use a table of whole numbers"),
         ('[capacity]\n"a/b" = 1', "names the kind 'a/b'"),
-        ('runner = "slurn"', "runner is 'slurn'; use local"),
+        ('runners = ["tpy"]', "runners has 'tpy'; did you mean tpu?"),
+        ('runners = ["local", "tpu"]', "runners has local before others"),
+        ("runners = []", "runners is empty"),
+        ('google.zones = ["nowhere"]', "google zones has 'nowhere'; use zones, as in us-central2-b"),
+        ('google.tiers = ["spott"]', "google tiers has 'spott'; did you mean spot?"),
         ('[git]\ndeploy_key = "key"', "git deploy_key is 'key'; use the absolute path"),
         ("[git]\ndeploykey = 1", "its keys are deploy_key and known_hosts"),
         ("poll = ", "config.toml is not TOML: "),

@@ -76,6 +76,34 @@ def test_a_smaller_share_says_how_much_can_be_reclaimed() -> None:
     assert lines == ["project nlp: holds 4 v4 and would be promised 2; 2 can be reclaimed"]
 
 
+LIMITS = '\n[project_classes]\nnlp = ["urgent"]\n[user_limits]\nnlp = { v4 = 4 }\n'
+
+
+def test_who_holds_more_than_a_new_user_limit_is_named_and_so_is_a_job_that_it_bars() -> None:
+    there = state(
+        job("a", "nlp", "alice", 3, running=True),
+        job("b", "nlp", "alice", 3, running=True),
+        job("c", "nlp", "carol", 4, running=True),
+        job("d", "nlp", "dan", 5, running=False),
+        job("e", "vision", "alice", 5, running=True),
+    )
+    new = parse(QUOTA + LIMITS)
+    assert [line for line in affected(there, parse(QUOTA), new) if "project" not in line] == [
+        "job d-00000000 of dan: needs v4=5, more than each user of nlp may hold from now on",
+        "user alice: holds 6 v4 of nlp, and may hold 4; what runs goes on",
+    ]
+    assert affected(there, new, new) == []
+
+
+def test_a_job_whose_class_is_granted_no_more_is_named() -> None:
+    urgent = job("a", "nlp", "alice", 1, running=False)
+    urgent.job_class = "urgent"
+    there = state(urgent, job("b", "nlp", "alice", 1, running=False))
+    assert affected(there, parse(QUOTA + LIMITS), parse(QUOTA)) == [
+        "job a-00000000 of alice: nlp is granted no urgent jobs any more; what runs goes on, what waits stays waiting"
+    ]
+
+
 def test_an_equal_quota_touches_nobody() -> None:
     there = state(job("a", "nlp", "alice", 6, running=True), job("b", "vision", "bob", 2, running=True))
     assert affected(there, parse(QUOTA), parse(QUOTA)) == []

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bastion.command_rules import IDENTITY
 from bastion.ports import AttemptKey
 from bastion.records import Member, Order, World
-from bastion.spec import IDENTITY, BundleRef
+from bastion.spec import BundleRef
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
 
@@ -42,7 +43,8 @@ def order(**changes: object) -> Order:
 
 def seen(worker: int = 2, devices: tuple[str, ...] = (), **changes: object) -> dict[str, str]:
     post = Post(key=AttemptKey("train-12345678", 3, 2), worker=worker, machine="m-1", address="x", devices=devices)
-    return environment(order(**changes), post, WORLD, {"PATH": "/bin", "HOME": "/root"}, PLACES)
+    asked = order(**changes)
+    return environment(asked, post, WORLD, {"PATH": "/bin", "HOME": "/root"}, PLACES, asked.env)
 
 
 def test_it_says_which_job_this_is() -> None:
@@ -93,6 +95,23 @@ def test_workers_of_one_slice_have_one_replica_index(worker: int, replica: str) 
     assert seen(worker)["BASTION_REPLICA_INDEX"] == replica
 
 
+def test_slices_are_told_as_libtpu_and_jax_read_it() -> None:
+    assert {
+        "TPU_WORKER_ID": "1",
+        "TPU_WORKER_HOSTNAMES": "10.0.0.2,10.0.0.3",
+        "MEGASCALE_COORDINATOR_ADDRESS": "10.0.0.0:8081",
+        "MEGASCALE_PORT": "8081",
+        "MEGASCALE_NUM_SLICES": "2",
+        "MEGASCALE_SLICE_ID": "1",
+        "JAX_PROCESS_ID": "3",
+    }.items() <= seen(3).items()
+    alone = seen(3, resources={"v4": 32}, replicas=1)
+    assert alone["TPU_WORKER_HOSTNAMES"] == "10.0.0.0,10.0.0.1,10.0.0.2,10.0.0.3"
+    assert not any(name.startswith("MEGASCALE") for name in alone)
+    assert not any(name.startswith(("TPU_", "MEGASCALE")) for name in seen(3, resources={"h100": 8}))
+    assert seen(3, env={"TPU_WORKER_ID": "7"})["TPU_WORKER_ID"] == "7"
+
+
 def test_a_process_sees_its_devices_and_no_others() -> None:
     assert seen()["CUDA_VISIBLE_DEVICES"] == ""
     assert seen(devices=("4", "5"))["CUDA_VISIBLE_DEVICES"] == "4,5"
@@ -126,6 +145,8 @@ def test_nothing_else_is_there() -> None:
         "NCCL_",
         "TORCH_NCCL_",
         "CUDA_",
+        "TPU_",
+        "MEGASCALE_",
     )
     rest = {name for name in seen() if not name.startswith(ours)}
     assert rest == {"PATH", "HOME", "TMPDIR", "PYTHONUNBUFFERED", "RANK", "WORLD_SIZE", "NODE_RANK", "NNODES"}

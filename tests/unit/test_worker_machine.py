@@ -11,6 +11,7 @@ from bastion.system import RandomIds, SystemClock
 from bundler.checkout import Checkout
 from bundler.gitcall import Doors
 from runners.worker.cache import Cache
+from runners.worker.engine import Engine
 from runners.worker.machine import LocalMachine
 
 MIB = 2**20
@@ -21,8 +22,9 @@ def machine(tmp_path: Path) -> LocalMachine:
     inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
     shell, clock = SystemShell(), SystemClock()
     fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
+    engine = Engine(str(tmp_path / "nobody.sock"), "c", lambda _: None)
     cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
-    return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache)
+    return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache, engine=engine)
 
 
 def grow(tmp_path: Path, data: bytes) -> None:

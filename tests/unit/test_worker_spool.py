@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from bastion.buckets.memory import MemoryBucket
 from bastion.errors import BucketError, RecordError
 from bastion.logs import Follower, SegmentWriter
+from runners.worker.output import Output
 from runners.worker.spool import Spool
-from tests.sim.fleet import SimHost
 from tests.sim.hosts import host
+from worlds.host import SimHost
 
 PREFIX = "logs/j-1/0/0/0/"
 _names = count()
@@ -37,7 +38,7 @@ class Moody(MemoryBucket):
 
 
 def spool_on(machine: SimHost, bucket: MemoryBucket, limit: int = 10**6, segment: int = 7) -> Spool:
-    return Spool(machine, SegmentWriter(bucket, PREFIX), limit, segment_max=segment)
+    return Spool(Output(machine), SegmentWriter(bucket, PREFIX), limit, segment_max=segment)
 
 
 def flush(spool: Spool) -> None:
@@ -112,6 +113,55 @@ def test_what_was_dropped_and_what_was_stored_is_all_there_was(turns: list[tuple
             part = rest.partition(b"\n")[2]
         kept += len(part)
     assert kept + dropped == written
+
+
+@given(st.lists(st.tuples(st.binary(max_size=20), st.sampled_from(["", "curb", "flush", "both", "fall"]))))
+def test_who_goes_on_for_a_fallen_worker_loses_and_repeats_nothing(turns: list[tuple[bytes, str]]) -> None:
+    """The same output and the same turns, with falls of the worker between them and without: the same log."""
+    logs = []
+    for falls in (True, False):
+        machine, bucket = host(), Moody([])
+        spool = spool_on(machine, bucket, limit=16)
+        for piece, turn in turns:
+            machine.log += piece
+            if turn in ("curb", "both"):
+                spool.curb()
+            if turn in ("flush", "both"):
+                spool.flush()
+            if turn == "fall" and falls:
+                spool = spool_on(machine, bucket, limit=16)
+                spool.resume()
+        spool.close("the end")
+        flush(spool)
+        logs.append(stored(bucket))
+    assert logs[0] == logs[1]
+
+
+def test_a_segment_of_the_fallen_worker_that_arrives_late_is_not_repeated() -> None:
+    machine, bucket = host(), Moody([])
+    machine.log += b"0123456789"
+    first = spool_on(machine, bucket)
+    second = spool_on(machine, bucket)
+    second.resume()
+    first.flush()  # what it had sent before it fell
+    machine.log += b"abc"
+    second.close()
+    flush(second)
+    assert stored(bucket) == b"0123456789abc"
+
+
+def test_a_log_that_is_ended_stays_as_it_is() -> None:
+    machine, bucket = host(), Moody([])
+    machine.log += b"all"
+    first = spool_on(machine, bucket)
+    first.close()
+    first.flush()
+    second = spool_on(machine, bucket)
+    second.resume()
+    second.close("too late")
+    flush(second)
+    assert second.ended
+    assert stored(bucket) == b"all"
 
 
 def test_a_foreign_segment_ends_the_log_instead_of_the_worker() -> None:

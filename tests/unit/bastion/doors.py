@@ -36,8 +36,8 @@ class FaultyBucket:
     calls: list[tuple[str, str]] = field(default_factory=list)
     url: str = "memory://faulty"
 
-    def read(self, key: str) -> Stored:
-        return self._call("read", key, lambda: self.inner.read(key))  # type: ignore[no-any-return]
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        return self._call("read", key, lambda: self.inner.read(key, limit))  # type: ignore[no-any-return]
 
     def create(self, key: str, data: bytes) -> str | None:
         return self._call("create", key, lambda: self.inner.create(key, data))  # type: ignore[no-any-return]
@@ -153,6 +153,7 @@ class HandRunner:
     holds: dict[str, int] | None = field(default_factory=lambda: {"v4": 8, "cpu": 8})
     calls: list[tuple[str, Any]] = field(default_factory=list)
     lists: int = 0
+    waits: dict[AttemptKey, str] = field(default_factory=dict)
     name: str = "local"
     pace_s: float = 1.0
 
@@ -176,6 +177,9 @@ class HandRunner:
         if self.blind:
             raise RunnerError("the fleet does not answer")
         return list(self.machines)
+
+    def waiting(self) -> dict[AttemptKey, str]:
+        return self.waits
 
     def look(self, machine: str) -> Sight:
         self.calls.append(("look", machine))

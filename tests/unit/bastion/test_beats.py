@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.beats import BEATS_MISSED, MANY, Watch, WorkerKey
+from bastion.beats import BEATS_MISSED, DOUBT_MAX_S, MANY, Watch, WorkerKey
 from bastion.ports import AttemptKey
 from bastion.records import BEAT_S
 
@@ -37,23 +37,35 @@ def test_a_worker_that_never_beat_is_lost_too() -> None:
     assert [lost(watch, live, {}, at) for at in (0.0, 20.0, LOST_S + 1)] == [[], [], [0]]
 
 
-def test_an_observer_that_slept_needs_three_listings() -> None:
+def test_an_observer_that_slept_listens_anew_and_is_patient_for_as_long_again() -> None:
     watch, live = Watch(), workers(1)
     beats = dict.fromkeys(live, "1")
     assert lost(watch, live, beats, 0.0) == []
-    assert lost(watch, live, beats, 9_999.0) == []
-    assert lost(watch, live, beats, 9_999.1) == [0]
+    assert [lost(watch, live, beats, 100 + n * BEAT_S) for n in range(7)] == [[]] * 7
+    assert lost(watch, live, beats, 201) == [0]
+
+
+def test_a_doubt_lasts_five_minutes_at_the_most_and_ends_with_a_beat() -> None:
+    watch, live = Watch(), workers(2)
+    beats = dict.fromkeys(live, "1")
+    watch.doubt(3600.0)
+    verdicts = {}
+    for number in range(30):
+        beats[live[0]] = "1" if number < 2 else "2"
+        verdicts[number * BEAT_S] = lost(watch, live, beats, number * BEAT_S)
+    assert next(at for at, who in verdicts.items() if 0 in who) == 2 * BEAT_S + LOST_S + BEAT_S
+    assert next(at for at, who in verdicts.items() if 1 in who) == DOUBT_MAX_S + BEAT_S
 
 
 def test_silence_of_most_at_once_freezes_all_verdicts() -> None:
     watch, live = Watch(), workers(MANY + 1)
     beats = dict.fromkeys(live, "1")
-    for at in (0.0, BEAT_S, LOST_S, LOST_S + 1, 10 * LOST_S):
-        beats[live[-1]] = str(at)
-        assert lost(watch, live, beats, at) == []
+    for number in range(20):
+        beats[live[-1]] = str(number)
+        assert lost(watch, live, beats, number * BEAT_S) == []
     for key in live[:-2]:
         beats[key] = "back"
-    assert lost(watch, live, beats, 10 * LOST_S + 1) == [len(live) - 2]
+    assert lost(watch, live, beats, 20 * BEAT_S) == [len(live) - 2]
 
 
 def test_silence_of_few_or_of_the_lesser_part_is_loss() -> None:

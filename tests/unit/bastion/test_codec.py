@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
-from bastion.codec import Record, decode, readable
+from bastion.codec import Record, decode, numbered, readable
 
 CROWD = """
 import sys
 from threading import Barrier, Thread
-from bastion.events import JournalObject
+from bastion.objects import JournalObject
 from bastion.requests import parse
 from bastion.codec import decode
 sys.setswitchinterval(1e-6)
@@ -29,7 +29,7 @@ for thread in threads: thread.join()
 
 def test_a_kind_that_was_not_prepared_is_not_read() -> None:
     class Fresh(Record, frozen=True, kw_only=True):
-        pass
+        schema: int = numbered(1)
 
     with pytest.raises(KeyError):
         decode(b"{}", Fresh, "it")

@@ -216,7 +216,7 @@ def test_what_has_ended_or_is_unknown_cannot_be_held() -> None:
     town.ends(town.runs(job), Cause.OK, 0)
     town.asks(Hold(job=job))
     town.asks(Release(job="nobody-12345678"))
-    town.ticks()
+    town.ticks(2)
     assert sorted(refusals(town)) == [
         f"job {job} has ended; there is nothing to hold",
         "there is no job nobody-12345678",

@@ -6,7 +6,7 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import Deposed, Newer
+from bastion.errors import Deposed
 from bastion.records import Status
 from bastion.standing import WINDOW_S, Beacon, Fence, parse, read, vacant
 from tests.unit.bastion.doors import Fault, FaultyBucket, fails, loses_the_answer
@@ -117,7 +117,7 @@ def test_a_newer_version_of_us_is_not_written_over() -> None:
     bucket = FaultyBucket()
     mine, fence = beacon(bucket)
     bucket.inner.write(layout.STATUS, b'{"schema": 2}')
-    with pytest.raises(Newer):
+    with pytest.raises(Deposed, match="a newer version of Bastion took over"):
         mine.swap(status())
     assert not fence.may_act()
 

@@ -8,10 +8,10 @@ from bastion import files, layout
 from bastion.config import CONFIG_BYTES_MAX, Config
 from bastion.errors import BucketError
 from bastion.events import CapacityChanged, FileBroken, FileChanged, Submitted
-from bastion.files import FILE_BYTES_MAX, FileRead, note
+from bastion.files import FILE_BYTES_MAX, KEYS, FileRead, note, read
 from bastion.plan import inputs, plan
 from bastion.state import State
-from tests.unit.bastion.doors import FaultyBucket, fails, folded
+from tests.unit.bastion.doors import FaultyBucket, fails, folded, memory
 from tests.unit.launcher.world import NOON, HandClock, spec
 
 GOOD = b"""
@@ -27,6 +27,17 @@ def noted(state: State, data: bytes | None, version: str = "1", file: str = "quo
     folded(*events, state=state)
     assert list(note(state, FileRead(file, version if data is not None else "", data))) == [], "said once"
     return events
+
+
+def test_a_file_that_is_too_large_is_not_read_and_said_once() -> None:
+    bucket, state = memory(), folded(FileChanged(file="quota", version="1", text=GOOD.decode()))
+    bucket.write(KEYS["quota"], b"#" * (FILE_BYTES_MAX + 1))
+    seen = read(bucket, HandClock()).files[0]
+    [event] = note(state, seen)
+    assert event.problem == f"{KEYS['quota']} is too large; at most 1048576 bytes are allowed"
+    folded(event, state=state)
+    assert list(note(state, seen)) == []
+    assert state.files["quota"].text == GOOD.decode()
 
 
 def test_a_good_file_is_in_force_and_the_journal_holds_its_text() -> None:
@@ -52,7 +63,6 @@ BROKEN = [
     (b"rubbish", "not TOML"),
     (b"", "toml-schema is missing"),
     (b"\xff", "not UTF-8"),
-    (b"#" * (FILE_BYTES_MAX + 1), "at most"),
     (b"a = " + b"[" * 10_000, "nested"),
     (b"a = " + b"9" * 5_000, "not TOML"),
 ]

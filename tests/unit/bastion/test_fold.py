@@ -25,7 +25,6 @@ from bastion.events import (
     Held,
     Illegal,
     JobRejected,
-    JournalObject,
     Paused,
     ReclaimDropped,
     RequestRejected,
@@ -37,6 +36,7 @@ from bastion.events import (
     Voided,
 )
 from bastion.fold import apply, fold
+from bastion.objects import JournalObject
 from bastion.state import AttemptState, Cause, JobState, State, Worker
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec

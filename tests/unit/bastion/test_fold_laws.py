@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bastion.awaiting import verdict
 from bastion.changes import Changes
 from bastion.codec import decode, encode, readable
+from bastion.conditions import Condition, conditions
 from bastion.errors import IllegalMove
 from bastion.events import (
     AnyEvent,
@@ -16,13 +20,17 @@ from bastion.events import (
     Claimed,
     Ended,
     Exited,
+    FileChanged,
     Forgotten,
     Gone,
     Held,
+    ImageBuilt,
+    Lapsed,
     Paused,
     ReclaimDropped,
     Released,
     Resumed,
+    Saved,
     Started,
     Stopping,
     Submitted,
@@ -33,6 +41,7 @@ from bastion.events import (
 from bastion.fold import apply
 from bastion.spec import BundleRef
 from bastion.state import ENDED, AttemptState, Cause, Job, JobState, State
+from bastion.used import Used
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 
@@ -49,8 +58,8 @@ _Op = tuple[str, int, int, int, Any]
 _ops = st.tuples(
     st.sampled_from(
         (
-            "advance " * 12 + "submit cancel cancel_task hold release top update renew pause resume "
-            "start claim void exit gone stop end forget drop"
+            "advance " * 12 + "submit cancel cancel_task hold release top update renew pause resume image built "
+            "start claim void exit gone save stop end forget drop settings after timing lapse"
         ).split()
     ),
     st.integers(0, 1),
@@ -72,7 +81,22 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
         case "advance":
             return _next(state, at, outcome if outcome is not S.RUNNING else S.PENDING)
         case "submit":
-            return Submitted(request=request, job=job, spec=spec(count=1 + task, replicas=1 + job_number % 2))
+            late = NOON + timedelta(minutes=task) if off else None
+            wish = spec(
+                user=f"u{job_number}",
+                count=1 + task,
+                replicas=1 + job_number % 2,
+                after=_after(job_number, task, off),
+                deadline=late,
+            )
+            return Submitted(request=request, job=job, spec=wish)
+        case "after":
+            return Updated(request=request, user="u", job=job, changes=Changes(after=_after(job_number, task, off)))
+        case "timing":
+            moment = NOON + timedelta(minutes=number % 3) if off else None
+            return Updated(request=request, user="u", job=job, changes=Changes(deadline=moment, max_parallel=1 + task))
+        case "lapse":
+            return Lapsed(job=job, outcome=outcome, reason="")
         case "cancel":
             return CancelRequested(request=request, user="u", job=job)
         case "cancel_task":
@@ -92,6 +116,11 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
             return Paused(request=request, user="u")
         case "resume":
             return Resumed(request=request, user="u")
+        case "image":
+            bundle = BundleRef(type="image", image="gcr.io/a", build=f"projects/p/locations/l/builds/{task}")
+            return Submitted(request=request, job=job, spec=spec(bundle=bundle))
+        case "built":
+            return ImageBuilt(job=job, digest="0" * 64)
         case "start":
             return Started(**{**at, "attempt": len(attempts)}, runner="local", tier=0, workers=1 + job_number % 2)
         case "claim":
@@ -102,6 +131,10 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
             return Exited(**at, worker=abs(off), cause=C.CODE, exit_code=1)
         case "gone":
             return Gone(**at, worker=abs(off))
+        case "save":
+            return Saved(**at, at=NOON, every_s=[None, 600.0, 0.5][off])
+        case "settings":
+            return FileChanged(file="config", version=request, text=f"usage_half_life = {3600 * task}")
         case "stop":
             return Stopping(**at, cause=C.PREEMPTED, deadline=NOON, reason="", for_job=f"j{task}")
         case "end":
@@ -109,6 +142,16 @@ def _event(state: State, op: _Op, number: int) -> AnyEvent:
         case "forget":
             return Forgotten(jobs=[job], requests=[f"r{task}"])
     return ReclaimDropped(job=job)
+
+
+def _after(job: int, task: int, off: int) -> list[str]:
+    """Conditions on the other job, which may not be there, or none."""
+    words = [f"{kind}:j{1 - job}" for kind in ("ok", "any", "fail")]
+    return [words[task], f"{words[off]}[{task}]"] if off else words[task:2]
+
+
+def _of(text: str) -> Condition:
+    return conditions([text])[0]
 
 
 def _next(state: State, at: dict[str, Any], outcome: JobState) -> AnyEvent:
@@ -126,18 +169,42 @@ def _next(state: State, at: dict[str, Any], outcome: JobState) -> AnyEvent:
     for number, worker in enumerate(live.workers):
         if not worker.gone:
             return Gone(**at, worker=number)
-    return Ended(**at, cause=C.LOST, outcome=outcome, reason="")
+    return Ended(**at, cause=live.stopping or C.LOST, outcome=outcome, reason="")
 
 
 def _recount(state: State) -> None:
     for job in state.jobs.values():
         _recount_job(job)
+    _recount_indices(state)
+    assert vars(state.census()) == vars(State(jobs=state.jobs).census()), "what is kept up is what is counted anew"
     assert state.pending.keys() == {job.id for job in state.jobs.values() if S.PENDING in job.counts}
     assert {job: set(numbers) for job, numbers in state.live.items()} == {
         job.id: numbers for job in state.jobs.values() if (numbers := {n for n, t in job.tasks.items() if t.live})
     }
     assert state.reclaims.keys() <= state.pending.keys()
+    held: dict[str, Counter[str]] = {}
+    for _, job, _ in state.live_attempts():
+        held.setdefault(f"{job.project}/{job.user}", Counter()).update(job.demand)
+    assert {row: use.held for row, use in (state.used or Used()).rows.items() if use.held} == held
     assert [key.job for key, _, _ in state.live_attempts()] == [j for j, numbers in state.live.items() for _ in numbers]
+
+
+def _recount_indices(state: State) -> None:
+    """Who waits is known by those for whom it waits, and whose end is there has told everybody."""
+    waits = {(text, job.id) for job in state.jobs.values() for text in job.after}
+    told = {(text, job) for rows in state.dependents.values() for text, jobs in rows.items() for job in jobs}
+    assert told <= waits
+    assert {job for _, job in waits - told} <= state.doomed.keys(), "what dooms it is settled"
+    assert all(rows and all(rows.values()) for rows in state.dependents.values())
+    assert all(verdict(_of(text), state.jobs.get(_of(text).job)) is None for text, _ in told)
+    assert not any(state.jobs[job].ended for job in (*state.doomed, *(job for _, job in told)))
+    assert {(build, job) for build, jobs in state.builds.items() for job in jobs} == {
+        (job.build, job.id) for job in state.jobs.values() if job.build
+    }
+    assert not any(job.ended for job in state.jobs.values() if job.build)
+    assert state.deadlines == sorted(
+        (job.deadline, job.id) for job in state.jobs.values() if job.deadline and not job.ended
+    )
 
 
 def _recount_job(job: Job) -> None:
@@ -147,6 +214,7 @@ def _recount_job(job: Job) -> None:
     assert job.fresh == next((n for n in range(job.count) if n not in job.tasks), job.count)
     assert (job.ended is not None) == all(state in ENDED for state in states)
     for task in job.tasks.values():
+        assert task.stops == sum(attempt.cause is C.PREEMPTED for attempt in task.attempts)
         alive = task.state in (S.PROVISIONING, S.RUNNING, S.PREEMPTING, S.CANCELLING)
         assert (task.live is not None) == alive
         assert sum(attempt.state is not AttemptState.ENDED for attempt in task.attempts) == alive
@@ -157,6 +225,7 @@ def _recount_job(job: Job) -> None:
 def test_the_books_agree_with_a_recount_after_any_events(ops: list[_Op]) -> None:
     state = State(now=NOON)
     for number, op in enumerate([("submit", 0, 3, 0, None), ("submit", 1, 0, 0, None), *ops]):
+        state.now = NOON + timedelta(minutes=number)
         event, before = _event(state, op, number), encode(state)
         try:
             apply(state, event, state.seq, number)
@@ -173,6 +242,7 @@ def test_a_state_that_went_through_a_snapshot_takes_events_as_before(ops: list[_
     for number, op in enumerate(ops):
         other = decode(encode(other), State, "state")
         for state in (one, other):
+            state.now = NOON + timedelta(seconds=number)
             try:
                 apply(state, _event(state, op, number), state.seq, number)
             except IllegalMove:

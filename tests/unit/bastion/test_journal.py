@@ -10,8 +10,9 @@ import pytest
 from bastion import layout
 from bastion.codec import encode
 from bastion.errors import Deposed
-from bastion.events import OBJECT_BYTES_MAX, AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
+from bastion.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
 from bastion.journal import SLOW_S, Journal, take_over
+from bastion.objects import OBJECT_BYTES_MAX
 from bastion.recover import load, objects
 from bastion.spec import deserialize_jobspec
 from bastion.state import State

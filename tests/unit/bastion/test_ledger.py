@@ -21,7 +21,6 @@ from bastion.events import (
     Forgotten,
     Gone,
     Held,
-    JournalObject,
     Released,
     Started,
     Stopping,
@@ -32,6 +31,7 @@ from bastion.holes import Holes
 from bastion.ledger import BY, Ledger
 from bastion.ledger_rows import entry_lines, total_line
 from bastion.meter import Meter, Window
+from bastion.objects import JournalObject
 from bastion.read_ledger import read_ledger
 from bastion.recover import pack_snapshot, unpack_snapshot
 from bastion.state import Cause, JobState, State

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 
 from bastion.config import Config
@@ -14,14 +15,18 @@ from bastion.events import (
     Illegal,
     JobRejected,
     RequestRejected,
+    RequestsDropped,
+    Saved,
     Started,
     Submitted,
     Voided,
+    Waiting,
 )
 from bastion.fold import apply
-from bastion.plan import INDIFFERENT, Inputs, plan
+from bastion.plan import INDIFFERENT, Inputs, knobs, plan
 from bastion.spec import new_jobspec
 from bastion.state import Cause, State
+from quota.claims import Knobs
 from quota.model import Quota
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -43,15 +48,24 @@ BEFORE: tuple[AnyEvent, ...] = (
 )
 
 LATER: tuple[AnyEvent, ...] = (
+    Waiting(job="gang", task=0, attempt=0, reason="v4-16 (spot) is queued in us-central2-b"),
     Claimed(job="small", task=0, attempt=0, worker=0, machine="m-1"),
     Claimed(job="gang", task=0, attempt=0, worker=0, machine="m-0"),
+    Saved(job="small", task=0, attempt=0, at=NOW, every_s=600.0),
     Exited(job="gang", task=0, attempt=0, worker=0, cause=Cause.CODE, exit_code=1),
     Gone(job="gang", task=0, attempt=0, worker=0),
     Voided(job="gang", task=0, attempt=0, worker=1),
     JobRejected(request="r", job="bad", name="bad", user="ann", project="p", reason="no"),
     RequestRejected(request="s", user="ann", reason="no"),
+    RequestsDropped(user="ann", count=3, reason="no"),
     Illegal(what="nothing"),
 )
+
+
+def test_every_knob_is_the_setting_of_its_name() -> None:
+    settings = {knob.name.removesuffix("_s"): 1.0 + n for n, knob in enumerate(dataclasses.fields(Knobs))}
+    assert dataclasses.asdict(knobs(Config(**settings))) == {f"{name}_s": value for name, value in settings.items()}
+    assert knobs(Config()) == Knobs()
 
 
 def test_an_event_that_is_indifferent_changes_no_word_of_the_answer() -> None:

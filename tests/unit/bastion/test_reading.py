@@ -24,10 +24,10 @@ class Guarded(MemoryBucket):
 
     denied: frozenset[str] = frozenset()
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         if key in self.denied:
             raise Denied(f"403 for {key}")
-        return super().read(key)
+        return super().read(key, limit)
 
 
 def world() -> World:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,8 +12,10 @@ from bastion import layout, snapshot
 from bastion.buckets.memory import MemoryBucket
 from bastion.codec import encode
 from bastion.errors import BastionError, BucketError, Newer, RecordError
-from bastion.events import CapacityChanged, JobRejected, JournalObject
+from bastion.events import CapacityChanged, JobRejected
+from bastion.objects import JournalObject
 from bastion.recover import (
+    PLAIN_BYTES_MAX,
     Snapshot,
     catch_up,
     events,
@@ -92,6 +95,34 @@ def test_a_newer_snapshot_says_upgrade() -> None:
     newer = zstandard.compress(encode(Snapshot(schema=2, state=State())))
     with pytest.raises(Newer, match="upgrade"):
         unpack_snapshot(newer, "s")
+
+
+_FRAME = b"\x28\xb5\x2f\xfd\xe0"  # one that says of how many bytes it is, in eight of them
+
+
+def _endless() -> bytes:
+    """A few bytes that hold 64 MiB, and do not say so."""
+    import zstandard
+
+    packer = zstandard.ZstdCompressor().compressobj()
+    return b"".join(packer.compress(bytes(1 << 20)) for _ in range(64)) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    "bomb", [_FRAME + (PLAIN_BYTES_MAX + 1).to_bytes(8, "little"), _FRAME + b"\xff" * 8, _endless()], ids=len
+)
+def test_a_snapshot_that_would_fill_the_memory_is_not_unpacked(bomb: bytes) -> None:
+    world = World()
+    grown(world, 2)
+    world.bucket.create(layout.snapshot(2), bomb)
+    tracemalloc.start()
+    try:
+        with pytest.raises(RecordError, match="is damaged: it holds"):
+            unpack_snapshot(bomb, "it")
+        assert encode(load(world.bucket)) == encode(world.journal.state), "the journal tells the same"
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_three_snapshots_are_kept() -> None:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.codec import encode
+from bastion.command_rules import IDENTITY
 from bastion.errors import Newer, SpecError
 from bastion.spec import (
     COUNT_MAX,
-    IDENTITY,
     SPEC_BYTES_MAX,
     BundleRef,
     JobSpec,

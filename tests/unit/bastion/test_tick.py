@@ -8,8 +8,18 @@ import pytest
 
 from bastion import layout
 from bastion.errors import BucketError
-from bastion.events import AnyEvent, CancelRequested, Ended, Illegal, RequestRejected, Started, Submitted
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    Ended,
+    Illegal,
+    RequestRejected,
+    RequestsDropped,
+    Started,
+    Submitted,
+)
 from bastion.inbox import READS_MAX
+from bastion.mailroom import REFUSALS_MAX, RELIST_S
 from bastion.ports import AttemptKey
 from bastion.state import Cause, JobState
 from tests.unit.bastion.doors import fails, only
@@ -101,15 +111,58 @@ def test_thousands_of_cancels_of_unknown_jobs_hold_up_nobody() -> None:
     for number in range(READS_MAX + 500):
         town.cancels(f"unknown-{number}")
     town.ticks(1)
-    assert town.bastion.backlog
+    assert town.bastion.mail.backlog
     assert town.bastion.idle_s() == 0
     job = town.submits()
-    town.ticks(1)
+    town.ticks(2)
     assert town.job(job)
     town.ticks(2)
-    assert not town.bastion.backlog
+    assert not town.bastion.mail.backlog
     assert town.inbox() == []
-    assert kinds(town).count(RequestRejected) == READS_MAX + 500
+    told = kinds(town).count(RequestRejected)
+    dropped = [event.count for event in town.journal() if isinstance(event, RequestsDropped)]
+    assert told <= len(dropped) * REFUSALS_MAX
+    assert told + sum(dropped) == READS_MAX + 500
+
+
+def test_a_long_listing_is_worked_off_before_the_next_but_who_comes_meanwhile_waits_no_longer_than_that() -> None:
+    town = Town()
+    for number in range(3 * READS_MAX + 1):
+        town.cancels(f"unknown-{number}")
+    town.bucket.calls.clear()
+    town.ticks(1)
+    job = town.submits(user="bob")
+    town.ticks(1, every=0.0)
+    assert town.bucket.calls.count(("list", layout.INBOX)) == 1
+    assert job not in town.bastion.journal.state.jobs
+    town.ticks(1, every=RELIST_S)
+    assert town.bucket.calls.count(("list", layout.INBOX)) == 2
+    assert town.job(job)
+    assert town.bastion.mail.backlog
+    town.ticks(4, every=0.0)
+    assert town.inbox() == []
+
+
+def test_what_cannot_be_read_of_a_long_listing_is_tried_again_before_all_of_it_counts_as_read() -> None:
+    town = Town()
+    job = town.submits()
+    [submit] = town.inbox()
+    for number in range(READS_MAX):
+        town.cancels(f"unknown-{number}")
+    early = town.cancels(job)
+
+    def refuse(verb: str, key: str) -> None:
+        if (verb, key) == ("read", submit):
+            raise BucketError("denied")
+
+    town.bucket.faults = [refuse] * (READS_MAX + 50)
+    town.ticks(1)
+    assert town.bastion.mail.backlog
+    town.ticks(1, every=0.0)
+    assert early in town.inbox()
+    town.bucket.faults = []
+    town.ticks(2, every=RELIST_S)
+    assert town.job(job).state is JobState.CANCELLED
 
 
 def test_what_was_read_and_waits_is_not_read_again() -> None:
@@ -158,6 +211,19 @@ def test_a_store_that_goes_away_with_a_backlog_is_not_hurried(verb: str) -> None
     assert town.bastion.idle_s() > 0
 
 
+def test_a_listing_that_shows_a_cancel_and_not_its_submit_says_nothing() -> None:
+    town = Town()
+    job = town.submits()
+    (submit,) = town.inbox()
+    hidden = town.bucket.inner.read(submit).data
+    town.bucket.inner.delete([submit])
+    town.cancels(job)
+    town.ticks(1)
+    town.bucket.inner.create(submit, hidden)
+    town.ticks(1)
+    assert town.job(job).state is JobState.CANCELLED
+
+
 def test_a_cancel_read_before_its_submit_still_cancels() -> None:
     town = Town()
     job = town.submits()
@@ -165,7 +231,7 @@ def test_a_cancel_read_before_its_submit_still_cancels() -> None:
     town.cancels(job)
     request = next(iter(town.inbox()))
     town.submits(name="other")
-    town.ticks(1)
+    town.ticks(2)
     refused = [event for event in town.journal() if isinstance(event, RequestRejected)]
     assert [event.job for event in refused] == [job]
     assert request not in town.inbox()
@@ -226,15 +292,15 @@ def test_what_cannot_start_does_not_wake_the_runner() -> None:
     assert town.runner.lists - lists <= 1
 
 
-def test_a_decision_that_falls_is_made_again() -> None:
+def test_a_tick_that_falls_before_the_append_is_made_again() -> None:
     town = Town()
-    good = town.runner.workers
-    town.runner.workers = lambda resources, replicas: 1 // 0  # type: ignore[method-assign]
+    town.ticks(1)
     job = town.submits()
+    town.ids.new = lambda: 1 // 0  # type: ignore[method-assign, assignment, return-value]
     with pytest.raises(ZeroDivisionError):
         town.ticks(1)
     assert town.inbox() != [], "nothing is removed before it is in the journal"
-    town.runner.workers = good  # type: ignore[method-assign]
+    del town.ids.new
     town.ticks(2)
     assert town.job(job).state is S.PROVISIONING
     assert town.inbox() == []

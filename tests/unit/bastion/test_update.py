@@ -240,6 +240,6 @@ def test_changes_in_words_and_in_a_spec() -> None:
         priority=3, max_tries=2, retry_interval_s=1.5, time_limit_s=None, command=["a", "b c"], bundle=BUNDLE
     )
     assert in_words(changes) == "priority 3, tries 2, retry interval 1.5 s, no time limit, the command a 'b c'"
-    assert revised(spec(time_limit_s=9.0), None, changes) == spec(
+    assert revised(spec(time_limit_s=9.0), None, changes, digest="") == spec(
         priority=3, max_tries=2, retry_interval_s=1.5, command=["a", "b c"], bundle=BUNDLE
     )

@@ -65,8 +65,8 @@ def failed(job: str, task: int = 0, ready: float = 60.0) -> list[AnyEvent]:
 
 def started(state: State, inputs: Inputs = OPEN) -> list[tuple[str, int, int]]:
     answer = plan(state, inputs, NOON)
-    workers = {start.job: 1 for start in answer.schedule.starts}
-    events = list(starts(state, answer.schedule, workers, "local", NOON))
+    seats = {start.job: ("local", 1) for start in answer.schedule.starts}
+    events = list(starts(state, answer.schedule, seats, NOON))
     folded(*events, state=state)
     return [(event.job, event.task, event.attempt) for event in events]
 
@@ -153,7 +153,7 @@ def test_a_borrower_is_stopped_with_its_grace_for_whom_it_was_promised() -> None
 def test_the_answer_becomes_events_in_its_order() -> None:
     state = folded(FLEET, submitted("a", count=2), submitted("b"))
     schedule = Schedule(starts=(Start("a", 0), Start("b", 1), Start("a", 2)))
-    events = list(starts(state, schedule, {"a": 3, "b": 1}, "gce", NOON))
+    events = list(starts(state, schedule, {"a": ("gce", 3), "b": ("gce", 1)}, NOON))
     assert [(event.job, event.task, event.tier, event.workers) for event in events] == [
         ("a", 0, 0, 3), ("b", 0, 1, 1), ("a", 1, 2, 3),
     ]  # fmt: skip

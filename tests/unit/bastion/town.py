@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bastion import layout, loop, snapshot
 from bastion.chores import Doors
 from bastion.codec import encode
+from bastion.errors import RunnerError
 from bastion.events import AnyEvent
 from bastion.plan import plan
-from bastion.ports import AttemptKey, Bucket
+from bastion.ports import AttemptKey, Bucket, Builds, Built
 from bastion.records import Claim, Facts, Status
 from bastion.recover import objects
 from bastion.requests import Cancel, Request, Submit, job_id
@@ -23,12 +25,34 @@ from tests.unit.launcher.world import HandClock, spec
 ME = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True)
 
 
+class HandBuilds:
+    """`Builds` whose ends are set by hand; `asked` is what was asked about, call by call."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, Built | RunnerError] = {}
+        self.asked: list[tuple[str, ...]] = []
+
+    def ended(self, names: Sequence[str]) -> dict[str, Built | RunnerError]:
+        self.asked.append(tuple(names))
+        return {name: self.ends[name] for name in names if name in self.ends}
+
+
 class Town:
     """One bastion. `ticks` moves the clock by the poll before each tick."""
 
-    def __init__(self, *files: tuple[str, str], poll: float = 1.0, bucket: Bucket | None = None) -> None:
+    def __init__(
+        self,
+        *files: tuple[str, str],
+        poll: float = 1.0,
+        bucket: Bucket | None = None,
+        more: Sequence[HandRunner] = (),
+        builds: Builds | None = None,
+    ) -> None:
         self.bucket, self.clock, self.tasks = FaultyBucket(bucket or memory()), HandClock(), HandTasks()
         self.runner, self.ids, self.poll = HandRunner(), RandomIds(), poll
+        self.builds = HandBuilds()
+        self._builds = builds or self.builds
+        self.runners = {runner.name: runner for runner in more or (self.runner,)}
         for key, text in files:
             self.bucket.inner.write(key, text.encode())
         self.bastion = self.begin()
@@ -36,11 +60,12 @@ class Town:
     def doors(self) -> Doors:
         return Doors(
             bucket=self.bucket,
-            runners={"local": self.runner},
+            runners=self.runners,
             clock=self.clock,
             ids=self.ids,
             tasks=self.tasks,
             snapshot=lambda: snapshot.make(self.bucket.inner),
+            builds=self._builds,
         )
 
     def begin(self) -> Bastion:

@@ -47,8 +47,8 @@ class VersionsAreHashes(MemoryBucket):
     def _versions(self, key: str) -> str:
         return str(hash(super().read(key).data))
 
-    def read(self, key: str) -> Stored:
-        return Stored(super().read(key).data, self._versions(key))
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        return Stored(super().read(key, limit).data, self._versions(key))
 
     def create(self, key: str, data: bytes) -> str | None:
         return super().create(key, data) and self._versions(key)
@@ -84,8 +84,8 @@ class DeletesFolders(MemoryBucket):
 
 
 class CutsBigObjects(MemoryBucket):
-    def read(self, key: str) -> Stored:
-        stored = super().read(key)
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        stored = super().read(key, limit)
         return Stored(stored.data[: 1 << 19], stored.version)
 
 

@@ -35,7 +35,7 @@ class CountingBucket:
         self.objects: dict[str, tuple[bytes, datetime]] = {}
         self._clock = clock
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         self.asked["read"] += 1
         if key not in self.objects:
             raise Missing(key)

@@ -91,7 +91,7 @@ def test_a_setting_is_changed_and_comments_stay(team: Team) -> None:
     assert said.code == 0
     assert (
         said.out
-        == "the config of bastion team is set: in force within 10 s; capacity and runner from the bastion's next start\n"
+        == "the config of bastion team is set: in force within 10 s; capacity, runners and google from the bastion's next start\n"
     )
     assert said.err.splitlines() == [
         "  poll: 1.0 -> 0.5",
@@ -99,7 +99,7 @@ def test_a_setting_is_changed_and_comments_stay(team: Team) -> None:
         '  admins: ["alice"] -> ["alice","bob"]',
         '  capacity: {"v4":8} -> {"v4":8,"cpu":4}',
         "affected: bob: an admin from now on; may stop everybody's jobs",
-        "affected: capacity and runner: as they are until the bastion's next start",
+        "affected: capacity, runners and google: as they are until the bastion's next start",
     ]
     for comment in ("# How team works.\n", "poll = 0.5  # seconds\n", "v4 = 8  # the rack on the left\n"):
         assert comment in team.text()
@@ -173,7 +173,7 @@ def test_the_first_quota_begins_with_an_outline(team: Team) -> None:
 def test_a_text_with_mistakes_is_kept_and_its_lines_are_told(team: Team) -> None:
     said = team.bastion("quota", "edit", "--yes", editor='sed -i.old "s/v4 = 0.5/v4 = 1.5/" "$1"')
     assert said.code == 1
-    assert "line 11: project_resources.nlp.v4 is 1.5" in said.err
+    assert "line 12: project_resources.nlp.v4 is 1.5" in said.err
     assert "v4 = 1.5" in team.kept(said).read_text()
     assert stat.S_IMODE(team.kept(said).parent.stat().st_mode) == 0o700
     assert team.bucket.read(QUOTA).data == GOOD.encode()

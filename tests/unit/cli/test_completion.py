@@ -10,12 +10,13 @@ import pytest
 
 from bastion.config import POLICIES
 from cli import bastion, launch
-from cli.bundling import settings_of
+from cli.bundler_settings import IMAGES, KNOWN, settings_of
 from cli.completion import SHELLS as SCRIPTS
 from cli.flags import Tool
 from cli.job_names import NAMES_MAX
 from cli.main import run
 from cli.offers import actions, commands, flags, name, values
+from quota.claims import CLASSES
 from tests.launch.bench import Bench
 from tests.shells import SHELLS, offered, typed
 
@@ -125,8 +126,11 @@ def test_every_command_and_flag_is_there(tool: Tool, shell: str) -> None:
 
 def test_choices_are_what_the_code_knows() -> None:
     assert values(bastion.TOOL)["policy"] == POLICIES
-    for kind in values(launch.TOOL)["bundler_type"]:
-        assert settings_of(kind, []) == {}
+    assert values(launch.TOOL)["class"] == CLASSES
+    assert values(launch.TOOL)["bundler_type"] == tuple(KNOWN)
+    for kind in KNOWN:
+        image = ["image=gcr.io/a"] if kind in IMAGES else []
+        assert settings_of(kind, image).kind == kind
 
 
 def test_names_are_those_of_the_last_look_and_of_later_submits(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from io import StringIO
 
 import pytest
 
+from cli import bastion_status, main
 from cli import help as help_text
+from cli.bastion import TOOL
 from cli.flags import Command, Flag, Tool, parse
 from cli.output import Output
 from tests.launch.bench import Terminal
@@ -28,6 +30,19 @@ def test_an_error_is_one_line_or_one_json_object() -> None:
 )  # fmt: skip
 def test_colour_is_for_terminals_whose_user_wants_it(stream: StringIO, environ: dict[str, str], bold: bool) -> None:
     assert (Output(stream, StringIO(), environ=environ).bold("x") != "x") is bold
+
+
+def test_a_fault_of_our_own_is_a_line_too_unless_the_trace_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def falls(call: object) -> int:
+        raise ValueError("a\nb\x1b[2J")
+
+    monkeypatch.setattr(bastion_status, "run", falls)
+    err = StringIO()
+    assert main.run(TOOL, ["status"], environ={}, out=StringIO(), err=err) == main.FAILED
+    said = "internal error: ValueError: a b\\u001b[2J; set BASTION_TRACEBACK=1 to see where, and report it"
+    assert err.getvalue() == f"error: {said}\n"
+    with pytest.raises(ValueError, match="a"):
+        main.run(TOOL, ["status"], environ={main.TRACEBACK: "1"}, out=StringIO(), err=StringIO())
 
 
 def test_progress_is_shown_on_a_terminal_only() -> None:

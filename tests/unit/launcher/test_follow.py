@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from bastion.ports import AttemptKey, Bucket, Stored
 from bastion.state import Cause, JobState
 from launcher.find import find
 from launcher.follow import END_MARKER_S, LOOK_S, Doors, Screen, follow, snapshot
-from launcher.streams import Choice, moment, pattern, worker_list
+from launcher.moments import moment
+from launcher.streams import Choice, pattern, worker_list
 from tests.unit.launcher.world import NOON, World
 
 
@@ -188,12 +190,12 @@ class Faulty(MemoryBucket):
         super().__init__(world.bucket.url)
         self._prefix, self._error, self.times = prefix, error, times
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         """The object, or the fault."""
         if key.startswith(self._prefix) and self.times:
             self.times -= 1
             raise self._error("the store is away")
-        return super().read(key)
+        return super().read(key, limit)
 
 
 def test_a_store_that_is_away_for_a_while_loses_and_repeats_nothing() -> None:
@@ -315,11 +317,20 @@ def test_since_begins_with_what_was_stored_after_it() -> None:
 
 
 def test_a_moment_is_a_length_of_time_ago_or_a_time_with_its_zone() -> None:
-    assert moment("10m", NOON) == NOON.replace(hour=11, minute=50)
+    for ago in ("10m", "10m ago", "-10m"):
+        assert moment(ago, NOON) == NOON.replace(hour=11, minute=50)
     assert moment("2026-01-31T12:00:00Z", NOON) == NOON
-    for wrong in ("2026-01-31T12:00:00", "yesterday", "2026-99-01T00:00:00Z", ""):
+    assert moment("2026-01-31T12:00:00+02:00", NOON) == NOON.replace(hour=10)
+    for wrong in ("2026-01-31T12:00:00", "yesterday", "2026-99-01T00:00:00Z", "", "ago", "24:00", "9:5", "--10m"):
         with pytest.raises(BastionError, match="--since is"):
             moment(wrong, NOON)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours_ago"), [("11:00", 1), ("11:00:00", 1), ("9:30", 2.5), ("12:00", 0), ("12:01", 23 + 59 / 60)]
+)
+def test_a_time_of_day_is_the_last_one_that_is_over(text: str, hours_ago: float) -> None:
+    assert moment(text, NOON) == NOON - timedelta(hours=hours_ago)
 
 
 def test_workers_and_patterns_are_checked() -> None:

@@ -69,10 +69,10 @@ def test_a_large_gang_costs_so_many_reads_and_no_more() -> None:
 class Faulty(CountingBucket):
     """Does not answer for one worker."""
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         if key.endswith("/0.json"):
             raise BucketError("the store is away")
-        return super().read(key)
+        return super().read(key, limit)
 
 
 def test_facts_that_cannot_be_read_are_left_out() -> None:

@@ -187,3 +187,22 @@ def test_what_is_damaged_is_named() -> None:
 def test_a_check_says_what_to_do_unless_it_is_well() -> None:
     checks = [health.rights(replace(probe(), refused={"list": "no"}), user="u", admin=False), health.clock(None)]
     assert [bool(check.advice) for check in checks] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("account", "jobs_as", "url", "level"),
+    [
+        ("root", "root", "gs://b", Level.WARNING),
+        ("ada", "ada", "s3://b", Level.WARNING),
+        ("root", "bastion-job", "gs://b", Level.OK),
+        ("ada", "ada", "file:///b", Level.OK),
+    ],
+)
+def test_jobs_of_others_as_the_bastions_own_account_are_warned_of(
+    account: str, jobs_as: str, url: str, level: Level
+) -> None:
+    (check,) = health.accounts(msgspec.structs.replace(STATUS, account=account, jobs_as=jobs_as), url)
+    assert check.level is level
+    assert check.found.startswith(f"{jobs_as}, ")
+    assert bool(check.advice) is (level is Level.WARNING)
+    assert list(health.accounts(STATUS, url)) == list(health.accounts(None, url)) == []

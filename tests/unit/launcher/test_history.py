@@ -15,6 +15,7 @@ from bastion.events import (
     JobRejected,
     ReclaimDropped,
     RequestRejected,
+    Saved,
     Started,
     Stopping,
     Voided,
@@ -80,7 +81,7 @@ def test_whom_others_stop_for_is_told_so() -> None:
 def test_every_event_that_has_a_job_has_words() -> None:
     kinds = {kind for kind in get_args(AnyEvent) if "job" in kind.__struct_fields__}
     assert len(kinds) > 10
-    assert kinds - WORDS.keys() == set()
+    assert kinds - WORDS.keys() == {Saved}, "of checkpoints there may be many"
 
 
 def test_only_what_is_about_the_job_or_its_task_is_told() -> None:

@@ -37,12 +37,12 @@ class Taken(MemoryBucket):
         super().__init__(world.bucket.url)
         self._world = world
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         """As it is, after the bastion came by."""
         if key.startswith(layout.INBOX):
             self._world.happens(Submitted(request="alice/" + "r" * 32, job="j-rrrrrrrr", spec=spec()))
             self.delete([key])
-        return super().read(key)
+        return super().read(key, limit)
 
 
 def test_a_request_that_is_taken_while_we_look_is_found_in_the_journal() -> None:

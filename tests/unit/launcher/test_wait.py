@@ -61,12 +61,12 @@ class Away(MemoryBucket):
 
     times = 20
 
-    def read(self, key: str) -> Stored:
+    def read(self, key: str, limit: int | None = None) -> Stored:
         """The object, or the fault."""
         if self.times:
             self.times -= 1
             raise BucketError("the store is away")
-        return super().read(key)
+        return super().read(key, limit)
 
 
 def test_a_store_that_is_away_is_waited_for() -> None:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
+from quota.board import Board
 from quota.claims import Hold, Knobs, Schedule, Want
 from quota.model import Quota
 from quota.resources import Resources
@@ -80,19 +81,23 @@ def decide(
     *,
     wants: Iterable[Want] = (),
     holds: Iterable[Hold] = (),
+    board: Board | None = None,
     reclaims: tuple[str, ...] = (),
     pool: tuple[Resources, ...] | None = None,
     delay: float = 90.0,
+    patience: float = Knobs().gang_patience_s,
     policy: str = "default",
+    now: datetime = NOW,
 ) -> Schedule:
+    """Ask a policy, about a board or about one made of wants and holds."""
     return POLICIES[policy](
-        wants=wants,
-        holds=holds,
+        board=board or Board.of_all(wants, holds),
         reclaims=reclaims,
         quota=limits,
         pool=limits.tiers if pool is None else pool,
-        now=NOW,
-        knobs=Knobs(reclaim_delay_s=delay),
+        past={},
+        now=now,
+        knobs=Knobs(reclaim_delay_s=delay, gang_patience_s=patience),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 
 from quota.changes import diff, warnings
@@ -53,6 +54,39 @@ def test_odd_but_legal_things_are_warnings() -> None:
         "visoin: has members but no shares, it can only borrow",
     )
     assert warnings(OLD) == ()
+
+
+def test_classes_and_user_limits_are_told_by_project_and_kind() -> None:
+    new = dataclasses.replace(
+        OLD, classes={"nlp": ("urgent",)}, user_limits={"nlp": {"v4": 8}, "old": {"v4": 4}, "none": {}}
+    )
+    newer = dataclasses.replace(new, classes={}, user_limits={"nlp": {"v4": 16}})
+    assert diff(OLD, new) == (
+        "nlp: classes added: urgent",
+        "nlp: user limit of v4: none -> 8",
+        "old: user limit of v4: none -> 4",
+    )
+    assert diff(new, newer) == (
+        "nlp: classes removed: urgent",
+        "nlp: user limit of v4: 8 -> 16",
+        "old: user limit of v4: 4 -> none",
+    )
+    assert warnings(new) == ()
+
+
+def test_odd_classes_and_user_limits_are_warnings() -> None:
+    odd = dataclasses.replace(
+        OLD,
+        classes={"odl": ("urgent",), "nlp": ("standard", "urgent")},
+        user_limits={"nlp": {"v4": 32}, "old": {"v4": 0}, "npl": {"v4": 1}},
+    )
+    assert warnings(odd) == (
+        "odl: has classes, and neither members nor shares (is old meant?)",
+        "npl: has user limits, and neither members nor shares (is nlp meant?)",
+        "nlp: the class standard needs no grant, it is everybody's",
+        "nlp: a user limit of 32 v4 limits nobody, the total is 32",
+        "old: no user may hold any v4, so no job that asks for it starts",
+    )
 
 
 def test_admins_of_projects_are_told_like_members() -> None:

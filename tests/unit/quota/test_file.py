@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from quota.claims import CLASSES
 from quota.file import BYTES_MAX, parse
-from quota.model import QuotaError
+from quota.model import GRANTED, Quota, QuotaError
 
 HEAD = '[toml-schema]\nversion = "1"\n'
 GOOD = (
@@ -30,6 +31,13 @@ v4 = 0.6
 [project_resources.Vision]
 v4 = 0.4
 cpu = 1
+
+[project_classes]
+nlp = ["urgent"]
+
+[user_limits]
+nlp = { v4 = 16 }
+Vision = {}
 """
 )
 
@@ -46,6 +54,22 @@ def test_a_good_file_is_read_with_exact_shares() -> None:
     assert quota.shares == {"nlp": {"v4": Fraction(3, 5)}, "Vision": {"v4": Fraction(2, 5), "cpu": Fraction(1)}}
     assert quota.members == {"nlp": ("ann", "bob.smith", "svc-.*"), "Vision": ("carl",)}
     assert quota.admins == {"nlp": ("ann", "lead-.*")}
+    assert quota.classes == {"nlp": ("urgent",)}
+    assert quota.user_limits == {"nlp": {"v4": 16}, "Vision": {}}
+
+
+def test_only_urgent_needs_a_grant_and_only_where_there_is_a_quota_file() -> None:
+    assert set(CLASSES) > GRANTED
+    quota = parse(GOOD)
+    assert [quota.grants("nlp", name) for name in CLASSES] == [True, True, True]
+    assert [quota.grants("Vision", name) for name in CLASSES] == [False, True, True]
+    assert Quota.open().grants("default", "urgent")
+
+
+def test_a_user_limit_is_of_one_project_and_of_the_kinds_that_it_names() -> None:
+    quota = parse(GOOD)
+    assert quota.user_limit("nlp") == {"v4": 16}
+    assert quota.user_limit("Vision") == quota.user_limit("elsewhere") == Quota.open().user_limit("default") == {}
 
 
 def test_an_array_of_tables_is_tiers_best_first() -> None:
@@ -89,6 +113,19 @@ TOTAL = HEAD + "[total_resources]\nv4 = 8\n"  # lines 1 to 4
         (TOTAL + "[project_admins]\nnlp = 'ann'\n", 6, "project_admins.nlp is 'ann'; use a list"),
         (TOTAL + "[project_admins]\n'n/lp' = []\n", 6, "n/lp is no name"),
         (TOTAL + "[project_admins]\nnlp = [\n  'ann',\n  '(a+)+',\n]\n", 8, "a group is repeated"),
+        (TOTAL + "[project_classes]\nnlp = 'urgent'\n", 6, "project_classes.nlp is 'urgent'; use a list of classes"),
+        (
+            TOTAL + "[project_classes]\nnlp = [\n  'urgnt',\n]\n",
+            7,
+            "nlp: 'urgnt' is no class of jobs; is urgent meant?",
+        ),
+        (TOTAL + "[project_classes]\nnlp = ['gold']\n", 6, "use scavenger, standard, urgent"),
+        (TOTAL + "[project_classes]\n'n/lp' = []\n", 6, "n/lp is no name"),
+        (TOTAL + "[user_limits]\nnlp = 8\n", 6, "user_limits.nlp is 8; use a table of amounts, as in v4 = 64"),
+        (TOTAL + "[user_limits]\nnlp = { v4 = 0.5 }\n", 6, "user_limits.nlp.v4 is 0.5; use a whole number, 0 to"),
+        (TOTAL + "[user_limits.nlp]\nv4 = -1\n", 6, "user_limits.nlp.v4 is -1; use a whole number"),
+        (TOTAL + "[user_limits.nlp]\nv44 = 1\n", 6, "a kind that total_resources does not have; is v4 meant?"),
+        (TOTAL + "[user_limits]\n'n/lp' = {}\n", 6, "n/lp is no name"),
         (TOTAL + "[project_resources]\nnlp = 0.5\n", 6, "use a table of shares"),
         (TOTAL + "[project_resources.nlp]\nv4 = 6\n", 6, "project_resources.nlp.v4 is 6; use a fraction, 0 to 1"),
         (TOTAL + "[project_resources.nlp]\nv4 = -0.5\n", 6, "is -0.5"),
@@ -123,7 +160,7 @@ def test_a_huge_file_is_refused_before_it_is_read() -> None:
     assert "use at most 1048576" in complaints("#" * (BYTES_MAX + 1))[0]
 
 
-@pytest.mark.parametrize("table", ["project_membership", "project_admins"])
+@pytest.mark.parametrize("table", ["project_membership", "project_admins", "project_classes"])
 def test_ten_thousand_and_one_projects_are_too_many(table: str) -> None:
     rows = "".join(f"p{n} = []\n" for n in range(10_001))
     assert any("at most 10000" in row for row in complaints(TOTAL + f"[{table}]\n" + rows))

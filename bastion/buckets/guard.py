@@ -1,0 +1,185 @@
+"""The lock of a local bucket, which is taken away from a process that stands still.
+
+One at a time changes the tree, and only by moves out of a folder of its own below `%private/`, or into it: its grant. Who
+waits for a holder that stands still (SIGSTOP, Ctrl-Z) sets the lock file aside; the first holder of the new one removes
+the grant that is named in the old one, before it does anything. So when the one who slept goes on, its next move fails: there
+is nothing to move, and nowhere to move it to. Either its move was made before its grant was removed, or it is never made.
+
+To name the grant comes before the look whether the lock is still in its place, and to set the lock aside before the look at
+the name: one of the two sees the other. Raises `OSError`; `FileNotFoundError` also where a grant was taken away.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+NEW = b"new"
+"""The file of a grant that is to become an object. Who writes it holds its own lock on it."""
+
+MODE = 0o666  # the umask decides who shares the bucket
+PATIENCE_S = 1.0
+_NAPS_S = (0.0002, 0.02)
+_ABANDONED_S = 3600.0
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_ASIDE = b"lock-"
+_SAID = re.compile(rb"([0-9]{1,16})\n(?:([0-9a-f]{32})\n)?")  # microseconds until the year 2286, and the holder's grant
+
+
+class Guard:
+    """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for."""
+
+    def __init__(self, private: bytes, patience_s: float) -> None:
+        self._private, self._patience_s = private, patience_s
+        self._lock = os.path.join(private, b"lock")
+
+    @contextmanager
+    def granted(self) -> Iterator[bytes]:
+        """A new folder, which is removed in the end with all that is in it."""
+        grant = os.path.join(self._private, uuid4().hex.encode())
+        try:
+            os.mkdir(grant)
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                os.mkdir(self._private)
+            os.mkdir(grant)
+        try:
+            yield grant
+        finally:
+            _remove(grant)
+
+    @contextmanager
+    def locked(self, grant: bytes | None) -> Iterator[int]:
+        """Hold the lock, with a stamp: microseconds since 1970, larger than every stamp before. None: not to be stopped."""
+        lock = self._open()
+        try:
+            yield self._enter(lock, grant)
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would not do while a forked child holds a copy
+            os.close(lock)
+
+    def sweep(self) -> None:
+        """Remove the grants of writers that were killed."""
+        with os.scandir(self._private) as found:
+            for entry in found:
+                if re.fullmatch(rb"[0-9a-f]{32}", entry.name) and _is_abandoned(entry.path):
+                    _remove(entry.path)
+
+    def _open(self) -> int:
+        """The lock file, locked; it may have been set aside meanwhile."""
+        while True:
+            lock = os.open(self._lock, _LOCK, MODE)
+            try:
+                if self._wait(lock):
+                    return lock
+            except BaseException:
+                os.close(lock)
+                raise
+            os.close(lock)
+
+    def _wait(self, lock: int) -> bool:
+        """Lock it. False if it had to be set aside, since its holder stood still."""
+        holder, since, (nap, longest) = b"", time.monotonic(), _NAPS_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            except BlockingIOError:
+                said = os.pread(lock, 64, 0)
+            if said != holder:
+                holder, since = said, time.monotonic()
+            elif time.monotonic() - since > self._patience_s:
+                if self._is_ours(lock):
+                    with suppress(FileNotFoundError):
+                        os.rename(self._lock, os.path.join(self._private, _ASIDE + uuid4().hex.encode()))
+                return False
+            time.sleep(nap)
+            nap = min(2 * nap, longest)
+
+    def _enter(self, lock: int, grant: bytes | None) -> int:
+        last, _ = _said(lock)
+        asides = self._revoked() if last is None else {}
+        stamp = max(time.time_ns() // 1000, 1 + max(last or 0, *asides.values(), 0))
+        os.pwrite(lock, b"%d\n%s\n" % (stamp, os.path.basename(grant or b"")), 0)
+        if not self._is_ours(lock):
+            raise FileNotFoundError(errno.ENOENT, "the lock was taken away")
+        for aside in asides:
+            with suppress(FileNotFoundError):
+                os.unlink(aside)
+        return stamp
+
+    def _revoked(self) -> dict[bytes, int]:
+        """The locks that were set aside, with their stamps, after the grants that they name were taken away."""
+        found = {}
+        for name in os.listdir(self._private):
+            path = os.path.join(self._private, name)
+            if name.startswith(_ASIDE):
+                with suppress(FileNotFoundError):
+                    file = os.open(path, _OLD)
+                    try:
+                        stamp, grant = _said(file)
+                    finally:
+                        os.close(file)
+                    if grant:
+                        _remove(os.path.join(self._private, grant))
+                    found[path] = stamp or 0
+        return found
+
+    def _is_ours(self, lock: int) -> bool:
+        """The lock file that we have opened is the one in its place."""
+        try:
+            return os.path.samestat(os.fstat(lock), os.stat(self._lock))
+        except FileNotFoundError:
+            return False
+
+
+def is_in_use(path: bytes) -> bool:
+    """Somebody holds a lock on this file. Raises `FileNotFoundError`."""
+    file = os.open(path, _OLD)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
+def _said(lock: int) -> tuple[int | None, bytes]:
+    """The last stamp and the grant of the last holder; None if nobody has said anything that makes sense."""
+    found = _SAID.match(os.pread(lock, 64, 0))
+    return (int(found[1]), found[2] or b"") if found else (None, b"")
+
+
+def _is_abandoned(grant: bytes) -> bool:
+    """Its writer is dead. Of one that writes nothing it is known by its age: should it live, it begins anew."""
+    try:
+        return not is_in_use(os.path.join(grant, NEW))
+    except FileNotFoundError:
+        with suppress(FileNotFoundError):
+            return time.time() - os.stat(grant).st_mtime > _ABANDONED_S
+        return False
+
+
+def _remove(grant: bytes) -> None:
+    """Remove a grant with its files, whoever else puts some in or takes some out: after this nobody does any more."""
+    while True:
+        try:
+            for name in os.listdir(grant):
+                with suppress(FileNotFoundError):
+                    os.unlink(os.path.join(grant, name))
+            os.rmdir(grant)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            return

@@ -1,0 +1,87 @@
+"""One decision of the schedule, as the journal tells it: by who decides, and by who replays what was decided. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bastion import plan
+from bastion.codec import encode
+from bastion.events import AnyEvent, Decided, Moved, Started, Stopping
+from bastion.lineup import Lineup
+from bastion.state import Job, State
+
+AGAIN = timedelta(seconds=60)
+"""When a job is looked at again that could not be placed."""
+
+Seat = tuple[str, int]
+"""The runner that an attempt goes to, and of how many hosts it consists there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The stops, moves and starts, in the order of the journal; the marker that stands before them; when to ask again.
+
+    `unseated` are the jobs that would start, were it known on which runner and of how many hosts; and what went wrong.
+    """
+
+    marker: Decided
+    events: tuple[Stopping | Moved | Started, ...]
+    again: datetime | None
+    unseated: Mapping[str, Exception] = field(default_factory=dict)
+
+    @property
+    def complaints(self) -> list[str]:
+        """A line for each job that cannot start for that."""
+        return [
+            f"{job} would start, and cannot be placed; launch hold it: {error!r}"
+            for job, error in self.unseated.items()
+        ]
+
+
+def decided(
+    state: State,
+    inputs: plan.Inputs,
+    now: datetime,
+    seat: Callable[[Job], Seat],
+    lineup: Lineup | None = None,
+) -> Decision:
+    """Ask the schedule. `seat` says where an attempt of a job goes; it raises what keeps it from saying so."""
+    answer = plan.plan(state, inputs, now, lineup)
+    starting = {start.job: state.jobs[start.job] for start in answer.schedule.starts}
+    seats, unseated = _seats(starting, seat)
+    events: tuple[Stopping | Moved | Started, ...] = (
+        *plan.stops(state, answer.schedule, now),
+        *plan.moves(state, answer.schedule),
+        *plan.starts(state, answer.schedule, seats, now),
+    )
+    marker = Decided(
+        events=len(events),
+        digest=digest(events),
+        waiting=len(state.pending),
+        live=len(state.live),
+        now=None if now == state.now else now,
+    )
+    again = min(filter(None, (answer.again, now + AGAIN if unseated else None)), default=None)
+    return Decision(marker=marker, events=events, again=again, unseated=unseated)
+
+
+def _seats(starting: Mapping[str, Job], seat: Callable[[Job], Seat]) -> tuple[dict[str, Seat], dict[str, Exception]]:
+    """Where each job goes; one of which that cannot be said is in no other's way."""
+    seats: dict[str, Seat] = {}
+    unseated: dict[str, Exception] = {}
+    for name, job in starting.items():
+        try:
+            runner, hosts = seat(job)
+            seats[name] = runner, range(1, hosts + 1)[-1]  # a number, and one at the least
+        except Exception as error:  # whatever it is: the runner may be somebody else's code
+            unseated[name] = error
+    return seats, unseated
+
+
+def digest(events: Iterable[AnyEvent]) -> str:
+    """The first 16 digits of the SHA-256 of these events as they are written; empty for none."""
+    lines = [encode(event) for event in events]
+    return hashlib.sha256(b",\n".join(lines)).hexdigest()[:16] if lines else ""

@@ -1,0 +1,1 @@
+"""Google's clouds beside its storage: one door for every call, what refusals mean, and how often we may ask."""

@@ -1,0 +1,114 @@
+"""What a request becomes: an event, that says why if it has no effect. Pure."""
+
+from __future__ import annotations
+
+from bastion.admit import complaints
+from bastion.awaiting import faults
+from bastion.conditions import conditions
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    Held,
+    JobRejected,
+    Paused,
+    Released,
+    RequestRejected,
+    Resumed,
+    Submitted,
+    Topped,
+    Updated,
+)
+from bastion.letter import Letter
+from bastion.limits import too_much
+from bastion.permit import not_for, refusal
+from bastion.placing import apart, misshapen
+from bastion.plan import Inputs, pool_of
+from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Resume, Submit, Top, Update, job_id
+from bastion.spec import JobSpec
+from bastion.state import State
+
+
+def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> AnyEvent | None:
+    """The event that a request becomes; None if it has to wait until all others of its listing are read."""
+    request = letter.request
+    if letter.name in state.requests:
+        return None
+    if isinstance(request, Submit):
+        return _submit(state, letter, request.spec, inputs, all_read)
+    if request is None:
+        return _unread(state, letter)
+    if isinstance(request, (Pause, Resume)):
+        return _about_all(letter, request, inputs)
+    return _about_job(state, letter, request, inputs, all_read)
+
+
+def others(letter: Letter) -> set[str]:
+    """The jobs that have to be known before it can be judged."""
+    request = letter.request
+    if request is None or isinstance(request, (Pause, Resume)):
+        return set()
+    if isinstance(request, Submit):
+        return {each.job for each in conditions(request.spec.after)}
+    wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
+    return {request.job, *(each.job for each in wanted)}
+
+
+def _unread(state: State, letter: Letter) -> AnyEvent:
+    """What is no request is refused; a job of a newer client is a job that was rejected, so that its user sees why."""
+    job = job_id(letter.job.name, letter.id) if letter.job else ""
+    if letter.job is None or job in state.jobs:
+        return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+    names = letter.job
+    return JobRejected(
+        request=letter.name, job=job, name=names.name, user=letter.user, project=names.project, reason=letter.problem
+    )
+
+
+def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs, all_read: bool) -> AnyEvent | None:
+    job, wanted = job_id(spec.name, letter.id), conditions(spec.after)
+    if not all_read and any(each.job not in state.jobs for each in wanted):
+        return None
+    if spec.user != letter.user:
+        reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
+        return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+    if job in state.jobs:
+        reason = f"there is a job {job} already; submit it again"
+        return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+    wrong = complaints(spec, inputs.quota, pool_of(state, inputs) if state.capacity else None)
+    wrong += faults(wanted, job, state.jobs)
+    wrong += [*apart(spec.resources, inputs.config.runners), *misshapen(spec.resources, inputs.config.runners)]
+    wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
+    if wrong:
+        return JobRejected(
+            request=letter.name, job=job, name=spec.name, user=spec.user, project=spec.project, reason="; ".join(wrong)
+        )
+    return Submitted(request=letter.name, job=job, spec=spec)
+
+
+def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, all_read: bool) -> AnyEvent | None:
+    wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
+    known = request.job in state.jobs
+    if not all_read and not (known and all(each.job in state.jobs for each in wanted)):
+        return None
+    wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
+    wrong = wrong or "; ".join(faults(wanted, request.job, state.jobs))
+    if wrong:
+        return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
+    asked = {"request": letter.name, "user": letter.user, "job": request.job}
+    match request:
+        case Cancel():
+            return CancelRequested(**asked, task=request.task)
+        case Hold():
+            return Held(**asked)
+        case Release():
+            return Released(**asked)
+        case Top():
+            return Topped(**asked)
+        case Update():
+            return Updated(**asked, changes=request.changes)
+
+
+def _about_all(letter: Letter, request: AboutAll, inputs: Inputs) -> AnyEvent:
+    if wrong := not_for(letter.user, request, inputs.config.admins):
+        return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
+    return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)

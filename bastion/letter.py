@@ -1,0 +1,34 @@
+"""One request of the inbox, as it was read. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bastion import layout
+from bastion.requests import Names, Request
+
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """One request of the inbox; `name` is what the state knows it by. `problem` says why it is no request at all.
+
+    `stored` is by the store's clock, `size` in bytes. `job` are the names of one that a
+    newer client asks for.
+    """
+
+    key: str
+    user: str
+    id: str
+    request: Request | None
+    problem: str = ""
+    stored: datetime = _LONG_AGO
+    size: int = 0
+    job: Names | None = None
+
+    @property
+    def name(self) -> str:
+        """User and id."""
+        return layout.request_name(self.key)

@@ -1,0 +1,39 @@
+"""References to secrets: `secret:NAME` in the place of a variable's value. The value is known to machines only. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+PREFIX = "secret:"
+NAME_MAX = 128
+_NAME = re.compile(rf"[A-Za-z0-9_](?:[A-Za-z0-9._-]{{0,{NAME_MAX - 2}}}[A-Za-z0-9_])?")
+_GOOGLES = re.compile(
+    r"projects/[a-z0-9][a-z0-9.:-]{0,62}/secrets/[A-Za-z0-9_-]{1,255}(?:/versions/[A-Za-z0-9_-]{1,63})?"
+)
+
+
+def wanted(env: Mapping[str, str]) -> dict[str, str]:
+    """The names of the secrets that variables stand for, by variable."""
+    return {variable: text.removeprefix(PREFIX) for variable, text in env.items() if text.startswith(PREFIX)}
+
+
+def is_googles(name: str) -> bool:
+    """True for the name of a secret that Google's Secret Manager keeps; else a machine keeps it."""
+    return "/" in name
+
+
+def fault(text: str) -> str | None:
+    """What is wrong with a value that is to be a reference; None if nothing, or if it is a plain value.
+
+    The text never repeats the value: who put a secret itself there is not to find it in a journal.
+    """
+    if not text.startswith(PREFIX):
+        return None
+    name = text.removeprefix(PREFIX)
+    if (_GOOGLES if is_googles(name) else _NAME).fullmatch(name) and ".." not in name:
+        return None
+    return (
+        f"is {PREFIX} with what is no name; use {PREFIX}NAME, 1 to {NAME_MAX} letters, digits, '.', '_' and '-',"
+        f" or {PREFIX}projects/PROJECT/secrets/NAME, with /versions/VERSION if it is not to be the latest"
+    )

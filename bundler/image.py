@@ -1,0 +1,93 @@
+"""The user's code as a container image: built from the folder's own Dockerfile, pushed, and known by its digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from bastion.errors import BundleError
+from bastion.ports import Bucket, Shell
+from bundler import gitsaid
+from bundler.bundle import Bundle
+from bundler.engine import DockerEngine, Login, Say
+from bundler.recipe import DOCKERFILE_BYTES, Recipe, check
+from bundler.worktree import Tree, top_of
+
+_SHORT = 12
+
+
+def nobody() -> Login:
+    """As `docker login` has left it."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What is built of a folder, and whether it may differ from its commit. `settings` may be said beside build arguments."""
+
+    shell: Shell
+    recipe: Recipe
+    allow_dirty: bool = False
+    settings: tuple[str, ...] = ()
+
+    def ready(self, source: Path) -> tuple[str, ...]:
+        """Check all that can be checked without building. Notes for the user. Raises `BundleError`."""
+        check(self.recipe, _dockerfile(source, self.recipe.dockerfile), self.settings)
+        if top_of(self.shell, source) is None:
+            return (f"'{source}' is in no git repository: the image alone tells what is in it",)
+        tree = Tree(self.shell, source)
+        inside = f"{tree.prefix}/" if tree.prefix else ""
+        changed = [change.path for change in tree.changed() if change.path.startswith(inside)]
+        if changed and not self.allow_dirty:
+            raise BundleError(
+                f"'{source}' has changes that are not committed: {gitsaid.some(changed)};"
+                " commit them, or take them along with --bundler_spec=allow_dirty=true"
+            )
+        return (f"changes that are not committed go along: {gitsaid.some(changed)}",) if changed else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerBundler:
+    """Builds on this machine's Docker engine, and pushes. `before` looks at the registry first; `login` is who pushes."""
+
+    context: Context
+    engine: DockerEngine
+    say: Say
+    login: Callable[[], Login] = nobody
+    before: Callable[[], None] = lambda: None
+
+    def bundle(self, source: Path, bucket: Bucket) -> Bundle:
+        """The bucket gets nothing. Raises `BundleError`, and whatever `before` and `login` do."""
+        notes, name = self.context.ready(source), self.context.recipe.name
+        self.before()
+        image = self.engine.build(source, self.context.recipe, self.say)
+        tag = f"bastion-{image.removeprefix('sha256:')[:_SHORT]}"
+        digest = self.engine.push(image, name, tag, self.login(), self.say)
+        return Bundle("image", image=name, digest=digest, notes=notes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinningBundler:
+    """Takes an image that is there: what its tag names now. `digest` asks the registry."""
+
+    name: str
+    tag: str
+    digest: Callable[[str, str], str]
+
+    def bundle(self, source: Path, bucket: Bucket) -> Bundle:
+        """Neither the folder nor the bucket is looked at. Raises what `digest` does."""
+        return Bundle("image", image=self.name, digest=self.digest(self.name, self.tag))
+
+
+def _dockerfile(source: Path, name: str) -> str:
+    path = source / name
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise BundleError(f"dockerfile is {name[:200]!r}; use a path below the folder that is built")
+    try:
+        data = path.read_bytes()[: DOCKERFILE_BYTES + 1]
+    except OSError as error:
+        raise BundleError(f"there is no {path}: {error}; name it with --bundler_spec=dockerfile=PATH") from error
+    if len(data) > DOCKERFILE_BYTES:
+        raise BundleError(f"{path} has more than {DOCKERFILE_BYTES} bytes; it is no Dockerfile")
+    return data.decode(errors="replace")

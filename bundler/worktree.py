@@ -1,0 +1,149 @@
+"""A git work tree as it stands on this machine: asked, never told, so that what counts as changed is what `git` says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bastion import repo
+from bastion.errors import BundleError, RunnerError
+from bastion.ports import Said, Shell
+from bundler import gitsaid
+
+READ_S = 300.0
+ORIGIN = "origin"
+_DIFF = (
+    "diff --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv --no-relative "
+    "--src-prefix=a/ --dst-prefix=b/"
+).split()
+
+
+class Tree:
+    """The work tree that holds the source folder."""
+
+    def __init__(self, shell: Shell, source: Path) -> None:
+        self._shell = shell
+        self._at = str(source)
+        said = self._git("rev-parse", "--show-toplevel", "--show-prefix")
+        if said.code:
+            why = gitsaid.last_words(said.err) or "no git repository"
+            raise BundleError(f"'{source.absolute()}': {why}; name one with --bundler_spec=repo=URL")
+        self.top, _, prefix = said.out.partition("\n")
+        self.prefix = prefix.strip("\n").rstrip("/")
+        self._at = self.top
+
+    def origin(self) -> str:
+        """The URL of `origin` as it was given: what `insteadOf` makes of it may hold the user's secrets."""
+        url = self._git("config", "--get", f"remote.{ORIGIN}.url").out.strip()
+        if not url:
+            raise BundleError(f"'{self.top}' has no remote {ORIGIN!r}; name one with --bundler_spec=repo=URL")
+        if "://" not in url and (os.path.isabs(url) or url.startswith((".", "~"))):
+            url = f"file://{os.path.normpath(os.path.join(self.top, os.path.expanduser(url)))}"
+        return checked(url, f"the URL of remote {ORIGIN!r}")
+
+    def head(self) -> str:
+        """The commit that is checked out, in full. Raises `BundleError` if there is none yet."""
+        said = self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        if said.code:
+            raise BundleError(f"'{self.top}' has no commit yet; commit and push")
+        return said.out.strip()
+
+    def has(self, commit: str) -> bool:
+        """True if this commit is known here."""
+        return not self._git("cat-file", "-e", f"{commit}^{{commit}}").code
+
+    def changed(self) -> list[gitsaid.Change]:
+        """What differs from that commit, files that git does not know included."""
+        status = ["--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none"]
+        return gitsaid.changes(self._must("status", *status).out)
+
+    def is_below(self, commit: str, tips: set[str]) -> bool:
+        """True if this commit is one of these or an ancestor of one, as far as they are known here."""
+        asked = self._must("cat-file", "--batch-check", stdin="".join(f"{tip}\n" for tip in sorted(tips))).out
+        known = [line.split()[0] for line in asked.splitlines() if line.split()[1:2] == ["commit"]]
+        walk = "".join([f"{commit}\n", *(f"^{tip}\n" for tip in known)])
+        return bool(known) and not self._must("rev-list", "--max-count=1", "--stdin", stdin=walk).out.strip()
+
+    def submodules(self, commit: str) -> list[str]:
+        """Where a commit has submodules."""
+        return gitsaid.links(self._must("ls-tree", "-r", "-z", "--full-tree", commit).out)
+
+    def lfs(self) -> list[str]:
+        """The files that Git LFS keeps elsewhere."""
+        return [path for path in self._must("ls-files", "-z", ":(top,attr:filter=lfs)").out.split("\0") if path]
+
+    def difference(self, paths: Sequence[str], limit_bytes: int) -> bytes:
+        """What makes HEAD into the work tree, files that git does not know or ignore yet included.
+
+        They are made known in a copy of the index. Raises `BundleError` for more than `limit_bytes`.
+        """
+        _check_size(self.top, paths, limit_bytes)
+        with tempfile.TemporaryDirectory(prefix="bastion-git-") as folder:
+            index = os.path.join(self.top, self._must("rev-parse", "--git-path", "index").out.strip())
+            beside = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
+            if os.path.exists(index):
+                shutil.copyfile(index, beside["GIT_INDEX_FILE"])
+            self._must("add", "--intent-to-add", "--", ".", environ=beside)
+            out = Path(folder, "diff")
+            self._must(*_DIFF, f"--output={out}", "HEAD", environ=beside)
+            if out.stat().st_size > limit_bytes:
+                raise BundleError(_too_large(self.top, out.stat().st_size, limit_bytes, ""))
+            return out.read_bytes()
+
+    def _must(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Said:
+        said = self._git(*words, stdin=stdin, environ=environ)
+        if said.code:
+            raise BundleError(f"git {words[0]} failed in '{self._at}': {gitsaid.last_words(said.err)}")
+        return said
+
+    def _git(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Said:
+        variables = [f"{name}={value}" for name, value in (environ or {}).items()]
+        argv = ["env", "LC_ALL=C", *variables, "git", "--no-optional-locks", "-C", self._at, *words]
+        return run(self._shell, argv, READ_S, stdin)
+
+
+def run(shell: Shell, argv: Sequence[str], limit_s: float, stdin: str = "") -> Said:
+    """Run git. Raises `BundleError` if it gave no answer."""
+    try:
+        return shell.run(argv, limit_s=limit_s, stdin=stdin)
+    except RunnerError as error:
+        raise BundleError(f"git gave no answer: {error}") from error
+
+
+def top_of(shell: Shell, source: Path) -> str | None:
+    """The top folder of the work tree that a folder lies in; None if it lies in none, or there is no git here."""
+    try:
+        said = shell.run(["env", "LC_ALL=C", "git", "-C", str(source), "rev-parse", "--show-toplevel"], limit_s=READ_S)
+    except RunnerError:
+        return None
+    return None if said.code else said.out.rstrip("\n")
+
+
+def checked(url: str, what: str) -> str:
+    """A URL that may stand in a spec. Raises `BundleError`."""
+    if wrong := repo.fault(url):
+        raise BundleError(f"{what} {wrong}")
+    return url
+
+
+def _check_size(top: str, paths: Sequence[str], limit_bytes: int) -> None:
+    sizes = {path: _size(os.path.join(top, path)) for path in paths}
+    total = sum(sizes.values())
+    if total > limit_bytes:
+        largest = sorted(sizes, key=lambda path: -sizes[path])
+        raise BundleError(_too_large(top, total, limit_bytes, f"; the largest: {gitsaid.some(largest)}"))
+
+
+def _size(path: str) -> int:
+    try:
+        return os.lstat(path).st_size
+    except FileNotFoundError:  # it was removed: that is the change
+        return 0
+
+
+def _too_large(top: str, size: int, limit_bytes: int, more: str) -> str:
+    limit = f"{limit_bytes / 2**20:.0f} MiB"
+    return f"the changes of '{top}' hold {size / 2**20:.1f} MiB, at most {limit} go along; commit or ignore some{more}"

@@ -1,0 +1,50 @@
+"""`bastion list`: the bastions of a bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bastion import host
+from bastion.buckets.prefixed import Prefixed
+from bastion.errors import UsageError
+from bastion.status import summary
+from bastion.system import SystemClock
+from cli import hosted
+from cli.main import DONE, Call
+from cli.place import Place, is_known, names
+from cli.profile import setting_of
+from cli.table import table
+from cli.wiring import open_bucket
+
+HEADS = ("BASTION", "STATE", "HOST", "VERSION", "VM")
+
+
+def run(call: Call) -> int:
+    """Print a row for each; of what is no bastion's, nothing."""
+    if (said := setting_of(call, "bucket")) is None:
+        raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")
+    root = open_bucket(said.value)
+    places = [Place(name, root, Prefixed(root, name)) for name in names(root)]
+    found = [_row(place) for place in places if is_known(place)]
+    if call.output.json:
+        call.output.data({"schema": 1, "bastions": found})
+        return DONE
+    if found:
+        rows = [[str(row[head.lower()] or "") for head in HEADS] for row in found]
+        call.output.say("\n".join(table(HEADS, rows, width=call.output.width)))
+    else:
+        call.output.note(f"there is no bastion in {root.url}; bastion create makes one")
+    return DONE
+
+
+def _row(place: Place) -> dict[str, Any]:
+    status = place.status()
+    died = status is not None and host.died(status)
+    shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=False)
+    return {
+        "bastion": place.name,
+        "state": shown["state"],
+        "host": shown["host"],
+        "version": shown["version"],
+        "vm": hosted.told(place),
+    }

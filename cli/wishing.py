@@ -1,0 +1,98 @@
+"""What a command line wishes of a job, and what of it is settled before the job is submitted: moments, and ids for names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from bastion.errors import UsageError
+from bastion.wording import clock
+from cli.desk import Desk, user_of
+from cli.main import Call
+from cli.profile import setting_of
+from launcher import build
+from launcher.after import resolved
+from launcher.durations import seconds
+from launcher.moments import coming
+from launcher.recall import look_up
+from launcher.specfile import Fields
+
+NONE = "none"
+
+Told = Callable[[str, str, Callable[[], Any]], Any]
+"""Of a flag and a field: what the file says of it, unless the flag is said."""
+
+
+def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
+    """What the flags say, and a file where they say nothing."""
+    flags = call.flags
+
+    def told(flag: str, field: str, value: Callable[[], Any]) -> Any:
+        return said[field] if field in said and flag not in call.given else value()
+
+    def length(flag: str) -> Any:
+        return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}"))
+
+    wish = build.Wish(
+        user=told("user_id", "user", lambda: user_of(call)),
+        command=build.command(call.after) if call.after else said["command"],
+        name=told("name", "name", lambda: flags["name"] or ""),
+        project=told("project_id", "project", lambda: _project(call)),
+        env={**said.get("env", {}), **build.environment(flags["env"])},
+        resources=told("resources", "resources", lambda: build.amounts(flags["resources"], "--resources")),
+        instance_type=told("instance_type", "instance_type", lambda: flags["instance_type"] or ""),
+        replicas=told("num_replicas", "replicas", lambda: flags["num_replicas"]),
+        count=told("count", "count", lambda: flags["count"]),
+        priority=told("priority", "priority", lambda: flags["priority"]),
+        max_tries=told("max_tries", "max_tries", lambda: flags["max_tries"]),
+        retry_interval_s=length("retry_interval"),
+        grace_s=length("grace"),
+        time_limit_s=told("time_limit", "time_limit_s", lambda: _limit(flags["time_limit"])),
+        output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
+        checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
+        setup=told("setup", "setup", lambda: flags["setup"] or ""),
+        **_when(call, told, now),
+    )
+    if flags["follow"] and wish.count > 1:
+        raise UsageError(f"--follow shows one task, and there are {wish.count}; use --wait, and launch logs 'NAME[0]'")
+    return wish
+
+
+def moment_of(call: Call, flag: str, now: datetime) -> datetime | None:
+    """The moment that a flag says; None for `none`, and without one. Raises `UsageError`, also if nothing can end by then."""
+    text = call.flags[flag]
+    found = None if text in (None, NONE) else coming(text, now, f"--{flag}")
+    if found and flag == "deadline" and found <= now:
+        raise UsageError(f"--deadline is {clock(found, now)}: the job could never run")
+    return found
+
+
+def after_of(desk: Desk, words: Sequence[str]) -> list[str]:
+    """The conditions of `--after`, with the ids of the jobs that its words mean today. Raises `NotFound`, `SpecError`."""
+    if not words:
+        return []
+    view = desk.reader().look()
+    return resolved(words, lambda word: look_up(word, view, desk.bucket, desk.tasks), view.state.jobs)
+
+
+def _when(call: Call, told: Told, now: datetime) -> dict[str, Any]:
+    flags = call.flags
+    return {
+        "after": told("after", "after", lambda: flags["after"]),
+        "begin": told("begin", "begin", lambda: moment_of(call, "begin", now)),
+        "deadline": told("deadline", "deadline", lambda: moment_of(call, "deadline", now)),
+        "max_parallel": told("max_parallel", "max_parallel", lambda: flags["max_parallel"]),
+        "job_class": told("class", "job_class", lambda: flags["class"]),
+        "max_tier": told("max_tier", "max_tier", lambda: flags["max_tier"]),
+    }
+
+
+def _limit(text: str | None) -> float | None:
+    return None if text in (None, NONE) else seconds(text, "--time_limit")
+
+
+def _project(call: Call) -> str:
+    """What flag, environment or profile say of it."""
+    found = setting_of(call, "project_id")
+    return found.value if found else ""

@@ -1,0 +1,41 @@
+"""What lies before a job that has not ended: what it waits for and what would start it, and who may have it stopped. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bastion.plan import inputs
+from bastion.state import AttemptState, Job, JobState
+from launcher.decisions import Decisions
+from launcher.derive import decided_at
+from launcher.exposure import Exposure, exposure
+from launcher.outlook import outlook
+from launcher.supposed import Case
+from launcher.view import View
+from launcher.waiting import Waiting, waiting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prospects:
+    """`reasons` are of all that waits, if the job does. What does not apply is None."""
+
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    waiting: Waiting | None = None
+    exposure: Exposure | None = None
+
+
+def prospects(view: View, job: Job) -> Prospects:
+    """Of this job, as of this look."""
+    case = Case(state=view.state, inputs=inputs(view.state), now=decided_at(view))
+    asked = Decisions.about(job, view.state)
+    found = Prospects()
+    if job.counts.get(JobState.PENDING) and job.ended is None:
+        answer = asked.plan(case)
+        reasons, against = answer.reasons, waiting(case, job, answer)  # before other decisions
+        against = replace(against, outlook=outlook(case, job, answer, asked))
+        found = Prospects(reasons=reasons, waiting=against)
+    live = (task.live for task in job.tasks.values())
+    if any(attempt and attempt.state is not AttemptState.STOPPING for attempt in live):
+        found = replace(found, exposure=exposure(case, job, asked))
+    return found

@@ -1,0 +1,62 @@
+"""Placements of gangs: made before their VMs, removed after them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from bastion.google.door import Google, GoogleError, IsThere
+from bastion.ports import AttemptKey, Clock
+from runners.gce import render
+from runners.gce.listing import Listing
+from runners.gce.parse import Near
+from runners.google.names import Mark
+
+IDLE_S = 120.0
+"""A placement that nobody has used for so long is removed, and asked for anew after so long if it is still there."""
+
+
+@dataclass(slots=True)
+class Nearness:
+    """Resource policies of Compute Engine, one for each gang and region."""
+
+    google: Google
+    project: str
+    clock: Clock
+    at_once: Callable[..., list[Any]]
+    _used: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def ready(self, zone: str, name: str, mark: Mark, found: Listing) -> bool:
+        """Is there a placement of this name? If not it is asked for. Raises `GoogleError`."""
+        place = render.region(zone), name
+        self._used[place] = self.clock.monotonic()
+        there = [near for near in found.nears if (near.region, near.name) == place]
+        if not there:
+            with suppress(IsThere):
+                body = render.placement(name, mark)
+                self.google.call("compute.resourcePolicies.insert", project=self.project, region=place[0], body=body)
+        return any(near.ready for near in there)
+
+    def tidy(self, found: Listing) -> None:
+        """Remove those that no machine has used for a while. What cannot be removed now is tried again later."""
+        now = self.clock.monotonic()
+        used: set[tuple[str, AttemptKey]] = {(render.region(vm.host.zone), vm.mark.key) for vm in found.vms}
+        idle: list[Near] = []
+        listed = {}
+        for near in found.nears:
+            place = near.region, near.name
+            since = listed[place] = now if (near.region, near.mark.key) in used else self._used.get(place, now)
+            if now - since >= IDLE_S:
+                idle.append(near)
+                listed[place] = now
+        fresh = {place: at for place, at in self._used.items() if place not in listed and now - at < IDLE_S}
+        self._used = {**fresh, **listed}
+        self.at_once(self._remove, idle)
+
+    def _remove(self, near: Near) -> None:
+        with suppress(GoogleError):
+            self.google.call(
+                "compute.resourcePolicies.delete", project=self.project, region=near.region, resourcePolicy=near.name
+            )

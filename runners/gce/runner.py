@@ -1,0 +1,138 @@
+"""The runner of VMs: one bulk insertion for each attempt, all of its machines or none.
+
+What it remembers saves requests, and holds back: it never tells of machines what Google did not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bastion.errors import Later, RunnerError
+from bastion.google.door import Google, IsThere
+from bastion.google.settings import GoogleSettings
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from quota.resources import Resources
+from runners.gce import parse, render
+from runners.gce.hopes import Hopes
+from runners.gce.listing import Listing, read
+from runners.gce.nearness import Nearness
+from runners.gce.removal import Removal
+from runners.gce.render import Wish
+from runners.google import names
+from runners.google.asking import Asking, Birth
+from runners.google.names import Host, Mark
+from runners.google.witness import Found, Witness
+
+
+@dataclass(kw_only=True)
+class GceRunner:
+    """VMs in one of Google's projects. `scope` names the bastion, the same at every start; `given` bounds the whole.
+
+    `birth` makes the metadata that have a machine start its worker. `at_once` does several things side by side.
+    """
+
+    google: Google
+    settings: GoogleSettings
+    scope: str
+    ids: Ids
+    clock: Clock
+    birth: Birth
+    at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+    given: Resources | None = None
+    name: str = "gce"
+    pace_s: float = 10.0
+    _listed: Listing = field(default_factory=Listing)
+    _hopes: Hopes = field(init=False)
+    _asking: Asking = field(init=False)
+    _nearness: Nearness = field(init=False)
+    _removal: Removal = field(init=False)
+    _witness: Witness = field(init=False)
+
+    def __post_init__(self) -> None:
+        project = self.settings.project
+        self._hopes = Hopes(google=self.google, project=project, clock=self.clock)
+        self._asking = Asking(order=self.settings.zones, clock=self.clock, hopes=self._hopes)
+        self._nearness = Nearness(self.google, project, self.clock, self.at_once)
+        self._removal = Removal(self.google, project, self.clock)
+        self._witness = Witness(self._found, self.clock)
+
+    def capacity(self) -> Resources | None:
+        """As given; Google does not say how much there is."""
+        return self.given
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """The VMs of all replicas. Raises `RunnerError` for what no VMs make up."""
+        return render.wanted(resources, replicas, "").number
+
+    def create(self, placement: Placement) -> None:
+        """Ask for the attempt's VMs, unless they are asked for: in the first zone that does not refuse."""
+        key = placement.key
+        if key in self._listed.alive or self._hopes.runs(key):
+            return
+        if not self.settings.zones:
+            raise RunnerError("zones of [google] in config.toml is empty; name some, as us-central1-a")
+        wish = render.wanted(placement.resources, placement.replicas, self.settings.bought(placement.tier))
+        busy = self._listed.zones_of(key)
+        self._asking.in_turn(
+            key, str(wish), self.settings.zones, busy, lambda zone: self._send(zone, key, placement.epoch, wish)
+        )
+
+    def stop(self, machine: str) -> None:
+        """The worker looks for its stop order by itself, every few seconds: nothing reaches it from here."""
+
+    def delete(self, machine: str) -> None:
+        """Take the VM down."""
+        if host := names.host_of(machine):
+            self._removal.ask(host)
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this bastion, by two questions, and one for each zone where insertions are under way.
+
+        Raises `RunnerError` if a part of it does not answer.
+        """
+        found = read(self.google, self.settings.project, self.scope, self.at_once)
+        self._listed = found
+        for key, hope, error in self._hopes.ended():
+            if error is None:
+                self._asking.gave(hope.zone, hope.want)
+            elif isinstance(error, IsThere):
+                self._hopes.unsure(key, hope.zone, str(error))  # an earlier insertion was heard, and is not listed yet
+            else:
+                self._asking.refuse(hope.zone, hope.want, error)
+                self._hopes.refused(key, str(error))
+        self._hopes.seen(found)
+        self._removal.seen(found)
+        self._nearness.tidy(found)
+        return found.machines
+
+    def sweep(self) -> None:
+        """Machines are deleted with all that is on them."""
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What the attempts wait for that have no running VMs yet."""
+        return self._hopes.told(self._listed)
+
+    def look(self, machine: str) -> Sight:
+        """The direct question. Gone is what Google called gone twice."""
+        host = names.host_of(machine)
+        return self._witness.look(host) if host else Sight.GONE
+
+    def _send(self, zone: str, key: AttemptKey, epoch: int, wish: Wish) -> Mapping[str, Any]:
+        """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement is made."""
+        mark = Mark(scope=self.scope, key=key, epoch=epoch, nonce=self.ids.new())
+        name = names.name(self.scope, key)
+        if wish.near and not self._nearness.ready(zone, name, mark, self._listed):
+            raise Later(f"{wish} in {zone}: their placement is made before them")
+        metadata = self.birth(key, render.machine(zone, mark.nonce))
+        body = render.body(self.settings, zone, name, mark, wish, metadata)
+        return self.google.call("compute.instances.bulkInsert", project=self.settings.project, zone=zone, body=body)
+
+    def _found(self, host: Host) -> Found | None:
+        """What has a host's name. Raises `GoogleError`."""
+        there = self._removal.get(host)
+        if there is None:
+            return None
+        status, mark = str(there.get("status", "")), names.mark_of(there.get("labels", {}))
+        return Found(mark=mark, dead=status in parse.DEAD, leaving=status in ("STOPPING", "DEPROVISIONING"))

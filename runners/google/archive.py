@@ -1,0 +1,91 @@
+"""The worker as one archive that runs on any Linux on x86_64, whatever is installed there.
+
+It is made from this very installation: its interpreter and standard library, the modules of ours and the libraries that
+a worker needs, and the C libraries below all of them, loader included. Equal installations make equal bytes.
+
+    bin/python3         a shell text: starts the interpreter by the archive's own loader
+    bin/python3.bin     the interpreter
+    lib/                C libraries
+    lib/python3.11/     the standard library, and beside it all that is imported
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import sys
+import tarfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bastion import layout
+from bastion.errors import RunnerError
+from bastion.once import create_once
+from bastion.ports import Bucket, Shell
+from runners.google import installation
+from runners.google.boot import PYTHON
+from runners.google.installation import LOADER
+
+_LEVEL = 3  # of 9: more takes longer to make than it saves to fetch
+_WRAPPER = f"""#!/bin/sh
+case $0 in /*) self=$0 ;; *) self=$PWD/$0 ;; esac
+root=${{self%/bin/*}}
+exec "$root/{LOADER}" --library-path "$root/lib" --argv0 "$self" "$root/{PYTHON}.bin" "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A build of the worker: the bytes of a `tar.gz`, and their SHA-256 in hexadecimal."""
+
+    data: bytes
+    digest: str
+
+
+def make(shell: Shell) -> Archive:
+    """The worker of this installation; takes some seconds. Raises `RunnerError` where none can be made."""
+    check()
+    try:
+        data = packed({**installation.files(shell), PYTHON: _WRAPPER.encode()})
+    except OSError as error:
+        raise RunnerError(f"the installation of bastion cannot be read: {error}; install it anew") from error
+    return Archive(data, hashlib.sha256(data).hexdigest())
+
+
+def check() -> None:
+    """Raise `RunnerError` if this machine is none whose programs run on Google's machines."""
+    here = f"{sys.platform} on {os.uname().machine}"
+    if here != "linux on x86_64":
+        raise RunnerError(
+            f"machines of Google run Linux on x86_64, and this is {here}; have the bastion run there, too"
+        )
+
+
+def publish(bucket: Bucket, archive: Archive) -> str:
+    """Leave a build where machines find it, unless it is there: its key. Raises `BucketError`."""
+    key = layout.build(archive.digest)
+    if all(stat.key != key for stat in bucket.list(key)):  # it is large, and there at nearly all starts
+        create_once(bucket, key, archive.data)
+    return key
+
+
+def packed(files: Mapping[str, Path | bytes]) -> bytes:
+    """A `tar.gz` of these files, by path or as they are, without times, owners, or an order of their own."""
+    out = io.BytesIO()
+    with (
+        gzip.GzipFile(filename="", fileobj=out, mode="wb", compresslevel=_LEVEL, mtime=0) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as tar,
+    ):
+        for name in sorted(files):
+            file, member = files[name], tarfile.TarInfo(name)
+            data = file.read_bytes() if isinstance(file, Path) else file
+            member.size, member.mode = len(data), 0o755 if _is_run(name) else 0o644
+            tar.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _is_run(name: str) -> bool:
+    return name.startswith("bin/") or name == LOADER

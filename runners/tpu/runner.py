@@ -1,0 +1,160 @@
+"""The runner of TPU slices: one queued resource for each attempt, with all its slices.
+
+What it remembers saves requests, and holds back: it never tells of machines what Google did not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bastion.errors import RunnerError
+from bastion.google.door import Google, NotThere
+from bastion.google.settings import GoogleSettings
+from bastion.instances import Slice
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from quota.resources import Resources
+from runners.google import names
+from runners.google.asking import Asking, Birth
+from runners.google.names import Host, Mark
+from runners.google.witness import Found, Witness
+from runners.tpu import parse, render
+from runners.tpu.hopes import Hopes
+from runners.tpu.listing import Listing, read
+from runners.tpu.removal import Removal
+
+_T = "tpu.projects.locations."
+
+
+@dataclass(kw_only=True)
+class TpuRunner:
+    """TPU slices in one of Google's projects. `scope` names the bastion, the same at every start; `given` bounds the whole.
+
+    `birth` makes the metadata that have a machine start its worker. `at_once` does several things side by side.
+    """
+
+    google: Google
+    settings: GoogleSettings
+    scope: str
+    ids: Ids
+    clock: Clock
+    birth: Birth
+    at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+    given: Resources | None = None
+    name: str = "tpu"
+    pace_s: float = 10.0
+    _listed: Listing = field(default_factory=Listing)
+    _heard: set[str] = field(default_factory=set)
+    _places: Sequence[str] = ()
+    _hopes: Hopes = field(init=False)
+    _asking: Asking = field(init=False)
+    _removal: Removal = field(init=False)
+    _witness: Witness = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._hopes = Hopes(google=self.google, project=self.settings.project, clock=self.clock)
+        self._asking = Asking(order=self.settings.zones, clock=self.clock, hopes=self._hopes)
+        self._removal = Removal(self.google, self.settings.project, self.scope, self.clock)
+        self._witness = Witness(self._found, self.clock)
+
+    def capacity(self) -> Resources | None:
+        """As given; Google does not say how much there is."""
+        return self.given
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """The hosts of all slices. Raises `RunnerError` for what is no slice."""
+        return render.wanted(resources).hosts * replicas
+
+    def create(self, placement: Placement) -> None:
+        """Ask for the attempt's slices, unless they are asked for: in the first zone that does not refuse."""
+        if placement.key in self._listed.alive:
+            return
+        one = render.wanted(placement.resources)
+        want = parse.want(one.name, placement.replicas, self.settings.bought(placement.tier))
+        self._take_in_failure(placement.key, want)
+        busy = self._listed.zones_of(placement.key)
+        self._asking.in_turn(placement.key, want, self._zones(), busy, lambda zone: self._send(zone, placement, one))
+
+    def stop(self, machine: str) -> None:
+        """The worker looks for its stop order by itself, every few seconds: nothing reaches it from here."""
+
+    def delete(self, machine: str) -> None:
+        """Take the machine down, with all others of its attempt, once this was asked for each of them."""
+        if host := names.host_of(machine):
+            self._removal.ask(host, self._listed)
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this bastion, by two questions for each zone. Raises `RunnerError` if one zone does not answer."""
+        found = read(self.google, self.settings.project, self._zones(), self.scope, self.at_once)
+        self._listed = found = found.since(self._listed, self.clock.monotonic())
+        self._note_failures(found)
+        self._hopes.seen(found)
+        self._removal.seen(found)
+        return found.machines
+
+    def sweep(self) -> None:
+        """Machines are deleted with all that is on them. Of deletions that hang when these are gone, nobody else asks again."""
+        for row in self._listed.queued:
+            if row.state == "DELETING":
+                self._removal.again(row)
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What the attempts wait for that have no slices yet."""
+        return self._hopes.told(self._listed)
+
+    def look(self, machine: str) -> Sight:
+        """The direct question. Gone is what Google called gone twice."""
+        host = names.host_of(machine)
+        return self._witness.look(host) if host else Sight.GONE
+
+    def _zones(self) -> Sequence[str]:
+        """Those of the settings that have TPUs at all. Raises `RunnerError` if none has."""
+        if not self._places:
+            every = self.google.pages(f"{_T}list", "locations", name=f"projects/{self.settings.project}")
+            known = {str(row.get("locationId", "")) for row in every}
+            self._places = [zone for zone in self.settings.zones if zone in known]
+        if not self._places:
+            named = ", ".join(self.settings.zones) or "nothing"
+            raise RunnerError(
+                f"zones of [google] in config.toml names {named}, and no zone with TPUs; add one, as us-central2-b"
+            )
+        return self._places
+
+    def _send(self, zone: str, placement: Placement, one: Slice) -> Mapping[str, Any]:
+        """Ask one zone. Raises `GoogleError`."""
+        mark = Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=self.ids.new())
+        name = names.name(self.scope, placement.key)
+        machine = render.machine(zone, name, placement.replicas, mark.nonce)
+        metadata = self.birth(placement.key, machine)
+        body = render.body(self.settings, zone, name, mark, one, placement.replicas, placement.tier, metadata)
+        parent = f"projects/{self.settings.project}/locations/{zone}"
+        return self.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
+
+    def _found(self, host: Host) -> Found | None:
+        """What has a host's name. Raises `GoogleError`."""
+        name = f"projects/{self.settings.project}/locations/{host.zone}/nodes/{host.name}"
+        try:
+            node = self.google.call(f"{_T}nodes.get", name=name)
+        except NotThere:
+            return None
+        state = node.get("state")
+        mark = names.mark_of(node.get("labels", {}))
+        return Found(mark=mark, dead=state in parse.DEAD, leaving=state == "DELETING")
+
+    def _take_in_failure(self, key: AttemptKey, want: str) -> None:
+        """A creation that was answered, and never showed: its operation may know why."""
+        if failed := self._hopes.failure(key):
+            zone, error = failed
+            self._asking.refuse(zone, want, error)
+
+    def _note_failures(self, found: Listing) -> None:
+        """Zones that gave up, and zones that gave."""
+        for row, error in found.failures(self.settings.project):
+            if row.mark.nonce not in self._heard:
+                self._heard.add(row.mark.nonce)
+                self._asking.refuse(row.zone, row.want, error)
+        for row in found.queued:
+            if row.state == "ACTIVE":
+                self._asking.gave(row.zone, row.want)
+        self._heard &= {row.mark.nonce for row in found.queued}

@@ -1,0 +1,35 @@
+"""The secrets of one order, from the machine that holds them or can have them."""
+
+from __future__ import annotations
+
+from bastion import secret
+from bastion.errors import SecretError
+from bastion.records import Order
+from runners.worker.doors import Secrets
+
+
+class Kept:
+    """The secrets of one machine: its own, and those that a cloud keeps for its account."""
+
+    def __init__(self, own: Secrets, googles: Secrets) -> None:
+        self._own, self._googles = own, googles
+
+    def reveal(self, name: str, *, user: str, project: str) -> str:
+        """From the one that keeps names of this kind. Raises `SecretError`."""
+        source = self._googles if secret.is_googles(name) else self._own
+        return source.reveal(name, user=user, project=project)
+
+
+def reveal(order: Order, secrets: Secrets | None) -> dict[str, str]:
+    """The values that variables of the order stand for, by variable. Raises `SecretError`, which names all that is wrong."""
+    found, wrong = dict[str, str](), dict[str, None]()
+    for variable, name in secret.wanted(order.env).items():
+        try:
+            if secrets is None:
+                raise SecretError(f"secret {name} is not to be had: this machine holds no secrets")
+            found[variable] = secrets.reveal(name, user=order.user, project=order.project)
+        except SecretError as error:
+            wrong[str(error)] = None
+    if wrong:
+        raise SecretError("; ".join(wrong))
+    return found

@@ -1,0 +1,114 @@
+"""kill -9 of a worker on a real machine: its keeper ends in its place, and not a line that was printed is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bastion import layout, logs
+from bastion.ports import Sight
+from bastion.state import Cause
+from tests.contract.local_fleet import LocalFleet
+from tests.contract.runner_contract import KEY, SAVES, Stage
+
+DAEMON = "(setsid sh -c 'echo $$; touch up; exec sleep 600' &) & while [ ! -e up ]; do sleep 0.05; done"
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
+    fleet = LocalFleet(tmp_path)
+    yield fleet
+    fleet.close()
+
+
+def counts(folder: Path) -> str:
+    """A program that prints numbered lines, and notes elsewhere what it has printed, until there is a file `go`."""
+    return f"i=0; while [ ! -e {folder}/go ]; do i=$((i+1)); echo line $i; echo $i >> {folder}/printed; done; exit 7"
+
+
+def couple(fleet: LocalFleet, machine: str) -> tuple[int, int]:
+    """The keeper and its worker."""
+    fleet.until(lambda: len(fleet.workers(machine)) == 2, "a worker with its keeper")
+    one, other = fleet.workers(machine)
+    return (one, other) if psutil.Process(other).ppid() == one else (other, one)
+
+
+def test_what_was_printed_is_in_the_log_of_a_worker_that_was_killed(fleet: LocalFleet, tmp_path: Path) -> None:
+    stage = Stage(fleet)
+    machine = stage.running(f"{DAEMON}; {counts(tmp_path)}")
+    os.kill(couple(fleet, machine.id)[1], signal.SIGKILL)
+    facts = stage.ended()
+    assert (facts.phase, facts.cause, facts.exit_code) == ("ended", Cause.LOST, None)
+    assert facts.message == "the worker fell, by signal 9; what it had started was ended"
+    assert facts.started is not None
+    daemon, *lines, note = stage.log().splitlines()
+    assert note == f"[bastion] {facts.message}"
+    printed = len((tmp_path / "printed").read_text().splitlines())
+    assert len(lines) in (printed, printed + 1)
+    assert lines == [f"line {i + 1}" for i in range(len(lines))]
+    assert logs.survey(fleet.bucket, layout.log(KEY, 0)).ended
+    assert not psutil.pid_exists(int(daemon)) or psutil.Process(int(daemon)).status() == psutil.STATUS_ZOMBIE
+    assert stage.runner.look(machine.id) is Sight.GONE
+
+
+def test_a_worker_without_its_keeper_goes_on_and_hears_a_notice(fleet: LocalFleet) -> None:
+    stage = Stage(fleet)
+    machine = stage.running(SAVES)
+    os.kill(couple(fleet, machine.id)[0], signal.SIGKILL)
+    fleet.until(lambda: len(fleet.workers(machine.id)) == 1, "the keeper's end")
+    stage.stop(Cause.PREEMPTED, grace_s=60)
+    facts = stage.ended()
+    assert (facts.cause, facts.exit_code) == (Cause.PREEMPTED, 9)
+
+
+@pytest.mark.parametrize(("is_there", "shown"), [(True, "token ************\n"), (False, "******************\n")])
+def test_what_a_fallen_worker_hid_stays_hidden(fleet: LocalFleet, tmp_path: Path, is_there: bool, shown: str) -> None:
+    (tmp_path / "secrets").mkdir(mode=0o700)
+    token = tmp_path / "secrets" / "TOKEN"
+    token.write_text("s3cret-value")
+    token.chmod(0o600)
+    waits = f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
+    stage = Stage(fleet)
+    stage.start(
+        f"echo up; {waits}; echo token $TOKEN; touch {tmp_path}/printed; sleep 600", env={"TOKEN": "secret:TOKEN"}
+    )
+    fleet.until(lambda: stage.log() == "up\n", "the program's first word")
+    _, worker = couple(fleet, stage.machine().id)
+    os.kill(worker, signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    fleet.until((tmp_path / "printed").exists, "its last word")
+    if not is_there:
+        token.unlink()
+    os.kill(worker, signal.SIGKILL)
+    facts = stage.ended()
+    assert stage.log() == f"up\n{shown}[bastion] {facts.message}\n"
+
+
+FALLS = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+RAISES = "raise ValueError('ours')"
+RETURNS = "pass"
+
+
+@pytest.mark.parametrize(("worker", "code", "said"), [(FALLS, 5, "fell"), (RAISES, 5, "fell"), (RETURNS, 3, "")])
+def test_an_error_of_our_own_is_a_fall_and_an_exit_code_is_none(worker: str, code: int, said: str) -> None:
+    program = f"""
+from runners.worker.keeper import keep
+def worker():
+    {worker}
+    return 3
+def stand_in(why):
+    print(why)
+    return 5
+raise SystemExit(keep(worker, stand_in))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code
+    assert said in done.stdout
+    assert ("ValueError: ours" in done.stderr) == (worker == RAISES)

@@ -1,0 +1,64 @@
+"""A TPU slice of two hosts boots on the fake cloud: both fetch the worker, find who they are, and form a gang that meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bastion import layout
+from bastion.codec import encode
+from bastion.records import Member, World
+from bastion.shell import SystemShell
+from bastion.state import Cause
+from runners.google.archive import Archive
+from runners.google.birth import Birth
+from tests.contract.runner_contract import order
+from tests.google.booted import KEY, Post
+from tests.google.client import ask, client
+from tests.google.fake import Fake
+from tests.google.machines import Room
+
+ZONE = "projects/test-project/locations/us-central2-b"
+MEETS = """
+echo "rank $RANK of $WORLD_SIZE at $MASTER_ADDR"
+if [ "$RANK" = 0 ]; then echo met | nc -l -p "$MASTER_PORT"; else
+    until nc "$MASTER_ADDR" "$MASTER_PORT" </dev/null 2>/dev/null; do sleep 0.1; done
+fi
+"""
+
+
+@pytest.fixture
+def cloud(tmp_path: Path, gcs_address: str) -> Iterator[Fake]:
+    with Fake(machines=Room(tmp_path), machine_environ={"STORAGE_EMULATOR_HOST": gcs_address}) as fake:
+        yield fake
+
+
+def test_both_hosts_of_a_slice_run_their_part_of_the_gang(cloud: Fake, store: str, archive: Archive) -> None:
+    post = Post(store)
+    post.order(order(KEY, MEETS, workers=2, replicas=1))
+    birth = Birth(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
+    body = {
+        "acceleratorType": "v4-16",
+        "runtimeVersion": "tpu-ubuntu2204-base",
+        "metadata": dict(birth(KEY, "us-central2-b/n/4f2a")),
+        "serviceAccount": {"email": "1-compute@developer.gserviceaccount.com"},
+    }
+    tpu = client(cloud, "tpu")
+    ask(tpu.projects().locations().nodes().create(parent=ZONE, nodeId="n", body=body))
+    tpu.close()
+    cloud.clock.advance(100)
+    cloud.machines.settle()
+
+    post.until(lambda: None not in (post.claim(0), post.claim(1)), "claims")
+    claims = [post.claim(0), post.claim(1)]
+    members = [Member(address=claim.address, port=claim.port) for claim in claims if claim]
+    post.bucket.create(layout.world(KEY), encode(World(members=members)))
+    facts = [post.ended(0), post.ended(1)]
+    assert [each.cause for each in facts] == [Cause.OK, Cause.OK]
+    assert [each.machine for each in facts] == ["us-central2-b/n/4f2a/0", "us-central2-b/n/4f2a/1"]
+    head = members[0].address
+    assert head != members[1].address
+    assert post.log(0) == f"rank 0 of 2 at {head}\n"
+    assert post.log(1) == f"rank 1 of 2 at {head}\nmet\n"

@@ -1,0 +1,263 @@
+"""A bastion with TPU jobs on the fake, under a storm that is drawn from a seed: it is killed at any call, and begun anew."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from bastion import layout, loop, snapshot
+from bastion.chores import Doors
+from bastion.codec import encode
+from bastion.errors import Deposed
+from bastion.google.settings import GoogleSettings
+from bastion.own_log import OwnLog
+from bastion.ports import AttemptKey
+from bastion.requests import Cancel, Request, Submit, job_id
+from bastion.spec import new_jobspec
+from bastion.state import ENDED, Cause, Job
+from bastion.tick import Bastion
+from runners.tpu.runner import TpuRunner
+from tests.google.fake import Fake
+from tests.google.fake.fake import PROJECT
+from tests.google.near import NearGoogle
+from tests.google.tpu_crew import Crew
+from tests.google.tpus import OTHER_ZONE, ZONE, FakesClock
+from tests.unit.bastion.doors import FaultyBucket, HandTasks
+
+SCOPE = "bastion-0123abcd"
+CREATE, DELETE = "tpu.projects.locations.queuedResources.create", "tpu.projects.locations.queuedResources.delete"
+CALM_TURNS = 400
+_CONFIG = f'runners = ["tpu"]\n[google]\nproject = "{PROJECT}"\nzones = ["{ZONE}", "{OTHER_ZONE}"]\n'
+
+
+class Killed(BaseException):
+    """The bastion is no more, in the middle of whatever it did."""
+
+
+@dataclass
+class Knife:
+    """Kills the bastion at a call: before it has its effect, or after."""
+
+    left: int = -1
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise Killed
+
+
+@dataclass
+class SharpBucket(FaultyBucket):
+    """A memory bucket at each of whose calls the bastion may be killed."""
+
+    knife: Knife = field(default_factory=Knife)
+
+    def _call(self, verb: str, key: str, effect: Callable[[], Any]) -> Any:
+        self.knife()
+        result = effect()
+        self.knife()
+        return result
+
+
+@dataclass
+class SeededIds:
+    """Names from a seed."""
+
+    random: Random
+
+    def new(self) -> str:
+        return f"{self.random.getrandbits(128):032x}"
+
+
+class Storm:
+    """One schedule: the same for the same seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.ids, self.knife = Random(seed), SeededIds(Random(f"ids {seed}")), Knife()
+        self.bucket = SharpBucket(knife=self.knife)
+        self.crew = Crew(self.bucket.inner, self.ids, self._lasts)
+        self.fake = Fake(seed=seed, machines=self.crew)
+        self.fake.cloud.base = "http://127.0.0.1:1"
+        self.clock = self.crew.clock = FakesClock(self.fake)
+        self.shapes: dict[str, tuple[int, int]] = {}
+        self.lengths: dict[str, tuple[float, Cause]] = {}
+        self.kills = 0
+        self.bucket.inner.write(layout.CONFIG, _CONFIG.encode())
+        self.bastion = self._begun()
+
+    def play(self) -> None:
+        """Some jobs come while everything goes wrong; then nothing does any more, and all of them end."""
+        for _ in range(self.random.randint(1, 3)):
+            self._submit()
+        for _ in range(self.random.randint(8, 30)):
+            self._mischief()
+            self._turn(self.random.choice((3.0, 10.0, 20.0)))
+        self._calm()
+        for _ in range(CALM_TURNS):
+            self._turn(20.0)
+            if self.is_over():
+                return
+
+    def is_over(self) -> bool:
+        """Every job has ended, and nothing is left in the cloud."""
+        return not self.left() and all(job.state in ENDED for job in self.jobs())
+
+    def jobs(self) -> list[Job]:
+        return list(self.bastion.journal.state.jobs.values())
+
+    def left(self) -> list[str]:
+        """What there is of any kind that costs."""
+        kinds = ("queuedResources", "nodes", "instances", "disks")
+        return [f"{name}: {row.get('state')}" for kind in kinds for name, row in self.fake.rows(kind).items()]
+
+    # The bastion
+
+    def _turn(self, seconds: float) -> None:
+        self.fake.clock.advance(seconds)
+        self.crew.work()
+        try:
+            loop.turn(self.bastion)
+        except (Killed, Deposed):
+            self.knife.left = -1
+            self.kills += 1
+            self.bastion = self._begun()
+
+    def _begun(self) -> Bastion:
+        """A bastion that remembers nothing."""
+        log = logging.getLogger("bastion")
+        for handler in [one for one in log.handlers if isinstance(one, OwnLog)]:
+            log.removeHandler(handler)
+        tasks = HandTasks()
+        runner = TpuRunner(
+            google=NearGoogle(self.fake, self.clock, self.ids, self.knife),
+            settings=GoogleSettings(project=PROJECT, zones=[ZONE, OTHER_ZONE]),
+            scope=SCOPE, ids=self.ids, clock=self.clock, birth=self._birth, at_once=tasks.map, given={"v6e": 64},
+        )  # fmt: skip
+        doors = Doors(
+            bucket=self.bucket, runners={"tpu": runner}, clock=self.clock, ids=self.ids, tasks=tasks,
+            snapshot=lambda: snapshot.make(self.bucket.inner),
+        )  # fmt: skip
+        me = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
+        return loop.begin(doors, me, 1.0)
+
+    def _birth(self, key: AttemptKey, machine: str) -> dict[str, str]:
+        chips, replicas = self.shapes[key.job]
+        hosts = max(1, chips // 4) if chips > 8 else 1
+        return {
+            "machine": machine, "job": key.job, "task": str(key.task), "attempt": str(key.attempt),
+            "hosts": str(hosts), "gang": str(hosts * replicas),
+        }  # fmt: skip
+
+    # Users
+
+    def _submit(self) -> None:
+        chips, replicas = self.random.choice(((8, 1), (16, 1), (16, 2), (8, 2)))
+        spec = new_jobspec(
+            name=f"j{self.random.randrange(10)}", user="ada", project="p", command=["x"],
+            resources={"v6e": chips}, replicas=replicas, max_tries=2, grace_s=5,
+        )  # fmt: skip
+        request = self.ids.new()
+        job = job_id(spec.name, request)
+        self.shapes[job] = chips, replicas
+        self._asks(Submit(spec=spec), request)
+
+    def _asks(self, request: Request, name: str = "") -> None:
+        self.bucket.inner.create(layout.request("ada", name or self.ids.new()), encode(request))
+
+    def _lasts(self, key: AttemptKey) -> tuple[float, Cause]:
+        """How long an attempt's command runs, and how it ends."""
+        at = str(key)
+        if at not in self.lengths:
+            cause = self.random.choice((Cause.OK, Cause.OK, Cause.CODE))
+            self.lengths[at] = self.random.uniform(5, 600), cause
+        return self.lengths[at]
+
+    # What goes wrong
+
+    def _mischief(self) -> None:
+        faults, draw = self.fake.faults, self.random
+        act = draw.choice(_ACTS)
+        act(self)
+        if draw.random() < 0.1:
+            faults.calm()
+
+    def _calm(self) -> None:
+        """From now on everything works; half of the jobs that are left are cancelled."""
+        faults = self.fake.faults
+        faults.calm()
+        faults.lag_s = 0.0
+        faults.hanging.clear()
+        faults.limits.clear()
+        faults.renew_credentials()
+        faults.out_of_stock.clear()
+        faults.left.clear()
+        faults.restocked()
+        for job in self.jobs():
+            if job.state not in ENDED and self.random.random() < 0.5:
+                self._asks(Cancel(job=job.id, task=None))
+
+
+def _any(storm: Storm, kind: str) -> str:
+    """The name of something that is there; empty if nothing is."""
+    names = sorted(storm.fake.rows(kind))
+    return storm.random.choice(names) if names else ""
+
+
+def _on_node(do: Callable[[Storm, str], object]) -> Callable[[Storm], None]:
+    def act(storm: Storm) -> None:
+        if name := _any(storm, "nodes"):
+            do(storm, name)
+
+    return act
+
+
+def _draws(storm: Storm) -> None:
+    rate = storm.random.choice((0.05, 0.2, 0.5))
+    storm.fake.faults.draw(Random(storm.random.random()), rate)
+
+
+def _kill(storm: Storm) -> None:
+    storm.knife.left = storm.random.randint(1, 60)
+
+
+def _cancel(storm: Storm) -> None:
+    if jobs := sorted(storm.jobs(), key=lambda job: job.id):
+        storm._asks(Cancel(job=storm.random.choice(jobs).id, task=None))
+
+
+def _time_goes(storm: Storm) -> None:
+    """The bastion is gone for a while, and the fleet goes on."""
+    for _ in range(storm.random.randint(1, 20)):
+        storm.fake.clock.advance(15)
+        storm.crew.work()
+
+
+_ACTS: tuple[Callable[[Storm], object], ...] = (
+    *(_kill,) * 6,
+    *(_draws,) * 2,
+    _cancel,
+    _time_goes,
+    Storm._submit,
+    lambda storm: None,
+    lambda storm: storm.fake.faults.stock_out(storm.random.choice((ZONE, "*")), fails=storm.random.random() < 0.5),
+    lambda storm: storm.fake.faults.restock(ZONE),
+    lambda storm: storm.fake.faults.restock(),
+    lambda storm: storm.fake.faults.limit("v6e", 16, place=ZONE),
+    lambda storm: storm.fake.faults.limits.clear(),
+    lambda storm: storm.fake.faults.lose_answer(CREATE),
+    lambda storm: storm.fake.faults.lose_answer(DELETE),
+    lambda storm: storm.fake.faults.come_late(CREATE, storm.random.choice((1.0, 30.0, 200.0, 700.0))),
+    lambda storm: storm.fake.faults.fail("*", storm.random.choice((429, 500, 503)), times=storm.random.randint(1, 9)),
+    lambda storm: setattr(storm.fake.faults, "lag_s", storm.random.choice((0.0, 20.0, 90.0))),
+    lambda storm: storm.fake.faults.hang_deletion("*"),
+    lambda storm: storm.fake.faults.hanging.clear(),
+    lambda storm: storm.fake.faults.expire_credentials(),
+    lambda storm: storm.fake.faults.renew_credentials(),
+    *(_on_node(lambda storm, name: storm.fake.preempt(name)),) * 3,
+    _on_node(lambda storm, name: storm.fake.vanish(name)),
+    _on_node(lambda storm, name: storm.fake.sicken(name)),
+    _on_node(lambda storm, name: storm.fake.maintain(name, 30.0)),
+)

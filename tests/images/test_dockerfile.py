@@ -1,0 +1,113 @@
+"""The repository's own Dockerfile, built on a base of this machine's packages and run: both images, without a network."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.engine import Engine, base_image
+from tests.images.folders import printed
+from tests.launch.bench import Bench
+
+ROOT = Path(__file__).parents[2]
+PYTHON = "bastion-test-python"
+MB = 10**6
+
+
+@pytest.fixture(scope="module")
+def python_base(docker_engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A base with Python, and with the wheels that the locks name: what a package index would give."""
+    folder = tmp_path_factory.mktemp("wheels")
+    said = subprocess.run(["/usr/bin/python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], **_TEXT)
+    setuptools = re.search(r"^setuptools==.*\n(?: .*\n)*", (ROOT / "requirements-dev.lock").read_text(), re.MULTILINE)
+    assert setuptools is not None
+    (folder / "setuptools.lock").write_text(setuptools[0])
+    argv = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "download", "--no-deps"]
+    argv += ["--require-hashes", "--only-binary=:all:", f"--python-version={said.stdout.strip()}"]
+    locks = [ROOT / "requirements-image.lock", folder / "setuptools.lock"]
+    subprocess.run([*argv, f"--dest={folder}/all", *(f"--requirement={lock}" for lock in locks)], **_TEXT)
+    (folder / "pip.conf").write_text("[global]\nno-index = true\nfind-links = /wheels\n")
+    files = {"wheels": folder / "all", "etc/pip.conf": folder / "pip.conf"}
+    base_image(docker_engine.client, PYTHON, "python3", "python3-venv", "passwd", files=files)
+    return PYTHON
+
+
+_TEXT: Any = {"check": True, "stdout": subprocess.PIPE, "text": True, "timeout": 600}
+
+
+@pytest.fixture(scope="module", params=["worker", "bastion"])
+def image(request: pytest.FixtureRequest, docker_engine: Engine, python_base: str) -> str:
+    """One of the two images, built."""
+    name = f"bastion-test-{request.param}"
+    docker_engine.client.images.build(
+        path=str(ROOT), tag=name, target=request.param, buildargs={"BASE": python_base}, network_mode="none", rm=True
+    )
+    return name
+
+
+def inside(engine: Engine, image: str, *command: str) -> str:
+    """What a command prints that is run in the place of the entry."""
+    made = engine.client.containers.run(image, command[1:], entrypoint=command[0], network_mode="none", detach=True)
+    try:
+        made.wait(timeout=60)
+        return str(made.logs().decode())
+    finally:
+        made.remove(force=True)
+
+
+def test_an_image_is_small_runs_as_nobody_special_and_says_what_it_is(docker_engine: Engine, image: str) -> None:
+    size = docker_engine.client.images.get(image).attrs["Size"] - docker_engine.client.images.get(PYTHON).attrs["Size"]
+    assert size < (115 if image.endswith("bastion") else 100) * MB
+    assert (
+        inside(docker_engine, image, "/usr/bin/id") == "uid=10001(bastion) gid=10001(bastion) groups=10001(bastion)\n"
+    )
+    assert inside(docker_engine, image, "/bin/sh", "-c", "pwd; touch a && ls") == "/home/bastion\na\n"
+    assert inside(docker_engine, image, "/bin/sh", "-c", "echo x > /usr/local/bastion/x").endswith("denied\n")
+    program = image.removeprefix("bastion-test-")
+    if program == "bastion":
+        assert printed(docker_engine, image, "--version").startswith("bastion 0.")
+        assert "usage: bastion COMMAND" in printed(docker_engine, image)
+    else:
+        assert "job" in printed(docker_engine, image, "--machine=m")
+
+
+def test_clouds_and_engines_are_in_the_bastions_image_alone(docker_engine: Engine, image: str) -> None:
+    services = "from bastion.google.services import VERSIONS, service; print(*(len(service(n).document) > 9 for n in VERSIONS))"
+    said = inside(docker_engine, image, "/usr/local/bastion/bin/python", "-I", "-c", f"import docker; {services}")
+    if image.endswith("worker"):
+        assert "No module named 'docker'" in said
+    else:
+        assert set(said.split()) == {"True"}, said
+
+
+def test_a_bastion_runs_from_its_image(docker_engine: Engine, image: str, tmp_path: Path) -> None:
+    if not image.endswith("bastion"):
+        return
+    tmp_path.chmod(0o755)
+    bucket = tmp_path / "bucket"
+    bench = Bench(bucket)
+    for path in (bucket, *bucket.rglob("*")):
+        path.chmod(0o777)
+    made = docker_engine.client.containers.run(
+        image,
+        ["start", "--bastion=b", "--bucket=file:///bucket", "--capacity=v4=8"],
+        volumes={str(bucket): {"bind": "/bucket", "mode": "rw"}},
+        network_mode="none",
+        user=f"{bucket.stat().st_uid}",
+        environment={"HOME": "/tmp"},
+        detach=True,
+    )
+    try:
+        words = ("--user_id=alice", "--project_id=nlp", "--bundler_type=none", "--resources=v4=1", "--name=n")
+        said = bench.launch(*words, "--wait", "--", "sh", "-c", "id; python3 -V")
+        assert (said.code, made.logs().decode()[-2000:]) == (0, made.logs().decode()[-2000:]), said.err
+        assert "Python 3" in bench.launch("logs", "n", "--no_follow").out
+        made.stop(timeout=20)
+        assert made.wait(timeout=30)["StatusCode"] == 0
+    finally:
+        made.remove(force=True)

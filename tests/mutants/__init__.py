@@ -1,0 +1,1 @@
+"""Bugs planted in our own code, one patch file each, and what has to catch them: `make mutants`."""

@@ -1,0 +1,59 @@
+"""`python -m tests.mutants.hunt`: one simulated world after the other, until a law is broken. Prints what was found, as JSON.
+
+It runs in a process of its own, on a copy of the tree. Seeds go from 0 on, in order. What it prints first is that it runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from importlib import import_module
+
+from worlds.broken import Broken
+from worlds.world import run
+
+
+def main() -> int:
+    """Always 0: what was found is what was printed. Each seed is announced before it is run."""
+    flags = argparse.ArgumentParser(prog="python -m tests.mutants.hunt", description=__doc__)
+    flags.add_argument("--seeds", type=int, required=True, help="so many at most")
+    flags.add_argument("--steps", type=int, required=True, help="how long the storm of each is")
+    flags.add_argument("--seconds", type=float, required=True, help="no new seed after so many")
+    flags.add_argument("modules", nargs="*", help="import these before anything else")
+    asked = flags.parse_args()
+    for module in asked.modules:
+        import_module(module)
+    _tell(runs=True)
+    begun = time.monotonic()
+    for seed in range(asked.seeds):
+        if time.monotonic() - begun > asked.seconds:
+            _tell(over=seed)
+            return 0
+        _tell(seed=seed)
+        try:
+            run(seed, asked.steps)
+        except Exception as error:
+            if isinstance(error.__cause__, Broken):
+                _tell(law=str(error.__cause__))
+            else:
+                _tell(crash=_fell(error))
+            return 0
+    _tell(over=asked.seeds)
+    return 0
+
+
+def _fell(error: Exception) -> str:
+    """The exception, and the line of ours where it came from."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.name}, line {last.lineno})"
+
+
+def _tell(**what: object) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""What `launch why --json` prints is all on its page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from launcher.account import Account, End, Pulse, Running
+from launcher.counterfactual import Remedy
+from launcher.decisions import Effect, Other
+from launcher.exposure import Claim, Exposure, Threat
+from launcher.forecast import Expected, Over
+from launcher.gates import Gate
+from launcher.line import Ahead, Place
+from launcher.outlook import Outlook
+from launcher.stops import Stopped
+from launcher.timing import Awaited, Timing
+from launcher.waiting import Amount, Holder, Waiting
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/reference/launch-why.md").read_text()
+NAMED = set(re.findall(r"`([a-z_]+)`", PAGE))
+"""Every word in code on the page."""
+
+PARTS: list[Any] = [
+    Account, Waiting, Amount, Place, Ahead, Holder, Gate, Outlook, Effect, Other, Expected, Over, Remedy,
+    Timing, Awaited, Running, Pulse, End, Stopped, Exposure, Threat, Claim,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_key_is_on_the_page(part: Any) -> None:
+    assert is_dataclass(part)
+    assert {field.name for field in fields(part)} - NAMED == set()
+
+
+@pytest.mark.parametrize("files", [("levers", "grants", "counterfactual"), ("gates",)])
+def test_each_word_for_scripts_is_on_the_page(files: tuple[str, ...]) -> None:
+    sources = [(ROOT / f"launcher/{name}.py").read_text() for name in files]
+    words = {word for source in sources for word in re.findall(r'what="([a-z_]+)"', source)}
+    assert words
+    assert words - NAMED == set()

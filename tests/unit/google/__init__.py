@@ -1,0 +1,1 @@
+"""Google's door, and the runners on Google's machines."""

@@ -1,0 +1,177 @@
+"""What a job may use: whose bound counts, what is said of it, and a control group made through a folder that stands for all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bastion.state import Cause
+from runners.worker.bounds import Bounds, Excess
+from runners.worker.cgroup import LEAF, group
+from runners.worker.guard import LocalGuard
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize(
+    ("setting", "asked", "most", "whose"),
+    [
+        (0, 0, 0, ""),
+        (8, 0, 8, "the most (job_limits.memory)"),
+        (0, 4, 4, "what the job asks for"),
+        (8, 4, 4, "what the job asks for"),
+        (4, 8, 4, "the most (job_limits.memory)"),
+    ],
+)
+def test_the_narrower_bound_counts_and_is_named(setting: int, asked: int, most: int, whose: str) -> None:
+    bounds = Bounds(memory=setting, processes=9).of_job(asked)
+    assert (bounds.memory_bytes, bounds.processes) == (most * GIB, 9)
+    assert not most or f"memory over {most} GiB, which is {whose}" in bounds.too_much().reason
+    assert bounds.too_much().cause is Cause.OOM
+
+
+class Groups:
+    """A folder that stands for the system's tree of groups: what the kernel would put there, a test does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.own = folder / "cgroup", folder / "own"
+        self.root.mkdir()
+        self.is_in("/")
+
+    def is_in(self, path: str) -> None:
+        self.own.write_text(f"0::{path}\n")
+
+    def has(
+        self, path: str, *, controllers: str = "cpu io memory pids", enabled: str = "", first: bool = False
+    ) -> Path:
+        folder = self.root / path
+        folder.mkdir(parents=True, exist_ok=True)
+        files = {"cgroup.controllers": controllers, "cgroup.subtree_control": enabled, "cgroup.procs": "7\n8\n"}
+        for name, text in (files | ({} if first else {"cgroup.type": "domain"})).items():
+            (folder / name).write_text(text)
+        return folder
+
+    def group(self, bounds: Bounds) -> LocalGuard | None:
+        found = group(str(os.getpid()), bounds, self.root, self.own)
+        return LocalGuard(bounds, found) if found else None
+
+    def read(self, *path: str) -> str:
+        return self.root.joinpath(*path).read_text()
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> Groups:
+    return Groups(tmp_path)
+
+
+JOB = f"job-{os.getpid()}"
+BOUNDS = Bounds(memory=2, processes=50)
+
+
+def test_in_a_containers_own_tree_all_move_aside_and_a_job_has_its_bounds(groups: Groups) -> None:
+    base = groups.has("")
+    (base / "job-999999999").mkdir()  # of a worker that fell
+    assert group("1", BOUNDS, groups.root, groups.own) is None  # two rounds: a folder does not enable what is written
+    assert groups.read("cgroup.subtree_control") == "+memory +pids"
+    assert groups.read(LEAF, "cgroup.procs") == "8"
+    groups.has("", enabled="memory pids")
+    groups.is_in(f"/{LEAF}")
+    guard = groups.group(BOUNDS)
+    assert guard is not None
+    assert (groups.read(JOB, "memory.max"), groups.read(JOB, "memory.oom.group")) == (str(2 * GIB), "1")
+    assert not (base / "job-999999999").exists()
+    seen: list[str] = []
+
+    def start() -> subprocess.Popen[bytes]:
+        seen.append(groups.read(JOB, "cgroup.procs"))
+        return subprocess.Popen(["true"])
+
+    (groups.root / LEAF / "cgroup.procs").write_text("")
+    guard.start(start, os.geteuid()).wait()
+    assert seen == ["0"]  # who writes 0 moves itself
+    assert groups.read(LEAF, "cgroup.procs") == "0"
+    assert groups.read(JOB, "pids.max") == "50"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "excess"),
+    [
+        ("memory.events", "low 0\nhigh 0\nmax 9\noom 0\noom_kill 0\n", None),
+        ("memory.events", "low 0\nhigh 0\nmax 9\noom 1\noom_kill 3\n", BOUNDS.too_much()),
+        ("pids.events", "max 0\n", None),
+        ("pids.events", "max 12\n", BOUNDS.too_many()),
+    ],
+)
+def test_what_the_kernel_counted_is_told_once_and_for_all(groups: Groups, file: str, text: str, excess: Excess) -> None:
+    groups.has("", enabled="memory pids", first=True)
+    guard = groups.group(BOUNDS)
+    assert guard is not None
+    assert guard.look() is None
+    (groups.root / JOB / file).write_text(text)
+    assert guard.look() == excess
+    (groups.root / JOB / file).unlink()
+    assert guard.look() == excess
+    assert (groups.root / JOB / "cgroup.kill").exists() == (excess is not None)
+
+
+def of_others(groups: Groups) -> None:
+    groups.has("user.slice")
+    groups.is_in("/user.slice")
+
+
+def without_memory(groups: Groups) -> None:
+    groups.has("", controllers="cpu io")
+
+
+def of_version_1(groups: Groups) -> None:
+    groups.own.write_text("4:memory:/\n8:pids:/\n")
+
+
+def read_only(groups: Groups) -> None:
+    groups.has("", enabled="memory pids")
+    (groups.root / JOB).write_text("")  # no folder can be made there
+
+
+@pytest.mark.parametrize("case", [of_others, without_memory, of_version_1, read_only])
+def test_where_the_tree_is_not_ours_there_is_no_group(groups: Groups, case: Callable[[Groups], None]) -> None:
+    case(groups)
+    before = sorted(path for path in groups.root.rglob("*"))
+    assert group(str(os.getpid()), BOUNDS, groups.root, groups.own) is None
+    assert sorted(groups.root.rglob("*")) == before
+
+
+SHARING = """
+import os, sys
+much = bytearray(b"x") * (64 * 2**20)
+for _ in range(3):
+    if os.fork() == 0:
+        print("up", flush=True)
+        os.read(0, 1)
+        os._exit(0)
+os.read(0, 1)
+"""
+
+
+def test_memory_that_several_share_counts_once_and_all_that_is_below_is_put_down() -> None:
+    script = (
+        "from runners.worker.tree import adopt_orphans\n"
+        "from runners.worker.family import family, kill_all, memory\n"
+        "import subprocess, sys\n"
+        "adopt_orphans()\n"
+        "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "for _ in range(3): child.stdout.readline()\n"
+        "mine = family()\n"
+        "print(len(mine), sum(member.resident for member in mine), memory(mine))\n"
+        "kill_all()\n"
+        "print(len(family()))\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script, SHARING], capture_output=True, text=True, check=True)
+    count, resident, used, left = map(int, said.stdout.split())
+    assert (count, left) == (4, 0)
+    assert resident > 4 * 64 * 2**20
+    assert 64 * 2**20 < used < 2 * 64 * 2**20

@@ -1,0 +1,71 @@
+"""A bastion process of any simulated world: who it is, the doors that its real code is given, and its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from bastion import loop
+from bastion.chores import Doors
+from bastion.ports import Bucket, Clock, Runner
+from bastion.tick import Bastion
+from worlds.kernel import Kernel, Life, SimIds, SimTasks
+from worlds.laws import Laws
+
+
+class Ground(Protocol):
+    """What the bastions of one world share. `lives` are all of theirs, by their pid."""
+
+    kernel: Kernel
+    laws: Laws
+    lives: list[Life]
+
+
+class SimBastion:
+    """One process. `bastion` is the real one, once it is at work."""
+
+    def __init__(self, ground: Ground, host: str) -> None:
+        self.bastion: Bastion | None = None
+        self.life, self.pid = Life(), len(ground.lives)
+        ground.lives.append(self.life)
+        self._ground, self._compared = ground, -1
+        self._me = loop.Self(
+            name="sim", host=host, boot="boot", pid=self.pid, alive=lambda pid: ground.lives[pid].alive
+        )
+
+    @property
+    def epoch(self) -> int:
+        """0 before it is at work."""
+        return self.bastion.journal.epoch if self.bastion else 0
+
+    def doors(
+        self, bucket: Bucket, runner: Runner, clock: Clock, snapshot: Callable[[], object], rate: float = 1.0
+    ) -> Doors:
+        """What it has of the world. Its tasks are strands of its life; `rate` is that of its clock."""
+        kernel = self._ground.kernel
+        tasks = SimTasks(kernel, self.life, rate)
+        return Doors(
+            bucket=bucket, runners={"local": runner}, clock=clock, ids=SimIds(kernel), tasks=tasks, snapshot=snapshot
+        )
+
+    def begin(self, doors: Doors, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False) -> bool:
+        """Be at work when nobody else is, or at once. False if asked to stop before that."""
+        if not takeover and not loop.stand_by(doors, self._me, stopping):
+            return False
+        self.bastion = loop.begin(doors, self._me)
+        return True
+
+    def compare(self) -> None:
+        """Hold its memory beside the journal, if all of it is written and anything is new."""
+        assert self.bastion is not None
+        journal = self.bastion.journal
+        if not journal.dirty and journal.state.seq != self._compared:
+            self._ground.laws.remembers(journal.state)
+            self._compared = journal.state.seq
+
+    def end(self) -> None:
+        """It is no more; and its log is off the process's logger, as that of a process that ended is."""
+        self.life.end()
+        if self.bastion is not None:
+            logging.getLogger("bastion").removeHandler(self.bastion.own_log)

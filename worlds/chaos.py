@@ -1,0 +1,202 @@
+"""What befalls a simulated world beside its calls: each act of the plan at its step, with dice of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from worlds.cloud import Cloud
+from worlds.damage import Damage
+from worlds.kernel import Life
+from worlds.mischief import Mischief
+from worlds.plan import AIM_STEPS, Act
+from worlds.program import Program
+from worlds.scene import Scene
+from worlds.users import User
+
+STANDBY_S = 60.0
+"""A bastion that died is started again within this time."""
+
+
+class Chaos:
+    """Does the acts of the plan when their step has come, and keeps at least one bastion alive."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene, self._cloud = scene, Cloud(scene)
+        self._programs: list[Program] = []
+        self._acts = sorted([*scene.plan.users, *scene.plan.acts], reverse=True)
+        self._others = Mischief(scene), Damage(scene)
+        self._aimed: list[Act] = []
+        self._users = 0
+        self._dice = scene.dice("keeper")
+        scene.kernel.spawn(Life(), self._keep)
+
+    @property
+    def due(self) -> bool:
+        """Acts are to be done now, or wait for their state."""
+        return bool(self._aimed) or (bool(self._acts) and self._acts[-1].step <= self._scene.trace.steps)
+
+    @property
+    def over(self) -> bool:
+        """Nothing is left to do."""
+        return not (self._acts or self._aimed)
+
+    def act(self) -> None:
+        """Do what is due. What waits for a state is done when it has waited for long, and left out once the storm is over."""
+        scene, now = self._scene, self._scene.trace.steps
+        while self._acts and self._acts[-1].step <= now:
+            self._aimed.append(self._acts.pop())
+        waiting, self._aimed = self._aimed, []
+        for act in waiting:
+            if act.kind == "user":
+                scene.kernel.spawn(Life(), User(scene, act, self._users).live)
+                self._users += 1
+            elif not act.aim or act.aim in scene.laws.states or now >= act.step + AIM_STEPS:
+                self._begin(act)
+            elif scene.stormy:
+                self._aimed.append(act)
+
+    def hush(self) -> None:
+        """End all bastions."""
+        for program in self._programs:
+            program.end()
+
+    def _begin(self, act: Act) -> None:
+        does = [getattr(self, f"_{act.kind}", None), *(getattr(other, act.kind, None) for other in self._others)]
+        do: Callable[[Random], str] = next(filter(None, does))
+        if where := do(Random(act.seed)):
+            self._scene.strikes(act.kind, where)
+            self._scene.changed = True
+
+    def _keep(self) -> None:
+        """Whoever died is started again, soon. The first of all may be of an older version, beside which a newer one waits."""
+        if self._scene.plan.upgrade:
+            self._start(older=True)
+            self._scene.trace.seen["upgrade"] += 1
+        while True:
+            if not self._alive():
+                self._start()
+            self._scene.kernel.sleep(self._dice.uniform(1, STANDBY_S / 2))
+
+    def _start(self, *, older: bool = False, takeover: bool = False) -> Program:
+        self._programs.append(Program(self._scene, self._cloud, older=older, takeover=takeover))
+        return self._programs[-1]
+
+    def _alive(self) -> list[Program]:
+        return [program for program in self._programs if program.life.alive and not program.older]
+
+    def _one(self, dice: Random) -> Program | None:
+        alive = [program for program in self._programs if program.life.alive]
+        return dice.choice(alive) if alive else None
+
+    def _host(self, dice: Random, *, running: bool = False) -> str | None:
+        there = [name for name, host in self._scene.hosts.items() if host.there and (host.runs or not running)]
+        return dice.choice(there) if there else None
+
+    # Bastions
+
+    def _crash(self, dice: Random) -> str:
+        program = self._one(dice)
+        if program is None:
+            return ""
+        program.end()
+        return program.line.name
+
+    def _pause(self, dice: Random) -> str:
+        program = self._one(dice)
+        if program is None:
+            return ""
+        program.life.paused_until = self._scene.lasts(_long(dice))
+        return f"{program.line.name} until {program.life.paused_until:.0f}"
+
+    def _rival(self, dice: Random) -> str:
+        return self._start(takeover=dice.random() < 0.5).line.name if len(self._alive()) < 3 else ""
+
+    def _older(self, dice: Random) -> str:
+        return self._start(older=True, takeover=dice.random() < 0.5).line.name
+
+    def _jump(self, dice: Random) -> str:
+        program = self._one(dice)
+        if program is None:
+            return ""
+        program.clock.wrong_s += dice.choice([-3600.0, 3600.0])
+        return program.line.name
+
+    # The bucket
+
+    def _outage(self, dice: Random) -> str:
+        store = self._scene.store
+        store.down_until = self._scene.lasts(dice.choice([60.0, 60.0, 300.0, 300.0, 3600.0]))
+        return f"until {store.down_until:.0f}"
+
+    def _cut(self, dice: Random) -> str:
+        lines = [("", program.line) for program in self._programs if program.life.alive]
+        lines += [(name, line) for name, line in self._cloud.lines.items() if self._scene.hosts[name].there]
+        if not lines:
+            return ""
+        machine, line = dice.choice(lines)
+        line.cut_until = self._scene.lasts(_long(dice))
+        self._scene.laws.harmed.add(machine)
+        return f"{line.name} until {line.cut_until:.0f}"
+
+    # Machines
+
+    def _blind(self, dice: Random) -> str:
+        self._scene.blind_until = self._scene.lasts(dice.choice([10.0, 60.0, 300.0]))
+        return f"until {self._scene.blind_until:.0f}"
+
+    def _vanish(self, dice: Random) -> str:
+        name = self._host(dice)
+        if name is None:
+            return ""
+        self._scene.hosts[name].kill()
+        return name
+
+    def _preempt(self, dice: Random) -> str:
+        """The cloud takes a machine back: notice, and half a minute later it is gone."""
+        name = self._host(dice, running=True)
+        if name is None:
+            return ""
+        host = self._scene.hosts[name]
+        self._scene.laws.harmed.add(name)
+        host.noticed.set()
+        self._scene.kernel.spawn(Life(), host.kill, 30.0)
+        self._scene.lasts(30.0)
+        return name
+
+    def _reboot(self, dice: Random) -> str:
+        name = self._host(dice)
+        if name is None:
+            return ""
+        self._scene.hosts[name].kill()
+        self._cloud.reboot(self._scene.hosts[name])
+        return name
+
+    def _kill(self, dice: Random) -> str:
+        """A worker is killed, and its keeper is not."""
+        name = self._host(dice)
+        if name is None:
+            return ""
+        self._cloud.kill(self._scene.hosts[name])
+        return name
+
+    def _sleep(self, dice: Random) -> str:
+        name = self._host(dice, running=True)
+        if name is None:
+            return ""
+        until = self._scene.lasts(_long(dice))
+        self._scene.laws.harmed.add(name)
+        self._scene.hosts[name].pause(until)
+        return f"{name} until {until:.0f}"
+
+    def _stranger(self, dice: Random) -> str:
+        """Somebody else's machine comes up under the name of one of ours, and does nothing."""
+        live = [key for key, _, _ in self._scene.laws.truth.live_attempts()]
+        if not live:
+            return ""
+        return self._cloud.stranger(dice.choice(live), dice)
+
+
+def _long(dice: Random) -> float:
+    """Seconds: short, longer than any takeover, or now and then an hour."""
+    return dice.choice([dice.uniform(5, 40), dice.uniform(20, 200), dice.uniform(20, 200), dice.uniform(60, 3600)])

@@ -1,0 +1,42 @@
+"""A program's way through the weather of its scene."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from worlds.kernel import Life
+from worlds.scene import Scene
+from worlds.store import Line, SimBucket
+
+
+class WeatherLine(Line):
+    """Faults befall its calls while it storms. `life` is the program's: who has one can die in the middle of a call, and
+    then `fell` is told.
+    """
+
+    def __init__(self, scene: Scene, name: str, life: Life | None = None) -> None:
+        super().__init__(name, scene.dice(name))
+        self.cut_until = 0.0
+        self.fell: Callable[[], object] = lambda: None
+        self._scene, self._life = scene, life
+
+    def is_cut(self) -> bool:
+        """It is cut off from the world."""
+        return self._scene.kernel.now < self.cut_until
+
+    def luck(self, call: str, where: str) -> str:
+        """As the plan has it."""
+        return self._scene.luck(call, self.dice, where)
+
+    def fall(self) -> None:
+        """The program ends here, and never comes back from this."""
+        if self._life is not None:
+            self._life.end()
+            self.fell()
+            self._scene.kernel.park()
+
+
+def bucket_of(scene: Scene, name: str, life: Life | None = None) -> tuple[SimBucket, WeatherLine]:
+    """A program's bucket, and its line to it."""
+    line = WeatherLine(scene, name, life)
+    return SimBucket(scene.store, line), line

@@ -1,0 +1,149 @@
+"""What people do to a simulated bastion that they should not: everything twice, late and wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+
+from bastion import layout
+from bastion.errors import BucketError
+from bastion.files import KEYS
+from bastion.requests import Cancel, Hold, Pause, Request, Resume, Submit
+from worlds.kernel import Life
+from worlds.line import bucket_of
+from worlds.plan import Act
+from worlds.scene import CONFIG, QUOTA, Scene
+from worlds.users import PEOPLE, User
+
+GARBAGE = (
+    b"",
+    b"{",
+    b"\xff\xfe\x00",
+    b"null",
+    b"[]",
+    b'{"kind":"submit","spec":{"name":7}}',
+    b'{"kind":"submit","kind":"cancel","job":"x-00000000"}',
+    b'{"kind":"cancel","job":"../journal/0"}',
+    b'{"kind":"hold","job":["a"],"schema":1}',
+    b'{"schema":99,"kind":"cancel","job":"x-00000000"}',
+    b"[" * 5000,
+    b'{"kind":"submit","spec":"' + b"x" * 70_000,
+)
+GOOD = 2
+"""So many of each file's texts below are good."""
+
+QUOTAS = (
+    QUOTA,
+    QUOTA.replace(b"0.5", b"0.7", 1).replace(b"0.5", b"0.3", 1),
+    QUOTA.replace(b"0.5", b"1.5"),
+    QUOTA.replace(b"0.5", b"-0.5", 1),
+    QUOTA.replace(b"0.5", b"nan", 1),
+    QUOTA.replace(b"[project_membership]", b"[project_membership"),
+    QUOTA.replace(b'["ann"]', b"[7]"),
+    QUOTA[: len(QUOTA) // 2],
+    b"\xff\xfe",
+)
+CONFIGS = (CONFIG, CONFIG.replace(b"20", b"40"), CONFIG.replace(b"5", b'"soon"', 1), b"poll = ", b"\xff", b"pol = 5\n")
+
+
+class Mischief:
+    """Acts of people, by their kind. Each tells what was done, or nothing if it could not be."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        scene.laws.inputs.good |= {text.decode() for text in (*QUOTAS[:GOOD], *CONFIGS[:GOOD])}
+
+    def quota(self, dice: Random) -> str:
+        """An admin writes a quota file, good or bad, or removes it."""
+        return self._file("quota", dice.choice(QUOTAS), dice)
+
+    def config(self, dice: Random) -> str:
+        """An admin writes settings, good or bad."""
+        return self._file("config", dice.choice(CONFIGS), dice)
+
+    def twice(self, dice: Random) -> str:
+        """A request that lies in the inbox, or lay there, is written once more; or its user cancels twice."""
+        known = sorted(self._scene.acknowledged)
+        if not known:
+            return ""
+        job = dice.choice(known)
+        spec = self._scene.specs[job]
+        user = self._user(dice)
+        if dice.random() < 0.5:
+            self._do(lambda: user.send(spec.user, Submit(spec=spec), self._scene.requests[job]))
+        else:
+            self._do(lambda: user.cancel(spec.user, job))
+            self._do(lambda: user.cancel(spec.user, job))
+        return job
+
+    def garbage(self, dice: Random) -> str:
+        """Something lies in the inbox that is no request, or under a name that is none."""
+        name = dice.choice(["", "x", "a/b", "a b", f"{dice.getrandbits(64):x}", f"{dice.getrandbits(64):x}"])
+        key = f"{layout.INBOX}{dice.choice([*PEOPLE, 'eve', ''])}/{name}.json"
+        bucket, _ = bucket_of(self._scene, f"mischief {dice.random()}")
+        self._scene.laws.inputs.garbage.add(layout.request_name(key))
+
+        def act() -> None:
+            with suppress(BucketError):
+                bucket.create(key, dice.choice(GARBAGE))
+
+        self._do(act)
+        return key
+
+    def foreign(self, dice: Random) -> str:
+        """Somebody asks for what is not theirs, or for what is not there."""
+        known = sorted(self._scene.acknowledged)
+        job = dice.choice([*known, "nobody-00000000"])
+        user, who = self._user(dice), dice.choice(["eve", *PEOPLE])
+        spec = self._scene.specs.get(job)
+        if spec is not None and spec.user == who:
+            who = "eve"
+        asked: list[Request] = [
+            Cancel(job=job),
+            Hold(job=job),
+            Pause(),
+            Resume(),
+            *([Submit(spec=spec)] if spec else []),
+        ]
+        body = dice.choice(asked)
+        self._do(lambda: user.ask(who, body))
+        return f"{type(body).__name__} of {job} by {who}"
+
+    def early(self, dice: Random) -> str:
+        """A job is cancelled that is only submitted afterwards, or never."""
+        user, job = self._user(dice), f"later-{dice.getrandbits(32):08x}"
+        self._do(lambda: user.ask("ann", Cancel(job=job)))
+        return job
+
+    def pause_all(self, dice: Random) -> str:
+        """An admin pauses the bastion, and resumes it a little later."""
+        user, seconds = self._user(dice), dice.uniform(0, 60)
+
+        def act() -> None:
+            user.ask("root", Pause())
+            self._scene.kernel.sleep(seconds)
+            user.ask("root", Resume())
+            while self._scene.laws.truth.paused:  # as with a release that is read before its hold
+                self._scene.kernel.sleep(30)
+                user.ask("root", Resume())
+
+        self._do(act)
+        return f"for {seconds:.0f} s"
+
+    def _file(self, file: str, data: bytes, dice: Random) -> str:
+        """Only once a good one is in force: a bastion that never saw one starts nothing, and the world would never end."""
+        store, key = self._scene.store, KEYS[file]
+        if file not in self._scene.laws.inputs.in_force:
+            return ""
+        if dice.random() < 0.1:
+            store.drop(key)
+            return f"{key} removed"
+        store.put("write", key, data)
+        return f"{key} {data[:40]!r}…"
+
+    def _user(self, dice: Random) -> User:
+        return User(self._scene, Act(0, "mischief", dice.getrandbits(32)), -1)
+
+    def _do(self, act: Callable[[], object]) -> None:
+        self._scene.kernel.spawn(Life(), act)

@@ -1,0 +1,94 @@
+"""Bastions of a simulated world: the real code behind a shaky view of the fleet and a clock that is wrong."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bastion import layout, loop, snapshot
+from bastion.errors import Deposed, Newer
+from bastion.ports import Stored
+from worlds.bastions import SimBastion
+from worlds.broken import Broken
+from worlds.cloud import Cloud, ShakyRunner
+from worlds.kernel import SimClock
+from worlds.line import WeatherLine
+from worlds.scene import Scene
+from worlds.store import SimBucket
+
+SKEW = 0.02
+"""The part by which a clock may run too fast or too slow."""
+
+
+class WrongClock(SimClock):
+    """A clock that runs too fast or too slow, and whose time of day is wrong, by an amount that jumps."""
+
+    def __init__(self, scene: Scene, line: WeatherLine) -> None:
+        super().__init__(scene.kernel)
+        self.wrong_s = line.dice.choice([0.0, line.dice.uniform(-7200, 7200)])
+        self.rate = 1 + line.dice.choice([0.0, line.dice.uniform(-SKEW, SKEW)])
+
+    def wall(self) -> datetime:
+        return super().wall() + timedelta(seconds=self.wrong_s)
+
+    def monotonic(self) -> float:
+        return super().monotonic() * self.rate
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds / self.rate)
+
+
+class OldBucket(SimBucket):
+    """The bucket as a program of an older version sees it: what others wrote into it has a newer schema."""
+
+    def __init__(self, scene: Scene, line: WeatherLine) -> None:
+        super().__init__(scene.store, line)
+        self._own: set[str] = set()
+
+    def create(self, key: str, data: bytes) -> str | None:
+        version = super().create(key, data)
+        self._own |= {key} if version else set()
+        return version
+
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        found = super().read(key, limit)
+        if key in self._own or not key.startswith((layout.JOURNAL, layout.STATUS)):
+            return found
+        return Stored(found.data.replace(b'"schema":1', b'"schema":2', 1), found.version)
+
+
+class Program(SimBastion):
+    """A bastion on bad ground. `older`: its code is of an older version than that of all others."""
+
+    def __init__(self, scene: Scene, cloud: Cloud, *, older: bool = False, takeover: bool = False) -> None:
+        super().__init__(scene, f"host{len(scene.lives) % 2}")
+        self.line = WeatherLine(scene, f"bastion {self.pid}", self.life)
+        self.clock = WrongClock(scene, self.line)
+        self.older = older
+        self._scene, self._cloud, self._takeover = scene, cloud, takeover
+        scene.kernel.spawn(self.life, self._run)
+
+    def _run(self) -> None:
+        scene, line = self._scene, self.line
+        bucket = OldBucket(scene, line) if self.older else SimBucket(scene.store, line)
+        runner = ShakyRunner(scene, self._cloud, line, lambda: self.epoch)
+        doors = self.doors(bucket, runner, self.clock, lambda: snapshot.make(bucket), self.clock.rate)
+        try:
+            if self.begin(doors, takeover=self._takeover):
+                self._go_on()
+        except Deposed:
+            scene.trace.seen["deposed"] += 1
+        except Newer:
+            if not self.older:
+                raise
+            scene.trace.seen["too old"] += 1
+        self.end()
+
+    def _go_on(self) -> None:
+        bastion = self.bastion
+        assert bastion is not None
+        while True:
+            loop.turn(bastion)
+            if "tick" in bastion.troubles and not self.older:
+                raise Broken(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
+            self.compare()
+            bastion.doors.tasks.wait(bastion.idle_s())

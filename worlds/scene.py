@@ -1,0 +1,115 @@
+"""What all in a simulated world share: its kernel and store, its machines, its weather, its laws."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+from random import Random
+
+from bastion import layout
+from bastion.spec import JobSpec
+from bastion.state import JobState
+from worlds.host import SimHost, SimProcess
+from worlds.kernel import Kernel, Life
+from worlds.laws import Laws
+from worlds.pace import POOL
+from worlds.plan import RATES, Plan
+from worlds.store import Store
+
+CONFIG = b'poll = 5\nreclaim_delay = 20\nadmins = ["root"]\n'
+QUOTA = b"""
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 6
+[project_membership]
+red = ["ann"]
+blue = ["bob"]
+[project_resources.red]
+v4 = 0.5
+[project_resources.blue]
+v4 = 0.5
+"""
+
+
+RARE = frozenset({JobState.PREEMPTING, JobState.CANCELLING})
+RARE_TRIES = 3
+"""So often luck is tried while a job is in a state that lasts only for moments."""
+
+
+class Scene:
+    """Calm, then the storm of the plan, then calm. `lives` are those of the bastions, by their pid.
+
+    `rests_at`: when all that the storm has begun is over. `changed`: since laws were last checked, something they look at.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.kernel = Kernel(plan.seed)
+        self.trace = self.kernel.trace
+        self.store = Store(self.kernel)
+        self.laws = Laws(POOL, gentle=not any(fault in plan.rates for fault in RATES["call"]))
+        self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))
+        self.rests_at = self.storm_over_at = 0.0
+        self.blind_until = 0.0
+        self.hosts: dict[str, SimHost] = {}
+        self.scripts: dict[str, Callable[[SimProcess], int]] = {}
+        self.lives: list[Life] = []
+        self.acknowledged: set[str] = set()
+        self.specs: dict[str, JobSpec] = {}
+        self.requests: dict[str, str] = {}
+        self.changed = True
+        self.faults = 0
+        self._tables = {call: _table(faults, plan) for call, faults in RATES.items()}
+        self.store.put("write", layout.CONFIG, CONFIG)
+        self.store.put("write", layout.QUOTA, QUOTA)
+
+    @property
+    def stormy(self) -> bool:
+        """Faults happen."""
+        return self.plan.begins <= self.trace.steps < self.plan.ends
+
+    @property
+    def calm(self) -> bool:
+        """The storm and all that it began is over."""
+        return self.trace.steps >= self.plan.ends and self.kernel.now >= self.rests_at
+
+    def dice(self, whose: str) -> Random:
+        """Dice that nobody else throws."""
+        return Random(f"{self.plan.seed} {whose}")
+
+    def luck(self, call: str, dice: Random, where: str) -> str:
+        """The fault that befalls this call; empty if none does."""
+        if not self.stormy:
+            return ""
+        bounds, faults = self._tables[call]
+        for _ in range(RARE_TRIES if self.laws.states & RARE else 1):
+            index = bisect_right(bounds, dice.random())
+            if index < len(faults) and self.strikes(faults[index], where):
+                return faults[index]
+        return ""
+
+    def strikes(self, fault: str, where: str) -> bool:
+        """Note a fault, unless the plan mutes it."""
+        self.faults += 1
+        if self.faults in self.plan.muted:
+            return False
+        self.trace.fault(fault, f"#{self.faults} {where}")
+        for state in self.laws.states:
+            self.trace.seen[f"{fault} x {state}"] += 1
+        return True
+
+    def lasts(self, seconds: float) -> float:
+        """Something begins that lasts so long: when it is over."""
+        until = self.kernel.now + seconds
+        self.rests_at = max(self.rests_at, until)
+        return until
+
+
+def _table(faults: Mapping[str, tuple[float, ...]], plan: Plan) -> tuple[list[float], list[str]]:
+    """The faults that are on, and the bounds between their chances: in all one call in ten goes well at least."""
+    on = [fault for fault in faults if fault in plan.rates]
+    bounds = list(accumulate(plan.rates[fault] for fault in on))
+    scale = min(1.0, 0.9 / bounds[-1]) if bounds else 1.0
+    return [bound * scale for bound in bounds], on
