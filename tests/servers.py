@@ -37,7 +37,7 @@ def gcs_process(folder: Path, backend: str) -> Iterator[tuple[str, subprocess.Po
 @contextmanager
 def s3_server(folder: Path) -> Iterator[str]:
     """The address of moto's S3 server, which keeps its objects in memory; its output goes to a file in `folder`."""
-    argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "{port}"]
+    argv = [sys.executable, "-m", "tests.s3_program", "{port}"]
     with server(argv, "moto-api/data.json", folder / "s3.log") as (address, _):
         yield address
 
