@@ -21,6 +21,7 @@ from bundler.gitcall import Doors as GitDoors
 from cli.wiring import housed, open_part
 from runners.google import fate, ground
 from runners.google.metadata import HOST, MetadataServer
+from runners.kubernetes import ground as pod
 from runners.local.gpus import inventory, portion
 from runners.worker.account import account
 from runners.worker.bounds import Bounds
@@ -45,10 +46,13 @@ GOOGLE = "google"
 
 
 def main(argv: Sequence[str]) -> int:
-    """`--name=value` for each of the flags that `runners.local.render` writes; or `--on=google`, where the machine knows them."""
+    """`--name=value` for each of the flags that `runners.local.render` writes; or `--on=`, where the machine knows more."""
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if flags.get("on") == GOOGLE:
         flags |= ground.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
+    if in_pod := flags.get("on") == pod.KUBERNETES:
+        flags |= pod.flags(flags, os.environ)
+        os.makedirs(flags["folder"], exist_ok=True)
     if missing := NEEDED - flags.keys():
         print(f"error: a worker is started by a runner, with --{', --'.join(sorted(missing))} too", file=sys.stderr)
         return 2
@@ -69,7 +73,10 @@ def main(argv: Sequence[str]) -> int:
         return run(post, _doors(flags, machine, notice, gpus, farewell), _pace(flags))
 
     try:
-        return keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
+        code = keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
+        return (
+            0 if in_pod else code
+        )  # the bucket is told; of a pod that fails, the cluster ends those that came with it
     finally:
         machine.close()
 

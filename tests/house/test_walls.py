@@ -54,6 +54,7 @@ HEAVY = {
     "google",
     "googleapiclient",
     "httplib2",
+    "kubernetes",
     "google_crc32c",
     "pathspec",
     "pygal",

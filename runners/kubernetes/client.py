@@ -1,0 +1,180 @@
+"""Requests to a cluster's API over HTTP, with the credentials of a kubeconfig or of the pod that this runs in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from bastion.errors import RunnerError
+from bastion.ports import Clock
+from runners.kubernetes.door import ApiError, Expired, IsThere, NotThere, Object, Refused
+
+TIMEOUT_S = (5.0, 60.0)
+TRIES = 4
+PAGE = 1_000
+ANSWER_MAX = 256 * 1024**2
+"""Bytes of one answer; a page of pods has some MB."""
+
+_PAUSE_S, _PAUSE_MAX_S = 0.5, 5.0
+_LISTINGS = 3
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+_KINDS: Mapping[int, type[ApiError]] = {
+    404: NotThere,
+    409: IsThere,
+    410: Expired,
+    400: Refused,
+    403: Refused,
+    422: Refused,
+}
+_ADVICE = {
+    401: "log in anew, or check context of [runner_options.kubernetes]",
+    403: "have an admin of the cluster give the right; docs/how-to/kubernetes.md has a role",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Where a cluster is, and who asks: `headers` gives those that tell it, renewed when they have to be."""
+
+    url: str
+    headers: Callable[[], Mapping[str, str]] = dict
+    verify: bool | str = True
+    cert: tuple[str, str] | None = None
+
+
+def log_in(kubeconfig: str = "", context: str = "") -> Login:
+    """By a kubeconfig, the usual one for ""; where there is none, as the pod that this runs in. Raises `RunnerError`."""
+    try:
+        from kubernetes import client, config
+    except ModuleNotFoundError as missing:
+        raise RunnerError(
+            "the runner kubernetes needs the package kubernetes; pip install 'bastion-scheduler[kubernetes]'"
+        ) from missing
+    loader: Any = config  # it has no types
+    found = client.Configuration()
+    try:
+        if not kubeconfig and not context:
+            with suppress(config.ConfigException):
+                loader.load_incluster_config(client_configuration=found)
+                return _login(found)
+        loader.load_kube_config(kubeconfig or None, context or None, found, persist_config=False)
+    except (config.ConfigException, OSError, ValueError) as error:
+        raise RunnerError(
+            f"no way into a Kubernetes cluster: {' '.join(str(error).split())[:300]}; set kubeconfig and context of "
+            "[runner_options.kubernetes]"
+        ) from error
+    return _login(found)
+
+
+def _login(found: Any) -> Login:
+    def headers() -> dict[str, str]:
+        told = found.auth_settings().values()
+        return {one["key"]: one["value"] for one in told if one["in"] == "header" and one["value"]}
+
+    cert = (found.cert_file, found.key_file) if found.cert_file else None
+    return Login(found.host, headers, found.verify_ssl and (found.ssl_ca_cert or True), cert)
+
+
+@dataclass(slots=True)
+class Client:
+    """An `Api` over HTTP. `asked` counts the requests that were sent. Safe for threads."""
+
+    login: Login
+    clock: Clock
+    asked: int = 0
+    _session: Any = field(default=None)
+
+    def get(self, path: str) -> Object:
+        """One object."""
+        return self._send("GET", path)
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Make an object."""
+        return self._send("POST", path, body=body)
+
+    def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
+        """Have an object deleted if it has this uid; what belongs to it follows."""
+        options = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+        grace = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", **options, **grace})
+
+    def items(self, path: str, selector: str) -> list[Object]:
+        """All objects with these labels. A listing that expires on its way begins anew."""
+        for again in range(1, _LISTINGS + 1):
+            try:
+                return self._pages(path, selector)
+            except Expired:
+                if again == _LISTINGS:
+                    raise
+        raise AssertionError
+
+    def _pages(self, path: str, selector: str) -> list[Object]:
+        found: list[Object] = []
+        query: dict[str, object] = {"labelSelector": selector, "limit": PAGE}
+        while True:
+            page = self._send("GET", path, query=query)
+            found += page.get("items") or []
+            token = (page.get("metadata") or {}).get("continue")
+            if not token:
+                return found
+            query["continue"] = token
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> Object:
+        import requests
+
+        if self._session is None:
+            self._session = requests.Session()
+        pause, url = _PAUSE_S, self.login.url.rstrip("/") + path
+        for left in range(TRIES - 1, -1, -1):
+            self.asked += 1
+            try:
+                answer = self._session.request(
+                    method, url, params=query, json=body, headers=self.login.headers(), verify=self.login.verify,
+                    cert=self.login.cert, timeout=TIMEOUT_S, allow_redirects=False,
+                    stream=True,
+                )  # fmt: skip
+            except (requests.RequestException, OSError) as error:
+                if not left:
+                    raise ApiError(f"Kubernetes does not answer at {self.login.url}: {_short(error)}") from error
+            else:
+                if answer.status_code not in _AGAIN or not left:
+                    return _told(answer, method, path)
+                pause = max(pause, _asked_pause(answer.headers.get("Retry-After", "")))
+            self.clock.sleep(min(pause, _PAUSE_MAX_S))
+            pause *= 2
+        raise AssertionError
+
+
+def _told(answer: Any, method: str, path: str) -> Object:
+    """The answer, or the error that it is."""
+    with answer:
+        text = answer.raw.read(ANSWER_MAX + 1, decode_content=True)
+    try:
+        said = json.loads(text) if len(text) <= ANSWER_MAX else None
+    except ValueError:
+        said = None
+    code = answer.status_code
+    if isinstance(said, dict) and 200 <= code < 300:
+        return said
+    message = said.get("message") if isinstance(said, dict) else ""
+    why = _short(message or f"status {code}")
+    advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
+    raise _KINDS.get(code, ApiError)(f"Kubernetes refuses {method} {path}: {why}{advice}")
+
+
+def _short(what: object) -> str:
+    return " ".join(str(what).split())[:500]
+
+
+def _asked_pause(text: str) -> float:
+    return float(text) if text.isdigit() and len(text) < 6 else 0.0

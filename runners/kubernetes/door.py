@@ -1,0 +1,47 @@
+"""The door to a cluster's API: paths and bodies as its own, and the errors that tell what to do next. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from bastion.errors import RunnerError
+
+Object = dict[str, Any]
+"""JSON by the words of the API's own schemas."""
+
+
+class ApiError(RunnerError):
+    """The API refused, or could not be asked. The text says what, on which object, and what to do next."""
+
+
+class NotThere(ApiError):
+    """There is no such thing."""
+
+
+class IsThere(ApiError):
+    """The name is taken, or what is there is not what was meant."""
+
+
+class Expired(ApiError):
+    """A listing has gone on for too long, and has to begin anew."""
+
+
+class Refused(ApiError):
+    """The API will not have it: asking again helps only once something has been changed."""
+
+
+class Api(Protocol):
+    """Requests to one cluster. Retries, and the renewal of credentials, are behind it. Each raises `ApiError`, and its kinds."""
+
+    def get(self, path: str) -> Object:
+        """One object."""
+
+    def create(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Make an object. `IsThere` also where an answer was lost."""
+
+    def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
+        """Have an object deleted if it has this uid, with what belongs to it. Raises `NotThere`, `IsThere` if it is another."""
+
+    def items(self, path: str, selector: str) -> list[Object]:
+        """All objects with these labels, of one moment."""

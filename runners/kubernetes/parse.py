@@ -1,0 +1,157 @@
+"""What listings of pods, sets and Kueue's workloads show, as values; and what attempts wait for by them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bastion.ports import AttemptKey, Machine
+from runners.kubernetes import names
+from runners.kubernetes.names import Mark
+
+OVER = frozenset({"Succeeded", "Failed"})
+"""Phases of a pod in which nothing of it runs any more."""
+
+_ENDS = frozenset({"Completed", "Complete", "Failed"})
+_WORDS_MAX = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One pod of ours. `waits`: what keeps it from running, in words."""
+
+    name: str
+    uid: str
+    mark: Mark
+    worker: int
+    phase: str
+    waits: str
+
+    @property
+    def machine(self) -> Machine:
+        """As a listing shows it. One that has not begun to run is not there yet."""
+        return Machine(
+            id=names.pod_id(self.name, self.mark.nonce, self.uid),
+            key=self.mark.key,
+            worker=self.worker,
+            epoch=self.mark.epoch,
+            seen=self.phase != "Pending",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Set:
+    """All that an attempt has: a JobSet or a Job. `over`: it will have no pods any more. `held`: Kueue has yet to let it in."""
+
+    name: str
+    uid: str
+    mark: Mark
+    over: bool
+    held: bool
+
+
+def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
+    """A pod that was listed; None if it is none of this bastion's."""
+    metadata, status = row.get("metadata") or {}, row.get("status") or {}
+    mark = names.mark_of(metadata)
+    if mark is None or mark.scope != scope:
+        return None
+    return Pod(
+        name=metadata.get("name", ""),
+        uid=metadata.get("uid", ""),
+        mark=mark,
+        worker=names.worker_of(metadata, mark),
+        phase=status.get("phase", "Pending"),
+        waits=_waits(status),
+    )
+
+
+def set_of(row: Mapping[str, Any], scope: str) -> Set | None:
+    """A JobSet or Job that was listed; None if it is none of this bastion's."""
+    metadata = row.get("metadata") or {}
+    mark = names.mark_of(metadata)
+    if mark is None or mark.scope != scope:
+        return None
+    ended = {one.get("type") for one in _conditions(row) if one.get("status") == "True"} & _ENDS
+    return Set(
+        name=metadata.get("name", ""),
+        uid=metadata.get("uid", ""),
+        mark=mark,
+        over=bool(ended) or "deletionTimestamp" in metadata,
+        held=bool((row.get("spec") or {}).get("suspend")),
+    )
+
+
+def machines(pods: Iterable[Pod], sets: Iterable[Set]) -> Iterator[Machine]:
+    """All machines that there are, and those that sets without any pod are to have."""
+    begun = set()
+    for pod in pods:
+        begun.add(pod.mark.nonce)
+        if pod.phase not in OVER:
+            yield pod.machine
+    for one in sets:
+        if one.over or one.mark.nonce in begun:
+            continue
+        for worker in range(one.mark.workers):
+            unborn = names.unborn_id(one.name, one.mark.nonce, worker)
+            yield Machine(id=unborn, key=one.mark.key, worker=worker, epoch=one.mark.epoch, seen=False)
+
+
+def waiting(pods: Sequence[Pod], sets: Iterable[Set], queued: Mapping[str, str]) -> dict[AttemptKey, str]:
+    """What attempts wait for. `queued`: what Kueue says, by the uid of the set."""
+    said: dict[AttemptKey, str] = {}
+    begun = {pod.mark.nonce for pod in pods}
+    for one in sets:
+        if one.over or one.mark.nonce in begun:
+            continue
+        if one.held:
+            said[one.mark.key] = queued.get(one.uid) or "it is suspended, and Kueue has said nothing of it yet"
+        else:
+            said[one.mark.key] = "the cluster has yet to make its pods"
+    for pod in sorted(pods, key=lambda pod: (pod.mark.key, pod.worker)):
+        if pod.phase == "Pending":
+            whose = f"worker {pod.worker}: " if pod.mark.workers > 1 else ""
+            there = said.get(pod.mark.key, "")
+            if not there or (there.endswith(_STARTING) and pod.waits != _STARTING):
+                said[pod.mark.key] = f"{whose}{pod.waits}"
+    return said
+
+
+def queued_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Of a listed workload of Kueue the uid of its set, and why it waits; None for one that waits for nothing."""
+    owners = (row.get("metadata") or {}).get("ownerReferences") or []
+    uid = next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
+    state = {one.get("type"): one for one in _conditions(row)}
+    if not uid or state.get("Admitted", {}).get("status") == "True":
+        return None
+    for name in ("QuotaReserved", "Admitted"):
+        if (one := state.get(name, {})).get("status") == "False":
+            return uid, _words("Kueue", one)
+    return uid, "Kueue has yet to look at it"
+
+
+_STARTING = "its container is being started"
+
+
+def _waits(status: Mapping[str, Any]) -> str:
+    """Why a pod does not run."""
+    for one in status.get("conditions") or []:
+        if one.get("type") == "PodScheduled" and one.get("status") == "False":
+            return _words("", one)
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(kind) or []:
+            held = (container.get("state") or {}).get("waiting") or {}
+            if held.get("reason", "ContainerCreating") not in ("ContainerCreating", "PodInitializing"):
+                return _words("", held)
+    return _STARTING
+
+
+def _words(who: str, told: Mapping[str, Any]) -> str:
+    """A reason and its message as one line of bounded length."""
+    parts = (who, str(told.get("reason", "")), " ".join(str(told.get("message", "")).split()))
+    return ": ".join(filter(None, parts))[:_WORDS_MAX]
+
+
+def _conditions(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return (row.get("status") or {}).get("conditions") or []

@@ -1,0 +1,191 @@
+"""From the wish for an attempt's machines to the manifest of a JobSet or a Job. Pure.
+
+Whatever its end, a pod is not started again by the cluster: that is decided from what its worker wrote into the bucket. So
+nothing is restarted, one pod's end is no other's, and a pod that was deleted is not replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from bastion.errors import RunnerError
+from bastion.ports import Placement
+from quota.resources import Resources
+from runners.kubernetes import merge, names
+from runners.kubernetes.names import Mark
+from runners.kubernetes.settings import KubernetesSettings
+from runners.kubernetes.shapes import Shape, shape
+
+JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
+QUEUE = "kueue.x-k8s.io/queue-name"
+HOME, SECRETS, CREDENTIALS = "/bastion", "/etc/bastion/secrets", "/var/run/bastion"
+KEPT_S = 3600
+"""So long what has ended is left for people to look at."""
+
+_GROUP = "w"
+_EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+_SPOT, _FLEX = "cloud.google.com/gke-spot", "cloud.google.com/gke-flex-start"
+_RESERVATION, _AFFINITY = "cloud.google.com/reservation-name", "cloud.google.com/reservation-affinity"
+_TOKEN_S = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What every worker is told: the bastion's part of the bucket, and its flags."""
+
+    bucket: str
+    flags: Mapping[str, object] = field(default_factory=dict)
+
+
+def workers(resources: Resources, replicas: int, given: KubernetesSettings) -> int:
+    """How many pods there are. Raises `RunnerError` for what no pods can be."""
+    return shape(resources, given).hosts * replicas
+
+
+def mark(scope: str, placement: Placement, nonce: str, given: KubernetesSettings) -> Mark:
+    """The mark of what is made for this wish. Raises `RunnerError` for what no pods can be."""
+    one = shape(placement.resources, given)
+    hosts = one.hosts if one.topology else one.hosts * placement.replicas
+    return Mark(
+        scope=scope, key=placement.key, epoch=placement.epoch, nonce=nonce, hosts=hosts, workers=placement.workers
+    )
+
+
+def manifest(
+    version: str, name: str, mark: Mark, placement: Placement, given: KubernetesSettings, worker: Worker
+) -> dict[str, Any]:
+    """The set of an attempt, by the API `version`: a JobSet, or a Job. Raises `RunnerError` if it can be no such thing."""
+    one, groups = shape(placement.resources, given), placement.workers // mark.hosts
+    if version == JOB and groups > 1:
+        raise RunnerError(f"{groups} slices need JobSets, and the cluster has none; install JobSet in it")
+    queue = {QUEUE: given.queue} if given.queue else {}
+    apart = {_EXCLUSIVE: one.topology} if one.topology and version == JOBSET else {}
+    metadata = {
+        "name": name,
+        "namespace": given.namespace,
+        "labels": names.labels(mark) | queue,
+        "annotations": names.notes(mark) | apart,
+    }
+    held = {"suspend": True} if given.queue else {}
+    job = _job(one, mark, placement, given, worker)
+    if version == JOB:
+        spec = {**held, "ttlSecondsAfterFinished": KEPT_S, **job}
+        if one.topology:
+            spec["template"]["spec"]["affinity"] = _beside(mark, one.topology)
+        return {"apiVersion": JOB, "kind": "Job", "metadata": metadata, "spec": spec}
+    spec = {
+        **held,
+        "failurePolicy": {"maxRestarts": 0},
+        "network": {"enableDNSHostnames": False},
+        "ttlSecondsAfterFinished": KEPT_S,
+        "replicatedJobs": [{"name": _GROUP, "replicas": groups, "template": {"metadata": _marks(mark), "spec": job}}],
+    }
+    return {"apiVersion": JOBSET, "kind": "JobSet", "metadata": metadata, "spec": spec}
+
+
+def _job(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: Worker) -> dict[str, Any]:
+    return {
+        "parallelism": mark.hosts,
+        "completions": mark.hosts,
+        "completionMode": "Indexed",
+        "backoffLimitPerIndex": 0,
+        "podReplacementPolicy": "Failed",
+        "template": merge.merged(
+            {"metadata": _marks(mark), "spec": _pod(one, mark, placement, given, worker)}, given.pod
+        ),
+    }
+
+
+def _marks(mark: Mark) -> dict[str, Any]:
+    return {"labels": names.labels(mark), "annotations": names.notes(mark)}
+
+
+def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: Worker) -> dict[str, Any]:
+    selector, tolerated = _bought(placement, given)
+    named = {"serviceAccountName": given.service_account, "priorityClassName": given.priority_class}
+    work, shared = {"name": "work", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}
+    return {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": given.grace_s,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        **{key: name for key, name in named.items() if name},
+        "nodeSelector": {**one.selector, **selector},
+        "tolerations": [*map(dict, one.tolerations), *tolerated],
+        "containers": [_container(one, mark, given, worker)],
+        "volumes": [work, shared, *_credentials(given)],
+    }
+
+
+def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: Worker) -> dict[str, Any]:
+    flags = {
+        "on": "kubernetes",
+        "job": mark.key.job,
+        "task": mark.key.task,
+        "attempt": mark.key.attempt,
+        "hosts": mark.hosts,
+        "creation": mark.nonce,
+        "bucket": worker.bucket,
+        "folder": f"{HOME}/work",
+        "cache": f"{HOME}/cache",
+        "secrets": SECRETS,
+        **({"devices": "share:0/1"} if one.gpus else {}),
+        **worker.flags,
+    }
+    mounts = [{"name": "work", "mountPath": HOME}, {"name": "shm", "mountPath": "/dev/shm"}]
+    if given.credentials:
+        mounts.append({"name": "credentials", "mountPath": CREDENTIALS})
+    return {
+        "name": "worker",
+        "image": given.image,
+        "command": [given.python, "-I", "-m", "bastion_entry", "worker"],
+        "args": [f"--{flag}={str(value).replace('$(', '$$(')}" for flag, value in flags.items()],
+        "env": _env(mark, given),
+        "resources": {"requests": dict(one.requests), "limits": dict(one.limits)},
+        "volumeMounts": mounts,
+    }
+
+
+def _env(mark: Mark, given: KubernetesSettings) -> list[dict[str, Any]]:
+    """Who the pod is, by its own fields. The cluster itself adds JOB_COMPLETION_INDEX."""
+    fields = {
+        "BASTION_POD": "metadata.name",
+        "BASTION_POD_UID": "metadata.uid",
+        "BASTION_POD_IP": "status.podIP",
+        "BASTION_GROUP": f"metadata.labels['{names.GROUP_LABEL}']",
+    }
+    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    machine = names.pod_id("$(BASTION_POD)", mark.nonce, "$(BASTION_POD_UID)")
+    env.append({"name": "BASTION_MACHINE", "value": machine})
+    if given.credentials:
+        env.append({"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": f"{CREDENTIALS}/credentials.json"})
+    return env
+
+
+def _credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
+    """The pod's own token, renewed by the cluster, beside the file that says how the bucket's owner takes it."""
+    if not given.credentials:
+        return []
+    token = {"audience": given.token_audience, "expirationSeconds": _TOKEN_S, "path": "token"}
+    sources = [{"serviceAccountToken": token}, {"configMap": {"name": given.credentials}}]
+    return [{"name": "credentials", "projected": {"sources": sources}}]
+
+
+def _bought(placement: Placement, given: KubernetesSettings) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The nodes that are had in the way of this tier: their labels, and what of them has to be tolerated."""
+    how = given.bought(placement.tier)
+    if how in ("spot", "flex-start"):
+        label = _SPOT if how == "spot" else _FLEX
+        return {label: "true"}, [{"key": label, "operator": "Equal", "value": "true", "effect": "NoSchedule"}]
+    of_kind = [given.reservations[kind] for kind in placement.resources if kind in given.reservations]
+    if how == "reserved" and of_kind:
+        return {_RESERVATION: of_kind[0], _AFFINITY: "specific"}, []
+    return {}, []
+
+
+def _beside(mark: Mark, topology: str) -> dict[str, Any]:
+    """All pods of a Job on nodes of one slice; what a JobSet's exclusive topology does."""
+    own = {"labelSelector": {"matchLabels": {f"{names.PREFIX}nonce": mark.nonce}}, "topologyKey": topology}
+    return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}

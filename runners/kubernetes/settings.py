@@ -1,0 +1,136 @@
+"""How machines are had in a Kubernetes cluster: the table `[runner_options.kubernetes]` of `config.toml`. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from bastion.errors import SpecError
+from runners.kubernetes.merge import misshapen
+
+BUYING = ("reserved", "on-demand", "spot", "flex-start")
+"""How nodes can be had, by the words of Google's clusters."""
+
+PYTHON = "/usr/local/bastion/bin/python"
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_WORD = re.compile(r"[\x21-\x7e]{1,512}")
+_LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,252}/)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_VALUE = re.compile(r"([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?")
+_GRACE_S = (30, 86_400)
+_PARTS = frozenset({"metadata", "spec"})
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What nodes with one kind of resource are like, where it is not as on Google's clusters.
+
+    `resource` is what its device plugin calls it, `per_node` how many of it a node has; "" and 0: the usual ones. The
+    nodes of one replica have the same value of the label `topology`.
+    """
+
+    resource: str = ""
+    per_node: int = 0
+    topology: str = ""
+    node_selector: dict[str, str] | None = None
+    tolerations: list[dict[str, Any]] = []
+
+
+class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where and how the runner kubernetes gets pods.
+
+    `kubeconfig` and `context` say which cluster; "": the usual file and its present context, or the cluster that the
+    bastion itself runs in. `image` has the worker, started by its `python`. `service_account` is the pods'. `queue` is
+    a local queue of Kueue. `gke`: nodes are selected by the labels that Google's clusters have. `tiers` says how nodes of
+    each tier of the quota file are had, the last of them of all further tiers; `reservations` are names by kind.
+    `token_audience` and `credentials` (a config map with the key credentials.json) are for a bucket that trusts the cluster's
+    own tokens. `grace_s` is what pods get for their end when the cluster takes their node away. `kinds` are by kind of
+    resource; `pod` is merged into the template of every pod.
+    """
+
+    namespace: str = "default"
+    context: str = ""
+    kubeconfig: str = ""
+    image: str = ""
+    python: str = PYTHON
+    service_account: str = ""
+    priority_class: str = ""
+    queue: str = ""
+    gke: bool = True
+    tiers: list[str] = msgspec.field(default_factory=lambda: ["on-demand"])
+    reservations: dict[str, str] = {}
+    token_audience: str = ""
+    credentials: str = ""
+    grace_s: int = 300
+    kinds: dict[str, Kind] = {}
+    pod: dict[str, Any] = {}
+
+    def bought(self, tier: int) -> str:
+        """How nodes of this tier, counted from 0, are had."""
+        return self.tiers[min(tier, len(self.tiers) - 1)]
+
+
+def settings(options: Mapping[str, Any]) -> KubernetesSettings:
+    """The settings in a table. Raises `SpecError` with every complaint."""
+    try:
+        found = msgspec.convert(options, KubernetesSettings, strict=True)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"{_plain(error)}; its keys are {', '.join(KubernetesSettings.__struct_fields__)}") from error
+    if wrong := list(_wrong(found)):
+        raise SpecError("; ".join(wrong))
+    return found
+
+
+def faults(options: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a table of options."""
+    try:
+        settings(options)
+    except SpecError as error:
+        return [str(error)]
+    return []
+
+
+def _plain(error: msgspec.ValidationError) -> str:
+    """What a decoder said, with the key first."""
+    what, _, where = str(error).partition(" - at `$.")
+    return f"{where.rstrip('`') or 'the table'}: {what[:200]}"
+
+
+def _wrong(found: KubernetesSettings) -> Iterator[str]:
+    if not found.image:
+        yield 'image is missing; use the worker\'s image, as in "europe-docker.pkg.dev/PROJECT/REPO/bastion-worker:1"'
+    for key in ("namespace", "service_account", "priority_class", "queue", "credentials"):
+        if (name := getattr(found, key)) and not _NAME.fullmatch(name):
+            yield f"{key} is {name[:80]!r}; use a name of small letters, digits, '-' and '.'"
+    if not found.namespace:
+        yield "namespace is empty; name one, as in default"
+    for key in ("context", "kubeconfig", "image", "python", "token_audience"):
+        if (text := getattr(found, key)) and not _WORD.fullmatch(text):
+            yield f"{key} is {text[:80]!r}; use up to 512 printable characters without spaces"
+    if bool(found.token_audience) != bool(found.credentials):
+        yield "token_audience and credentials belong together; set both or none"
+    if not found.tiers or set(found.tiers) - set(BUYING):
+        yield f"tiers is {found.tiers!r}; use some of {', '.join(BUYING)}"
+    if not _GRACE_S[0] <= found.grace_s <= _GRACE_S[1]:
+        yield f"grace_s is {found.grace_s}; use {_GRACE_S[0]} to {_GRACE_S[1]} seconds"
+    for kind, name in found.reservations.items():
+        if not _VALUE.fullmatch(name) or not name:
+            yield f"reservations.{kind[:64]} is {name[:80]!r}; use its name"
+    for kind, one in found.kinds.items():
+        yield from (f"kinds.{kind[:64]}.{what}" for what in _wrong_kind(one))
+    if odd := set(found.pod) - _PARTS:
+        yield f"pod has {', '.join(sorted(odd))[:80]}; a pod's template has metadata and spec"
+    yield from misshapen(found.pod, "pod")
+
+
+def _wrong_kind(one: Kind) -> Iterator[str]:
+    if one.resource and not _LABEL.fullmatch(one.resource):
+        yield f"resource is {one.resource[:80]!r}; use the name that nodes give it, as in nvidia.com/gpu"
+    if one.topology and not _LABEL.fullmatch(one.topology):
+        yield f"topology is {one.topology[:80]!r}; use a label that nodes have, as in cloud.google.com/gke-nodepool"
+    if not 0 <= one.per_node <= 1024:
+        yield f"per_node is {one.per_node}; use 0 to 1024"
+    for label, value in (one.node_selector or {}).items():
+        if not _LABEL.fullmatch(label) or not _VALUE.fullmatch(value):
+            yield f"node_selector has {label[:80]!r} = {value[:80]!r}; use a label that nodes have"

@@ -1,0 +1,1 @@
+"""A fake cluster: see `tests.kubernetes`."""

@@ -1,0 +1,239 @@
+"""A fake cluster: an API server with real HTTP over controllers and nodes. Every manifest is held to its schema."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.kubernetes.fake.controllers import Controllers
+from tests.kubernetes.fake.kubelet import Kubelet, Node
+from tests.kubernetes.fake.schemas import complaints
+from tests.kubernetes.fake.store import APIS, Problem, Row, Store
+
+IMAGE = "registry.example/bastion-worker:1"
+USER = "system:serviceaccount:ml:bastion"
+_PATH = re.compile(r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?")
+_KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload"}
+_TURN_S = 0.05
+
+
+@dataclass
+class Fault:
+    """What the next requests of a form meet. `code` 0: the connection breaks after the request was done."""
+
+    form: re.Pattern[str]
+    code: int
+    times: int
+    headers: dict[str, str]
+
+
+class Cluster:
+    """One cluster. Its nodes are this machine; `jobset` and `kueue`: they are installed in it."""
+
+    def __init__(self, folder: Path, *, jobset: bool = True, kueue: bool = False) -> None:
+        self.store = Store()
+        self.kubelet = Kubelet(self.store, folder, {IMAGE})
+        self.controllers = Controllers(self.store, self.kubelet.end, self._name, kueue)
+        self.jobset, self.kueue = jobset, kueue
+        self.namespaces = {"default", "ml"}
+        self.forbidden: set[tuple[str, str]] = set()
+        self.asked: Counter[str] = Counter()
+        self.listings: list[str] = []
+        self._faults: list[Fault] = []
+        self._pages: dict[str, list[Row]] = {}
+        self._lock, self._closed = threading.RLock(), threading.Event()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self._threads = [
+            threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _TURN_S}),
+            threading.Thread(target=self._turns),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._http.shutdown()
+        for thread in self._threads:
+            thread.join()
+        self._http.server_close()
+        self.kubelet.close()
+
+    @contextmanager
+    def changed(self) -> Iterator[Kubelet]:
+        """Do something to the nodes."""
+        with self._lock:
+            yield self.kubelet
+            self._settle()
+
+    def without_nodes(self) -> None:
+        with self.changed() as kubelet:
+            kubelet.nodes = {"node-1": Node(pods=0)}
+
+    def admit(self) -> None:
+        """Kueue lets everybody in."""
+        with self._lock:
+            for row in self.store.of("JobSet"):
+                row["spec"]["suspend"] = False
+                self.store.touch(row)
+            self._settle()
+
+    def evict(self, name: str, namespace: str = "default") -> None:
+        """Drain a pod from its node."""
+        with self._lock:
+            self.kubelet.end(self.store.get("Pod", namespace, name), None)
+            self._settle()
+
+    def fails(self, form: str, code: int, times: int = 1, **headers: str) -> None:
+        """Requests of this form (`POST .*jobsets`) meet an error."""
+        self._faults.append(Fault(re.compile(form), code, times, headers))
+
+    def pods(self) -> list[Row]:
+        with self._lock:
+            return json.loads(json.dumps(self.store.of("Pod")))
+
+    def rows(self, kind: str) -> list[Row]:
+        with self._lock:
+            return json.loads(json.dumps(self.store.of(kind)))
+
+    def answer(self, method: str, target: str, body: Row | None) -> Row:
+        """Of one request."""
+        url = urlsplit(target)
+        with self._lock:
+            self.asked[method] += 1
+            late = self._fault(f"{method} {target}")
+            query = {key: value[0] for key, value in parse_qs(url.query).items()}
+            said = self._groups() if url.path == "/apis" else self._of(method, url.path, query, body)
+            self._settle()
+            if late:
+                raise ConnectionAbortedError
+            return said
+
+    def _fault(self, said: str) -> bool:
+        for fault in self._faults:
+            if fault.times and fault.form.match(said):
+                fault.times -= 1
+                if not fault.code:
+                    return True
+                raise Problem(fault.code, "Fault", f"there is a fault, {fault.code}", **fault.headers)
+        return False
+
+    def _groups(self) -> Row:
+        there = ["batch/v1", *[APIS["JobSet"]] * self.jobset, *[APIS["Workload"]] * self.kueue]
+        groups = [{"name": api.split("/")[0], "preferredVersion": {"groupVersion": api}} for api in there]
+        return {"kind": "APIGroupList", "groups": groups}
+
+    def _of(self, method: str, path: str, query: dict[str, str], body: Row | None) -> Row:
+        found = _PATH.fullmatch(path)
+        kind = _KINDS.get(found["kind"]) if found else None
+        if not found or not kind or APIS[kind] != found["api"] or (kind == "JobSet" and not self.jobset):
+            raise Problem(404, "NotFound", "the server could not find the requested resource")
+        verb = {"GET": "get" if found["name"] else "list", "POST": "create", "DELETE": "delete"}[method]
+        if (verb, found["kind"]) in self.forbidden or found["ns"] not in self.namespaces:
+            group = f".{found['api'].split('/')[0]}" if "/" in found["api"] else ""
+            raise Problem(
+                403, "Forbidden",
+                f'{found["kind"]}{group} is forbidden: User "{USER}" cannot {verb} resource "{found["kind"]}" in API '
+                f'group "{group[1:]}" in the namespace "{found["ns"]}"',
+            )  # fmt: skip
+        if verb == "list":
+            return self._list(kind, found["ns"], query)
+        if verb == "create":
+            return self._create(kind, found["ns"], body or {})
+        row = self.store.get(kind, found["ns"], found["name"])
+        return self._delete(kind, row, body or {}) if verb == "delete" else row
+
+    def _create(self, kind: str, namespace: str, body: Row) -> Row:
+        if wrong := complaints(body):
+            raise Problem(422, "Invalid", f"{kind} is invalid: {'; '.join(wrong)}")
+        if body["metadata"]["namespace"] != namespace:
+            raise Problem(400, "BadRequest", "the namespace of the provided object does not match the one of the request")
+        return self.store.make(kind, namespace, body)
+
+    def _delete(self, kind: str, row: Row, options: Row) -> Row:
+        uid = options.get("preconditions", {}).get("uid", row["metadata"]["uid"])
+        if uid != row["metadata"]["uid"]:
+            raise Problem(409, "Conflict", "the UID in the precondition does not match the UID in record")
+        if kind == "Pod":
+            self.kubelet.end(row, options.get("gracePeriodSeconds"))
+        else:
+            self.store.drop(row)
+        return {"kind": "Status", "status": "Success"}
+
+    def _list(self, kind: str, namespace: str, query: dict[str, str]) -> Row:
+        if token := query.get("continue"):
+            rows = self._pages.pop(base64.b64decode(token).decode(), None)
+            if rows is None:
+                raise Problem(410, "Expired", "The provided continue parameter is too old")
+        else:
+            self.listings.append(kind)
+            wants = dict(pair.split("=", 1) for pair in query.get("labelSelector", "").split(",") if pair)
+            rows = [
+                row
+                for row in self.store.of(kind, namespace)
+                if wants.items() <= row["metadata"].get("labels", {}).items()
+            ]
+        most = int(query.get("limit", 0)) or len(rows)
+        metadata: dict[str, Any] = {"resourceVersion": str(self.store.version)}
+        if rows[most:]:
+            token = uuid.uuid4().hex
+            self._pages[token] = rows[most:]
+            metadata["continue"] = base64.b64encode(token.encode()).decode()
+        return {"kind": f"{kind}List", "metadata": metadata, "items": rows[:most]}
+
+    def _turns(self) -> None:
+        while not self._closed.wait(_TURN_S):
+            with self._lock:
+                self._settle()
+
+    def _settle(self) -> None:
+        self.controllers.settle()
+        self.kubelet.turn()
+        self.controllers.settle()
+
+    def _name(self) -> str:
+        return uuid.uuid4().hex
+
+
+def _handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            size = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(size)) if size else None
+            try:
+                self._say(200 if self.command != "POST" else 201, cluster.answer(self.command, self.path, body), {})
+            except Problem as problem:
+                told = {"kind": "Status", "status": "Failure", "reason": problem.reason, "message": problem.message}
+                self._say(problem.code, told | {"code": problem.code}, problem.headers)
+            except ConnectionAbortedError:
+                self.close_connection = True
+
+        do_POST = do_DELETE = do_GET
+
+        def _say(self, code: int, body: Row, headers: dict[str, str]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(code)
+            for name, value in headers.items():
+                self.send_header(name.replace("_", "-"), value)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler

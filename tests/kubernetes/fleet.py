@@ -1,0 +1,66 @@
+"""A fake cluster as a fleet for the runners' contract."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bastion.buckets.local import LocalBucket
+from bastion.buckets.prefixed import Prefixed
+from bastion.system import RandomIds, SystemClock
+from runners.kubernetes import render
+from runners.kubernetes.client import Client, Login
+from runners.kubernetes.runner import KubernetesRunner
+from runners.kubernetes.settings import settings
+from runners.local import marks
+from tests.kubernetes.fake.server import IMAGE, Cluster
+
+_DEADLINE_S = 180.0
+SCOPE = "bastion-1-1234abcd"
+
+
+class KubernetesFleet:
+    """A `KubernetesRunner` on a fake cluster, with one bastion's part of a bucket below `folder`."""
+
+    def __init__(self, folder: Path, *, options: Mapping[str, Any] | None = None, **cluster: bool) -> None:
+        self.folder = folder
+        self.options = {"image": IMAGE, **(options or {})}
+        self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.cluster = Cluster(folder / "pods", **cluster)
+        self.runner = self.again()
+
+    def again(self) -> KubernetesRunner:
+        self.client = Client(Login(self.cluster.url), SystemClock())
+        return KubernetesRunner(
+            api=self.client,
+            settings=settings(self.options),
+            scope=SCOPE,
+            ids=RandomIds(),
+            clock=SystemClock(),
+            worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
+        )
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        deadline = time.monotonic() + _DEADLINE_S
+        while not condition():
+            assert time.monotonic() < deadline, f"no sign of {what}"
+            time.sleep(0.02)
+
+    def crash_worker(self, machine: str) -> None:
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # with its keeper, at one moment
+            for pid in self._workers(machine):
+                os.kill(pid, number)
+        self.until(lambda: not self._workers(machine), "the worker's death")
+
+    def questions(self) -> int:
+        return self.cluster.listings.count("Pod")
+
+    def close(self) -> None:
+        self.cluster.close()
+
+    def _workers(self, machine: str) -> list[int]:
+        return [process.pid for process in marks.scan() if process.machine == machine and not process.users]
