@@ -77,7 +77,9 @@ class Controllers:
         if has(row, "Complete", "Failed") or row["spec"].get("suspend"):
             return
         known = self.indices.setdefault(row["metadata"]["uid"], {})
-        pods = {int(pod["metadata"]["labels"][f"{BATCH}job-completion-index"]): pod for pod in self.store.owned("Pod", row)}
+        pods = {
+            int(pod["metadata"]["labels"][f"{BATCH}job-completion-index"]): pod for pod in self.store.owned("Pod", row)
+        }
         for index in range(row["spec"]["completions"]):
             pod = pods.get(index)
             if index not in known:
@@ -100,9 +102,7 @@ class Controllers:
             "labels": pod.get("metadata", {}).get("labels", {}) | labels,
             "ownerReferences": owned_by(row),
         }
-        pod["spec"]["containers"][0].setdefault("env", []).append(
-            {"name": "JOB_COMPLETION_INDEX", "value": str(index)}
-        )
+        pod["spec"]["containers"][0].setdefault("env", []).append({"name": "JOB_COMPLETION_INDEX", "value": str(index)})
         pod["status"] = {"phase": "Pending"}
         self.store.make("Pod", row["metadata"]["namespace"], pod)
 

@@ -140,7 +140,12 @@ class Kubelet:
             argv.append(said)
         with open(home / "container.log", "wb") as log:
             main = subprocess.Popen(
-                argv, env={**_inherited(), **env}, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                argv,
+                env={**_inherited(), **env},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         self.running[metadata["uid"]] = Running(main, env.get("BASTION_MACHINE", ""), home / "container.log")
         self.store.touch(pod)

@@ -23,7 +23,9 @@ from tests.kubernetes.fake.store import APIS, Problem, Row, Store
 
 IMAGE = "registry.example/bastion-worker:1"
 USER = "system:serviceaccount:ml:bastion"
-_PATH = re.compile(r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?")
+_PATH = re.compile(
+    r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?"
+)
 _KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload"}
 _TURN_S = 0.05
 
@@ -158,7 +160,9 @@ class Cluster:
         if wrong := complaints(body):
             raise Problem(422, "Invalid", f"{kind} is invalid: {'; '.join(wrong)}")
         if body["metadata"]["namespace"] != namespace:
-            raise Problem(400, "BadRequest", "the namespace of the provided object does not match the one of the request")
+            raise Problem(
+                400, "BadRequest", "the namespace of the provided object does not match the one of the request"
+            )
         return self.store.make(kind, namespace, body)
 
     def _delete(self, kind: str, row: Row, options: Row) -> Row:
@@ -221,7 +225,7 @@ def _handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
             except ConnectionAbortedError:
                 self.close_connection = True
 
-        do_POST = do_DELETE = do_GET
+        do_POST = do_DELETE = do_GET  # noqa: N815
 
         def _say(self, code: int, body: Row, headers: dict[str, str]) -> None:
             data = json.dumps(body).encode()

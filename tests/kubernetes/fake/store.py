@@ -29,9 +29,7 @@ class Store:
 
     def of(self, kind: str, namespace: str | None = None) -> list[Row]:
         """All of a kind."""
-        return [
-            row for (k, place, _), row in list(self.rows.items()) if k == kind and namespace in (None, place)
-        ]
+        return [row for (k, place, _), row in list(self.rows.items()) if k == kind and namespace in (None, place)]
 
     def get(self, kind: str, namespace: str, name: str) -> Row:
         row = self.rows.get((kind, namespace, name))

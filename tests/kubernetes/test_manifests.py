@@ -1,0 +1,153 @@
+"""Manifests of all shapes are valid by the real schemas, and say what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bastion.errors import RunnerError
+from bastion.instances import SLICES
+from bastion.ports import AttemptKey, Placement
+from runners.google.names import name
+from runners.kubernetes import names, render
+from runners.kubernetes.settings import KubernetesSettings, settings
+from tests.kubernetes.fake.schemas import complaints
+
+KEY = AttemptKey("Train_A.b-12345678", 3, 1)
+WORKER = render.Worker(bucket="gs://b/team", flags={"processes": 64, "odd": "$(HOME)"})
+SELECTOR = "cloud.google.com/gke-tpu-topology"
+
+
+def given(**options: Any) -> KubernetesSettings:
+    return settings({"image": "registry.example/worker:1", "namespace": "ml", **options})
+
+
+def made(
+    resources: dict[str, int], replicas: int = 1, version: str = render.JOBSET, tier: int = 0, **options: Any
+) -> dict[str, Any]:
+    """A manifest, which is valid."""
+    found = given(**options)
+    workers = render.workers(resources, replicas, found)
+    placement = Placement(key=KEY, resources=resources, replicas=replicas, workers=workers, tier=tier, epoch=7)
+    mark = render.mark("scope-1", placement, "0" * 32, found)
+    body = render.manifest(version, name("scope-1", KEY), mark, placement, found, WORKER)
+    assert complaints(body) == []
+    assert names.mark_of(body["metadata"]) == mark
+    return body
+
+
+def job_of(body: dict[str, Any]) -> dict[str, Any]:
+    return body["spec"]["replicatedJobs"][0]["template"]["spec"] if body["kind"] == "JobSet" else body["spec"]
+
+
+def pod_of(body: dict[str, Any]) -> dict[str, Any]:
+    return job_of(body)["template"]["spec"]
+
+
+@pytest.mark.parametrize("version", [render.JOBSET, render.JOB])
+@pytest.mark.parametrize("resources", [{}, {"cpu": 4, "memory": 16}, {"h100": 8}, {"b200": 16, "cpu": 8}, {"v5p": 128}])
+def test_every_shape_is_valid_and_restarts_nothing(resources: dict[str, int], version: str) -> None:
+    body = made(resources, version=version)
+    job = job_of(body)
+    assert (job["backoffLimitPerIndex"], job["podReplacementPolicy"]) == (0, "Failed")
+    assert "backoffLimit" not in job
+    assert job["template"]["spec"]["restartPolicy"] == "Never"
+    if version == render.JOBSET:
+        assert body["spec"]["failurePolicy"] == {"maxRestarts": 0}
+
+
+def test_all_slices_that_clusters_have_are_valid() -> None:
+    for kind in set(SLICES) - {"v2"}:
+        for size, one in SLICES[kind].items():
+            body = made({kind: size}, replicas=2)
+            job, pod = job_of(body), pod_of(body)
+            assert pod["nodeSelector"][SELECTOR] == one.topology
+            chips = int(pod["containers"][0]["resources"]["limits"]["google.com/tpu"])
+            groups = body["spec"]["replicatedJobs"][0]["replicas"]
+            assert groups * job["completions"] * chips == 2 * one.chips
+
+
+def test_several_slices_are_groups_on_nodes_of_their_own() -> None:
+    body = made({"v5p": 16}, replicas=3)
+    assert (
+        body["metadata"]["annotations"]["alpha.jobset.sigs.k8s.io/exclusive-topology"]
+        == "cloud.google.com/gke-nodepool"
+    )
+    assert body["spec"]["replicatedJobs"][0]["replicas"] == 3
+    assert (job_of(body)["parallelism"], job_of(body)["completions"]) == (2, 2)
+    with pytest.raises(RunnerError, match="3 slices need JobSets"):
+        made({"v5p": 16}, replicas=3, version=render.JOB)
+
+
+def test_one_slice_of_a_plain_job_stays_together() -> None:
+    (term,) = pod_of(made({"v5p": 16}, version=render.JOB))["affinity"]["podAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]
+    assert term["topologyKey"] == "cloud.google.com/gke-nodepool"
+
+
+def test_hosts_of_gpus_are_one_job() -> None:
+    body = made({"h100": 16, "memory": 512}, replicas=2)
+    assert job_of(body)["completions"] == 4
+    pod = pod_of(body)
+    assert pod["containers"][0]["resources"] == {
+        "requests": {"memory": "256Gi", "nvidia.com/gpu": "8"},
+        "limits": {"memory": "257Gi", "nvidia.com/gpu": "8"},
+    }
+    assert pod["nodeSelector"] == {"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}
+    assert "--devices=share:0/1" in pod["containers"][0]["args"]
+
+
+@pytest.mark.parametrize(
+    ("tier", "label"),
+    [
+        (0, "cloud.google.com/reservation-name"),
+        (1, "cloud.google.com/gke-spot"),
+        (2, "cloud.google.com/gke-flex-start"),
+        (9, "cloud.google.com/gke-flex-start"),
+    ],
+)
+def test_nodes_are_had_by_the_tier(tier: int, label: str) -> None:
+    tiers = ["reserved", "spot", "flex-start"]
+    pod = pod_of(made({"h100": 8}, tier=tier, tiers=tiers, reservations={"h100": "ours"}))
+    assert label in pod["nodeSelector"]
+    assert (label in {one["key"] for one in pod["tolerations"]}) == (tier > 0)
+
+
+def test_all_settings_are_in_the_manifest() -> None:
+    body = made(
+        {"mine": 2}, gke=False, queue="team", priority_class="low", service_account="worker", token_audience="aud",
+        credentials="bucket-login", grace_s=60,
+        kinds={"mine": {"resource": "example.com/npu", "node_selector": {"npu": "yes"}, "tolerations": [{"key": "npu"}]}},
+        pod={"spec": {"hostNetwork": True, "containers": [{"name": "worker", "env": [{"name": "A", "value": "b"}]}]}},
+    )  # fmt: skip
+    pod = pod_of(body)
+    assert body["metadata"]["labels"][render.QUEUE] == "team"
+    assert body["spec"]["suspend"] is True
+    assert pod["priorityClassName"] == "low"
+    assert pod["serviceAccountName"] == "worker"
+    assert pod["terminationGracePeriodSeconds"] == 60
+    assert pod["nodeSelector"] == {"npu": "yes"}
+    assert pod["hostNetwork"] is True
+    assert pod["volumes"][2]["projected"]["sources"][0]["serviceAccountToken"]["audience"] == "aud"
+    env = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+    assert env["A"] == "b"
+    assert env["GOOGLE_APPLICATION_CREDENTIALS"] == "/var/run/bastion/credentials.json"
+    assert env["BASTION_MACHINE"] == f"$(BASTION_POD)/{'0' * 32}/$(BASTION_POD_UID)"
+    assert "--odd=$$(HOME)" in pod["containers"][0]["args"]
+
+
+@pytest.mark.parametrize(
+    ("resources", "said"),
+    [
+        ({"h100": 8, "v5p": 8}, "one kind of accelerator"),
+        ({"h100": 12}, "did you mean 16"),
+        ({"v5p": 12}, "there is no tpu-v5p-12"),
+        ({"v2": 8}, "Google's clusters have no v2"),
+        ({"npu": 1}, "kinds.npu.resource"),
+    ],
+)
+def test_what_no_pods_can_be_is_told(resources: dict[str, int], said: str) -> None:
+    with pytest.raises(RunnerError, match=said):
+        made(resources)
