@@ -7,7 +7,6 @@ import json
 import re
 import threading
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,7 +49,8 @@ class Cluster:
         self.jobset, self.kueue = jobset, kueue
         self.namespaces = {"default", "ml"}
         self.forbidden: set[tuple[str, str]] = set()
-        self.asked: Counter[str] = Counter()
+        self.used: set[tuple[str, str]] = set()
+        """The rights that calls have used: verbs and resources."""
         self.listings: list[str] = []
         self._faults: list[Fault] = []
         self._pages: dict[str, list[Row]] = {}
@@ -86,7 +86,7 @@ class Cluster:
     def admit(self) -> None:
         """Kueue lets everybody in."""
         with self._lock:
-            for row in self.store.of("JobSet"):
+            for row in [*self.store.of("JobSet"), *self.store.of("Job")]:
                 row["spec"]["suspend"] = False
                 self.store.touch(row)
             self._settle()
@@ -113,7 +113,6 @@ class Cluster:
         """Of one request."""
         url = urlsplit(target)
         with self._lock:
-            self.asked[method] += 1
             late = self._fault(f"{method} {target}")
             query = {key: value[0] for key, value in parse_qs(url.query).items()}
             said = self._groups() if url.path == "/apis" else self._of(method, url.path, query, body)
@@ -149,6 +148,7 @@ class Cluster:
                 f'{found["kind"]}{group} is forbidden: User "{USER}" cannot {verb} resource "{found["kind"]}" in API '
                 f'group "{group[1:]}" in the namespace "{found["ns"]}"',
             )  # fmt: skip
+        self.used.add((verb, found["kind"]))
         if verb == "list":
             return self._list(kind, found["ns"], query)
         if verb == "create":
