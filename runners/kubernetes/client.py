@@ -6,9 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
-from bastion.errors import RunnerError
+from bastion.errors import RunnerError, UsageError
 from bastion.ports import Clock
 from runners.kubernetes.door import ApiError, Expired, IsThere, NotThere, Object, Refused
 
@@ -20,6 +21,7 @@ ANSWER_MAX = 256 * 1024**2
 
 _PAUSE_S, _PAUSE_MAX_S = 0.5, 5.0
 _LISTINGS = 3
+_PIECE = 2**20
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _KINDS: Mapping[int, type[ApiError]] = {
     404: NotThere,
@@ -45,14 +47,18 @@ class Login:
     cert: tuple[str, str] | None = None
 
 
-def log_in(kubeconfig: str = "", context: str = "") -> Login:
-    """By a kubeconfig, the usual one for ""; where there is none, as the pod that this runs in. Raises `RunnerError`."""
-    try:
-        from kubernetes import client, config
-    except ModuleNotFoundError as missing:
-        raise RunnerError(
+def check() -> None:
+    """Raises `UsageError` if the package is missing that finds the way into a cluster."""
+    if find_spec("kubernetes") is None:
+        raise UsageError(
             "the runner kubernetes needs the package kubernetes; pip install 'bastion-scheduler[kubernetes]'"
-        ) from missing
+        )
+
+
+def log_in(kubeconfig: str = "", context: str = "") -> Login:
+    """By a kubeconfig, the usual one for ""; where none is named, first as the pod that this runs in. Raises `RunnerError`."""
+    from kubernetes import client, config
+
     loader: Any = config  # it has no types
     found = client.Configuration()
     try:
@@ -61,9 +67,9 @@ def log_in(kubeconfig: str = "", context: str = "") -> Login:
                 loader.load_incluster_config(client_configuration=found)
                 return _login(found)
         loader.load_kube_config(kubeconfig or None, context or None, found, persist_config=False)
-    except (config.ConfigException, OSError, ValueError) as error:
+    except Exception as error:  # whatever it is: the file is a stranger's, and so are the plugins that it names
         raise RunnerError(
-            f"no way into a Kubernetes cluster: {' '.join(str(error).split())[:300]}; set kubeconfig and context of "
+            f"no way into a Kubernetes cluster: {_short(error)}; set kubeconfig and context of "
             "[runner_options.kubernetes]"
         ) from error
     return _login(found)
@@ -80,11 +86,15 @@ def _login(found: Any) -> Login:
 
 @dataclass(slots=True)
 class Client:
-    """An `Api` over HTTP. `asked` counts the requests that were sent. Safe for threads."""
+    """An `Api` over HTTP. `log_in` is called before the first request. `asked` counts the requests that were sent.
 
-    login: Login
+    Safe for threads.
+    """
+
+    log_in: Callable[[], Login]
     clock: Clock
     asked: int = 0
+    _login: Login | None = None
     _session: Any = field(default=None)
 
     def get(self, path: str) -> Object:
@@ -132,38 +142,48 @@ class Client:
     ) -> Object:
         import requests
 
+        login = self._login = self._login or self.log_in()
         if self._session is None:
             self._session = requests.Session()
-        pause, url = _PAUSE_S, self.login.url.rstrip("/") + path
+            self._session.auth = lambda request: request  # else a netrc would overrule the token
+        pause, url = _PAUSE_S, login.url.rstrip("/") + path
         for left in range(TRIES - 1, -1, -1):
             self.asked += 1
             try:
                 answer = self._session.request(
-                    method, url, params=query, json=body, headers=self.login.headers(), verify=self.login.verify,
-                    cert=self.login.cert, timeout=TIMEOUT_S, allow_redirects=False,
+                    method, url, params=query, json=body, headers=login.headers(), verify=login.verify,
+                    cert=login.cert, timeout=TIMEOUT_S, allow_redirects=False,
                     stream=True,
                 )  # fmt: skip
+                said = _read(answer)
             except (requests.RequestException, OSError) as error:
                 if not left:
-                    raise ApiError(f"Kubernetes does not answer at {self.login.url}: {_short(error)}") from error
+                    raise ApiError(f"Kubernetes does not answer at {login.url}: {_short(error)}") from error
             else:
                 if answer.status_code not in _AGAIN or not left:
-                    return _told(answer, method, path)
+                    return _told(answer.status_code, said, method, path)
                 pause = max(pause, _asked_pause(answer.headers.get("Retry-After", "")))
             self.clock.sleep(min(pause, _PAUSE_MAX_S))
             pause *= 2
         raise AssertionError
 
 
-def _told(answer: Any, method: str, path: str) -> Object:
-    """The answer, or the error that it is."""
-    with answer:
-        text = answer.raw.read(ANSWER_MAX + 1, decode_content=True)
+def _read(answer: Any) -> Any:
+    """What an answer says; None for what is no JSON, or too much."""
+    text = bytearray()
+    for piece in answer.iter_content(_PIECE):
+        text += piece
+        if len(text) > ANSWER_MAX:
+            answer.close()
+            break
     try:
-        said = json.loads(text) if len(text) <= ANSWER_MAX else None
+        return json.loads(text)
     except ValueError:
-        said = None
-    code = answer.status_code
+        return None
+
+
+def _told(code: int, said: Any, method: str, path: str) -> Object:
+    """The answer, or the error that it is."""
     if isinstance(said, dict) and 200 <= code < 300:
         return said
     message = said.get("message") if isinstance(said, dict) else ""

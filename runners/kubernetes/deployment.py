@@ -72,13 +72,6 @@ def manifests(host: Host) -> list[dict[str, Any]]:
     ]
 
 
-def path(body: dict[str, Any]) -> str:
-    """Where in the API an object of `manifests` is."""
-    version, kind, metadata = body["apiVersion"], body["kind"], body["metadata"]
-    root = "api" if version == "v1" else "apis"
-    return f"/{root}/{version}/namespaces/{metadata['namespace']}/{kind.lower()}s/{metadata['name']}"
-
-
 def _labels(host: Host) -> dict[str, str]:
     return {"app.kubernetes.io/managed-by": "bastion", "bastion/host": host.name}
 

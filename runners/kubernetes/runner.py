@@ -5,7 +5,7 @@ What it remembers saves requests, and explains. What there is, is what the clust
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from runners.kubernetes import names, parse, render
 from runners.kubernetes.door import Api, ApiError, IsThere, NotThere, Object, Refused
 from runners.kubernetes.parse import OVER, Pod, Set
 from runners.kubernetes.settings import KubernetesSettings
+from runners.kubernetes.shapes import KINDS_OF_CLUSTERS
 
 NOTICE_S, DELETE_S = 86_400, 1
 """What is left to a pod that is told to stop, which its own worker ends in time; and to one that is taken down."""
@@ -53,12 +54,17 @@ class KubernetesRunner:
     given: Resources | None = None
     name: str = "kubernetes"
     pace_s: float = 2.0
+    offers: Collection[str] | None = field(init=False)
     _has: Has | None = None
     _pods: Sequence[Pod] = ()
     _sets: Sequence[Set] = ()
     _queued: Mapping[str, str] = field(default_factory=dict)
     _asked: dict[AttemptKey, float] = field(default_factory=dict)
     _refused: dict[AttemptKey, tuple[float, str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        kinds = KINDS_OF_CLUSTERS | self.settings.kinds.keys()
+        self.offers = kinds if self.given is None else kinds & self.given.keys()
 
     def capacity(self) -> Resources | None:
         """As given; to count nodes would take rights on the whole cluster, and they come and go."""
@@ -135,10 +141,6 @@ class KubernetesRunner:
             return Sight.THERE if self._is_there(machine) else Sight.GONE
         except ApiError:
             return Sight.BLIND
-
-    def manifest(self, placement: Placement) -> Object:
-        """What `create` would send."""
-        return self._manifest(placement)
 
     def _manifest(self, placement: Placement) -> Object:
         mark = render.mark(self.scope, placement, self.ids.new(), self.settings)

@@ -37,6 +37,9 @@ _TPUS = {
 }
 """What Google's clusters call the accelerators, by kind."""
 
+KINDS_OF_CLUSTERS = frozenset({"cpu", "memory", *_TPUS, *KINDS["gpu"]})
+"""What pods can ask for without being told how."""
+
 _WORKER_GIB = 1
 """Beside what a job may use, its pod's limit leaves so much to the worker."""
 

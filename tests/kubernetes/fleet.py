@@ -34,7 +34,7 @@ class KubernetesFleet:
         self.runner = self.again()
 
     def again(self) -> KubernetesRunner:
-        self.client = Client(Login(self.cluster.url), SystemClock())
+        self.client = Client(lambda: Login(self.cluster.url), SystemClock())
         return KubernetesRunner(
             api=self.client,
             settings=settings(self.options),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bastion.errors import RunnerError
-from runners.kubernetes.deployment import Host, manifests, path, rules
+from runners.kubernetes.deployment import Host, manifests, rules
 from runners.kubernetes.settings import settings
 from tests.contract.runner_contract import KEY, placement
 from tests.kubernetes.fake.schemas import complaints
@@ -21,8 +21,6 @@ def test_all_of_it_is_valid_and_of_one_name() -> None:
     found = manifests(HOST)
     assert [complaints(body) for body in found] == [[]] * 4
     assert {body["metadata"]["name"] for body in found} == {"bastion-team-a-1234abcd"}
-    assert path(found[0]) == "/api/v1/namespaces/ml/serviceaccounts/bastion-team-a-1234abcd"
-    assert path(found[3]) == "/apis/apps/v1/namespaces/ml/deployments/bastion-team-a-1234abcd"
 
 
 def test_there_is_one_and_never_two() -> None:

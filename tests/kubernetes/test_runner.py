@@ -177,7 +177,7 @@ def test_a_name_that_others_have_is_told(make: Make) -> None:
 def test_what_the_server_has_too_much_of_is_asked_again_as_it_says(make: Make) -> None:
     fleet = make()
     clock = NoClock()
-    fleet.runner.api = Client(Login(fleet.cluster.url), clock)  # type: ignore[arg-type]
+    fleet.runner.api = Client(lambda: Login(fleet.cluster.url), clock)  # type: ignore[arg-type]
     fleet.cluster.fails("GET .*pods", 429, times=2, Retry_After="3")
     assert list(fleet.runner.list()) == []
     assert clock.slept == [3.0, 5.0]
@@ -202,7 +202,7 @@ def test_a_cluster_that_does_not_answer_is_blind(make: Make) -> None:
     fleet = make()
     fleet.runner.create(placement(KEY))
     (machine,) = fleet.runner.list()
-    fleet.runner.api = Client(Login("http://127.0.0.1:9"), NoClock())  # type: ignore[arg-type]
+    fleet.runner.api = Client(lambda: Login("http://127.0.0.1:9"), NoClock())  # type: ignore[arg-type]
     with pytest.raises(RunnerError, match=r"Kubernetes does not answer at http://127\.0\.0\.1:9"):
         fleet.runner.list()
     assert fleet.runner.look(machine.id) is Sight.BLIND

@@ -52,6 +52,7 @@ class Cluster:
         self.used: set[tuple[str, str]] = set()
         """The rights that calls have used: verbs and resources."""
         self.listings: list[str] = []
+        self.logins: set[str] = set()
         self._faults: list[Fault] = []
         self._pages: dict[str, list[Row]] = {}
         self._lock, self._closed = threading.RLock(), threading.Event()
@@ -101,9 +102,9 @@ class Cluster:
         """Requests of this form (`POST .*jobsets`) meet an error."""
         self._faults.append(Fault(re.compile(form), code, times, headers))
 
-    def pods(self) -> list[Row]:
-        with self._lock:
-            return json.loads(json.dumps(self.store.of("Pod")))
+    def mend(self) -> None:
+        """There are no faults any more."""
+        self._faults.clear()
 
     def rows(self, kind: str) -> list[Row]:
         with self._lock:
@@ -217,6 +218,7 @@ def _handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(size)) if size else None
+            cluster.logins.add(self.headers.get("Authorization", ""))
             try:
                 self._say(200 if self.command != "POST" else 201, cluster.answer(self.command, self.path, body), {})
             except Problem as problem:
