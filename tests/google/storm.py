@@ -74,7 +74,7 @@ class Storm:
         self.kind = kind
         self.random, self.ids, self.knife = Random(seed), SeededIds(Random(f"ids {seed}")), Knife()
         self.bucket = SharpBucket(knife=self.knife)
-        self.crew = Crew(self.bucket.inner, self.ids, self._lasts)
+        self.crew = Crew(self.bucket.inner, self.ids, self._lasts, boots=lambda: self.random.uniform(0, 60))
         self.fake = Fake(seed=seed, machines=self.crew)
         self.clock = self.crew.clock = FakesClock(self.fake)
         self.settings = kind.settings(tiers=[self.random.choice(("on-demand", "spot"))])
@@ -117,9 +117,13 @@ class Storm:
         try:
             loop.turn(self.bastion)
         except (Killed, Deposed):
-            self.knife.left = -1
-            self.kills += 1
-            self.bastion = self._begun()
+            self._killed()
+
+    def _killed(self) -> None:
+        """The bastion begins anew."""
+        self.knife.left = -1
+        self.kills += 1
+        self.bastion = self._begun()
 
     def _begun(self) -> Bastion:
         """A bastion that remembers nothing."""
@@ -179,6 +183,13 @@ class Storm:
 
     def _calm(self) -> None:
         """From now on everything works; half of the jobs that are left are cancelled."""
+        self._works()
+        for job in self.jobs():
+            if job.state not in ENDED and self.random.random() < 0.5:
+                self._asks(Cancel(job=job.id, task=None))
+
+    def _works(self) -> None:
+        """Nothing is wrong any more."""
         faults = self.fake.faults
         faults.calm()
         faults.lag_s = 0.0
@@ -189,9 +200,6 @@ class Storm:
         faults.out_of_stock.clear()
         faults.left.clear()
         faults.restocked()
-        for job in self.jobs():
-            if job.state not in ENDED and self.random.random() < 0.5:
-                self._asks(Cancel(job=job.id, task=None))
 
 
 def _any(storm: Storm, kind: str) -> str:
@@ -215,6 +223,19 @@ def _draws(storm: Storm) -> None:
 
 def _kill(storm: Storm) -> None:
     storm.knife.left = storm.random.randint(1, 60)
+
+
+def _asked_twice(storm: Storm) -> None:
+    """A creation is late, the bastion is killed, and asks for the same in another zone: an admin turned them around."""
+    storm._works()
+    storm._submit()
+    storm.fake.faults.come_late(storm.kind.creations[0], storm.random.uniform(5, 60))
+    for _ in range(6):
+        storm._turn(3.0)
+        if not storm.fake.faults.plans:  # it has been asked for
+            break
+    storm.settings = storm.kind.settings(zones=storm.settings.zones[::-1], tiers=storm.settings.tiers)
+    storm._killed()
 
 
 def _cancel(storm: Storm) -> None:
@@ -247,6 +268,7 @@ def _stock_out(storm: Storm) -> None:
 _ACTS: tuple[Callable[[Storm], object], ...] = (
     *(_kill,) * 6,
     *(_draws,) * 2,
+    *(_asked_twice,) * 2,
     _cancel,
     _time_goes,
     _stock_out,
