@@ -41,6 +41,7 @@ class Crew:
     """The machines of a fake, without a room: who is up, and what they do whenever `work` is called.
 
     `lasts` says how many seconds the command of an attempt runs, and how it ends; `boots`, how many a host takes to boot.
+    `gangs` are the hosts of a replica and of all replicas, by job.
     """
 
     bucket: Bucket
@@ -48,9 +49,18 @@ class Crew:
     lasts: Callable[[AttemptKey], tuple[float, Cause]]
     boots: Callable[[], float] = lambda: 0.0
     clock: Clock | None = None
+    gangs: dict[str, tuple[int, int]] = field(default_factory=dict)
     workers: dict[tuple[str, int], Worker] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     ran: int = 0
+
+    def birth(self, key: AttemptKey, machine: str) -> dict[str, str]:
+        """What a machine is told at its creation."""
+        hosts, gang = self.gangs[key.job]
+        return {
+            "machine": machine, "job": key.job, "task": str(key.task), "attempt": str(key.attempt),
+            "hosts": str(hosts), "gang": str(gang),
+        }  # fmt: skip
 
     # What the fake asks of machines
 

@@ -78,7 +78,6 @@ class Storm:
         self.fake = Fake(seed=seed, machines=self.crew)
         self.clock = self.crew.clock = FakesClock(self.fake)
         self.settings = kind.settings(tiers=[self.random.choice(("on-demand", "spot"))])
-        self.hosts: dict[str, tuple[int, int]] = {}
         self.lengths: dict[str, tuple[float, Cause]] = {}
         self.kills = 0
         self.bucket.inner.write(layout.CONFIG, f'runners = ["{kind.name}"]\n[google]\nproject = "{PROJECT}"\n'.encode())
@@ -133,7 +132,7 @@ class Storm:
         tasks = HandTasks()
         self.runner = self.kind.runner(
             google=NearGoogle(self.fake, self.clock, self.ids, self.knife), settings=self.settings,
-            scope=SCOPE, ids=self.ids, clock=self.clock, birth=self._birth, at_once=tasks.map, given=self.kind.pool,
+            scope=SCOPE, ids=self.ids, clock=self.clock, birth=self.crew.birth, at_once=tasks.map, given=self.kind.pool,
         )  # fmt: skip
         doors = Doors(
             bucket=self.bucket, runners={self.kind.name: self.runner}, clock=self.clock, ids=self.ids, tasks=tasks,
@@ -141,13 +140,6 @@ class Storm:
         )  # fmt: skip
         me = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
         return loop.begin(doors, me, 1.0)
-
-    def _birth(self, key: AttemptKey, machine: str) -> dict[str, str]:
-        hosts, gang = self.hosts[key.job]
-        return {
-            "machine": machine, "job": key.job, "task": str(key.task), "attempt": str(key.attempt),
-            "hosts": str(hosts), "gang": str(gang),
-        }  # fmt: skip
 
     # Users
 
@@ -159,7 +151,7 @@ class Storm:
         )  # fmt: skip
         request = self.ids.new()
         one, gang = (self.runner.workers(resources, number) for number in (1, replicas))
-        self.hosts[job_id(spec.name, request)] = one, gang
+        self.crew.gangs[job_id(spec.name, request)] = one, gang
         self._asks(Submit(spec=spec), request)
 
     def _asks(self, request: Request, name: str = "") -> None:

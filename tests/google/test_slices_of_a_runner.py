@@ -24,8 +24,9 @@ from runners.tpu.runner import TpuRunner
 from tests.contract.runner_contract import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.google.kinds import FakesClock, at_once
 from tests.google.machines import Room
-from tests.google.tpus import FakesClock, at_once, placement, settings
+from tests.google.tpus import placement, settings
 
 KEY = AttemptKey("train-12345678", 0, 0)
 PATIENCE_S = 120.0

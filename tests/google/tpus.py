@@ -1,11 +1,10 @@
-"""The runner of TPU slices on the fake, with the fake's clock."""
+"""The runner of TPU slices on the fake, over HTTP, with the fake's clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from bastion.google.api import GoogleApi
@@ -15,25 +14,10 @@ from bastion.system import RandomIds
 from runners.tpu.runner import TpuRunner
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.google.kinds import SCOPE, FakesClock, at_once
 
 KEY = AttemptKey("train-12345678", 0, 0)
 ZONE, OTHER_ZONE, V5_ZONE = "us-east5-b", "us-east1-d", "us-west4-a"
-
-
-class FakesClock:
-    """The time of the fake; to sleep is to let it pass."""
-
-    def __init__(self, fake: Fake) -> None:
-        self._clock = fake.clock
-
-    def wall(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.now, UTC)
-
-    def monotonic(self) -> float:
-        return self._clock.now
-
-    def sleep(self, seconds: float) -> None:
-        self._clock.advance(seconds)
 
 
 @dataclass
@@ -77,21 +61,11 @@ class Ground:
         return [str(call.parameters["parent"]).rpartition("/")[2] for call in calls]
 
 
-def at_once(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    def one(item: Any) -> Any:
-        try:
-            return work(item)
-        except Exception as error:
-            return error
-
-    return [one(item) for item in items]
-
-
 def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> TpuRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
     return TpuRunner(
-        google=google, settings=settings, scope="bastion-0123abcd", ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
 
