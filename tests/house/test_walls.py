@@ -28,6 +28,7 @@ WALLS: Mapping[str, set[str]] = {
         *DOORS,
         "bastion.codec",
         "bastion.google.failures",
+        "bastion.google.login",
         "bastion.google.settings",
         "bastion.gpus",
         "bastion.instances",
