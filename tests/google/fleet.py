@@ -24,6 +24,7 @@ from bastion.standing import Fence
 from bastion.state import AttemptState, Cause, State
 from bastion.system import RandomIds
 from runners.google.names import host_of
+from runners.google.site import Site
 from tests.google.crew import Crew
 from tests.google.fake import Fake
 from tests.google.fake.desk import Asked
@@ -57,10 +58,11 @@ class Fleet:
 
     def restart(self) -> None:
         """The bastion begins anew, with nothing in memory."""
-        self.runner = self.kind.runner(
+        site = Site(
             google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None), settings=self.settings,
             scope=SCOPE, ids=RandomIds(), clock=self.clock, birth=self.crew.birth, at_once=at_once,
         )  # fmt: skip
+        self.runner = self.kind.runner(site=site)
         self.reconciler = Reconciler(
             runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence,
             specs=self.specs, epoch=3, desired=lambda: desired(self.state), now=self.now, at_once=at_once,

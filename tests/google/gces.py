@@ -10,6 +10,7 @@ from bastion.google.api import GoogleApi
 from bastion.google.settings import GoogleSettings
 from bastion.system import RandomIds
 from runners.gce.runner import GceRunner
+from runners.google.site import Site
 from tests.google import tpus
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -23,7 +24,7 @@ class Ground(tpus.Ground):
     """A fake cloud, and a runner of VMs on it."""
 
     def again(self) -> GceRunner:
-        self.runner = runner(self.fake, self.runner.settings)
+        self.runner = runner(self.fake, self.runner.site.settings)
         return self.runner
 
     def creations(self) -> list[str]:
@@ -38,10 +39,11 @@ class Ground(tpus.Ground):
 def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> GceRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 3.0, **more})
-    return GceRunner(
+    site = Site(
         google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine, "startup-script": "#"}, at_once=at_once,
     )  # fmt: skip
+    return GceRunner(site=site)
 
 
 def settings(*zones: str, **more: Any) -> GoogleSettings:
@@ -57,4 +59,4 @@ def ground(monkeypatch: Any, google: GoogleSettings | None = None, **more: Any) 
         try:
             yield here
         finally:
-            here.runner.google.close()
+            here.runner.site.google.close()

@@ -18,6 +18,7 @@ from bastion.requests import Cancel, Request, Submit, job_id
 from bastion.spec import new_jobspec
 from bastion.state import ENDED, Cause, Job
 from bastion.tick import Bastion
+from runners.google.site import Site
 from tests.google.crew import Crew
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -130,10 +131,11 @@ class Storm:
         for handler in [one for one in log.handlers if isinstance(one, OwnLog)]:
             log.removeHandler(handler)
         tasks = HandTasks()
-        self.runner = self.kind.runner(
+        site = Site(
             google=NearGoogle(self.fake, self.clock, self.ids, self.knife), settings=self.settings,
             scope=SCOPE, ids=self.ids, clock=self.clock, birth=self.crew.birth, at_once=tasks.map, given=self.kind.pool,
         )  # fmt: skip
+        self.runner = self.kind.runner(site=site)
         doors = Doors(
             bucket=self.bucket, runners={self.kind.name: self.runner}, clock=self.clock, ids=self.ids, tasks=tasks,
             snapshot=lambda: snapshot.make(self.bucket.inner),

@@ -11,6 +11,7 @@ from bastion.google.api import GoogleApi
 from bastion.google.settings import GoogleSettings
 from bastion.ports import AttemptKey, Machine, Placement
 from bastion.system import RandomIds
+from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -49,7 +50,7 @@ class Ground:
 
     def again(self) -> Any:
         """A new runner, as after a restart of the bastion."""
-        self.runner = runner(self.fake, self.runner.settings)
+        self.runner = runner(self.fake, self.runner.site.settings)
         return self.runner
 
     def rows(self, kind: str) -> dict[str, Any]:
@@ -64,10 +65,11 @@ class Ground:
 def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> TpuRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
-    return TpuRunner(
+    site = Site(
         google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
+    return TpuRunner(site=site)
 
 
 def settings(*zones: str, **more: Any) -> GoogleSettings:
@@ -91,4 +93,4 @@ def ground(monkeypatch: Any, google: GoogleSettings | None = None, **more: Any) 
         try:
             yield here
         finally:
-            here.runner.google.close()  # type: ignore[attr-defined]
+            here.runner.site.google.close()  # type: ignore[attr-defined]
