@@ -14,10 +14,11 @@ from bastion.google.door import IsThere
 from bastion.instances import KINDS
 from bastion.ports import AttemptKey, Machine, Placement, Sight
 from quota.resources import Resources
-from runners.gce import parse, render
+from runners.gce import parse, render, torn
 from runners.gce.hopes import Hopes
 from runners.gce.listing import Listing, read
 from runners.gce.nearness import Nearness
+from runners.gce.parse import Vm
 from runners.gce.removal import Removal
 from runners.gce.render import Wish
 from runners.google import names
@@ -61,11 +62,14 @@ class GceRunner:
     def create(self, placement: Placement) -> None:
         """Ask for the attempt's VMs, unless they are asked for: in the first zone that does not refuse."""
         key = placement.key
-        if key in self._listed.alive or self._hopes.runs(key):
+        if self._hopes.runs(key):
+            return
+        wish = render.wanted(placement.resources, placement.replicas, self.site.settings.bought(placement.tier))
+        if key in self._listed.alive:
+            self._clear(self._listed.by_key[key], wish)
             return
         if not self.site.settings.zones:
             raise RunnerError("zones of [google] in config.toml is empty; name some, as us-central1-a")
-        wish = render.wanted(placement.resources, placement.replicas, self.site.settings.bought(placement.tier))
         busy = self._listed.zones_of(key)
         self._asking.in_turn(
             key, str(wish), self.site.settings.zones, busy, lambda zone: self._send(zone, placement, wish)
@@ -119,6 +123,19 @@ class GceRunner:
         metadata = self.site.birth(placement.key, render.machine(zone, mark.nonce))
         body = render.body(self.site.settings, zone, name, mark, wish, metadata)
         return self.site.google.call("compute.instances.bulkInsert", project=self.site.project, zone=zone, body=body)
+
+    def _clear(self, vms: Sequence[Vm], wish: Wish) -> None:
+        """Delete what is left of a gang that lost a VM before it began: it never forms, and is to be asked for anew.
+
+        Its workers wait for each other, for this attempt is still being created: so nothing runs on them.
+        """
+        missing = torn.lost(vms, wish.number)
+        sights = [self._witness.look(host) for host in missing]
+        if Sight.GONE in sights:
+            for vm in vms:
+                self._removal.ask(vm.host)
+        elif Sight.BLIND in sights:
+            raise Later(f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; it is looked for once more")
 
     def _found(self, host: Host) -> Found | None:
         """What has a host's name. Raises `GoogleError`."""

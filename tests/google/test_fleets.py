@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from bastion.decide import FORMING
+from bastion.desired import desired
+from bastion.errors import Later
 from bastion.events import CancelRequested
 from bastion.google.rate import PER_MINUTE
 from bastion.state import JobState
@@ -121,6 +125,42 @@ def _ended_without_a_trace(fleet: Fleet) -> None:
     fleet.goes_on(20)
     assert [fleet.rows(kind) for kind in fleet.kind.costs] == [{}] * len(fleet.kind.costs)
     assert [job.state for job in fleet.state.jobs.values()] == [JobState.SUCCEEDED]
+
+
+@pytest.mark.parametrize("worker", [0, 2])
+def test_a_gang_of_vms_that_loses_one_before_its_claims_is_asked_for_anew(vms: Fleet, worker: int) -> None:
+    vms.submit(["gang"], GCE.one, replicas=3)
+    vms.turn()
+    vms.clock.sleep(90)
+    (name,) = [one for one in vms.rows("instances") if one.endswith(f"-{worker}")]
+    vms.fake.vanish(name)
+    for _ in range(24):  # four minutes
+        vms.goes_on(1, 10)
+        if len(vms.running()) == 1 and len(vms.rows("instances")) == 3:
+            break
+    (key,) = vms.running()
+    assert len(vms.machines_of(key)) == 3
+    assert vms.clock.monotonic() - vms.begin < FORMING.total_seconds()
+
+
+def test_a_gang_of_vms_that_is_listed_in_part_is_left_alone(vms: Fleet) -> None:
+    """A listing that lags, and an answer that is not given, say nothing of a machine."""
+    vms.submit(["gang"], GCE.one, replicas=3)
+    vms.turn()
+    vms.clock.sleep(90)
+    vms.runner.list()
+    part = replace(vms.runner._listed, vms=vms.runner._listed.vms[1:])
+    vms.runner._listed = part
+    (row,) = desired(vms.state)
+    for _ in range(3):
+        vms.runner.create(row.placement)
+        vms.clock.sleep(30)
+    vms.fake.faults.fail("compute.instances.get", 503, times=9)
+    with pytest.raises(Later, match="looked for once more"):
+        vms.runner.create(row.placement)
+    assert len(vms.rows("instances")) == 3
+    assert vms.fake.calls(GCE.deletion) == []
+    assert len(vms.creations()) == 1
 
 
 def test_what_is_cancelled_while_it_waits_leaves_nothing(fleet: Fleet) -> None:
