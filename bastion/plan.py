@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bastion.config import Config
 from bastion.config import parse as parse_config
@@ -44,6 +44,9 @@ from quota.tiers import pool as effective_pool
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""
 
+REMEMBERED = 4
+"""So many texts of each file keep what they say: who replays, or asks for many moments, meets the same ones again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
@@ -61,12 +64,18 @@ def inputs(state: State) -> Inputs:
     quota, settings = state.files.get("quota"), state.files.get("config")
     return Inputs(
         quota=_quota(quota.text) if quota and quota.text != "" else Quota.open(),
-        config=parse_config(settings.text) if settings and settings.text is not None else Config(),
+        config=_config(settings.text) if settings and settings.text is not None else Config(),
     )
 
 
+@lru_cache(REMEMBERED)
 def _quota(text: str | None) -> Quota | None:
     return None if text is None else parse_quota(text)
+
+
+@lru_cache(REMEMBERED)
+def _config(text: str) -> Config:
+    return parse_config(text)
 
 
 @dataclass(frozen=True, kw_only=True)
