@@ -17,12 +17,12 @@ from bastion.ports import AttemptKey, Bucket
 from bastion.records import Facts
 from bastion.shell import SystemShell
 from bastion.system import RandomIds
+from bastion_testing.stage import order
 from cli.wiring import open_part
 from runners.google.archive import Archive
 from runners.google.birth import Birth
 from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
-from tests.contract.runner_contract import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.google.kinds import FakesClock, at_once
