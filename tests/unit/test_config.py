@@ -75,13 +75,19 @@ def test_all_complaints_come_in_one_message() -> None:
         ('[capacity]\n"a/b" = 1', "names the kind 'a/b'"),
         ('runners = ["Tpu"]', "runners has 'Tpu'; use the names of runners"),
         ("runners = [" + ", ".join(f'"r{n}"' for n in range(33)) + "]", "runners names 33 runners; at most 32"),
+        ('placing = "tpu"', "placing is 'tpu'; use a table of runners"),
+        ('[placing]\nv4 = "locla"', "placing sends v4 to 'locla'; did you mean local?"),
+        ('[placing]\nv4 = "tpu"', "line 1: placing sends v4 to 'tpu'; use one of runners: local"),
+        ('[placing]\n"v 4" = "local"', "placing has 'v 4'; use kinds and instance types"),
+        ('[placing]\ntpu-v4-7 = "local"', "placing has 'tpu-v4-7': there is no tpu-v4-7; did you mean tpu-v4-8?"),
+        ("[placing]\n" + "".join(f'k{n} = "local"\n' for n in range(257)), "placing has 257 rows; at most 256"),
         ('runner_options = "x"', "runner_options is 'x'; use a table of tables, one for each runner"),
         ("[runner_options]\nslurm = 1", "use a table of tables, one for each runner"),
         ("[runner_options.Slurm]", "runner_options has 'Slurm'; use the names of runners"),
         ("".join(f"[runner_options.r{n}]\n" for n in range(33)), "runner_options has 33 tables; at most 32"),
         ("[runner_options.a]\nb = 2026-01-01", "runner_options a.b is datetime.date(2026, 1, 1); use texts"),
         ("[runner_options.a]\nb.c = [[nan]]", "runner_options a.b.c is nan; use texts"),
-        ("[runner_options.a]\n" + "b." * 9 + "c = 1", "is more than 8 tables deep"),
+        ("[runner_options.a]\n" + "b = " + "{ c = " * 17 + "1" + " }" * 17, "is more than 16 tables deep"),
         ("runners = []", "runners is empty"),
         ('google.zones = ["nowhere"]', "google zones has 'nowhere'; use zones, as in us-central2-b"),
         ('google.tiers = ["spott"]', "google tiers has 'spott'; did you mean spot?"),
@@ -107,3 +113,9 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 def test_a_newer_file_asks_for_an_upgrade() -> None:
     with pytest.raises(Newer, match="upgrade"):
         parse("schema = 2\nsomething_new = 1")
+
+
+def test_lists_of_tables_come_back_as_they_went() -> None:
+    options = {"kubernetes": {"pod": {"spec": {"volumes": [{"name": "data", "emptyDir": {}}]}}}}
+    config = Config(runner_options=options)
+    assert parse(render(config)) == config
