@@ -19,7 +19,7 @@ from cloud.host import slug
 from runners.gce.runner import GceRunner
 from runners.google.birth import Birth
 from runners.google.boot import ACCOUNT
-from runners.google.kept import kept_in
+from runners.google.kept import LAID, kept_in
 from runners.tpu.runner import TpuRunner
 
 R = TypeVar("R", TpuRunner, GceRunner)
@@ -28,14 +28,14 @@ _SCOPE_MAX = 50
 
 def birth(place: Place, config: Config, environ: Mapping[str, str], flags: Mapping[str, object]) -> Birth:
     """What the machines of this bastion are told: to fetch the worker of this very installation."""
-    folder = cache_folder(environ) / "builds"
+    folders = [LAID, cache_folder(environ) / "builds"]
     return Birth(
         place.bucket,
         place.bucket.url,
         SystemShell(),
         {name: str(value) for name, value in flags.items()},
         run_as=config.run_as or ACCOUNT,
-        make=partial(kept_in, folder),
+        make=partial(kept_in, folders),
     )
 
 
