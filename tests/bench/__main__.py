@@ -5,7 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, first_create, followers, history, idle, inbox, memory, start, takeover, usage
+from tests.bench import (
+    client,
+    crash,
+    decide,
+    first_create,
+    followers,
+    history,
+    idle,
+    inbox,
+    memory,
+    start,
+    takeover,
+    usage,
+)
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {

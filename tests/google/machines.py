@@ -84,7 +84,18 @@ class Machine:
 
     def run(self, command: str) -> str:
         """What a shell command prints on the machine. Raises `subprocess.CalledProcessError`."""
-        enter = ["nsenter", "-t", str(self._first()), "--net", "--mount", "--pid", "chroot", str(self.root), "/bin/env", "-i"]
+        enter = [
+            "nsenter",
+            "-t",
+            str(self._first()),
+            "--net",
+            "--mount",
+            "--pid",
+            "chroot",
+            str(self.root),
+            "/bin/env",
+            "-i",
+        ]
         words = ["PATH=/usr/bin:/bin", "/bin/sh", "-c", command]
         done = subprocess.run([*enter, *words], capture_output=True, text=True, check=True, timeout=60)
         return done.stdout
