@@ -1,4 +1,4 @@
-"""The whole way: from `bastion create` to a VM that boots, a slice and a VM with a GPU that run jobs, and an empty cloud again."""
+"""The whole way: from `bastion create` to a VM that boots, a slice and a GPU VM that run jobs, and a cloud that is empty."""
 
 from __future__ import annotations
 
