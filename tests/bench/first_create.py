@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-
-import pytest
 
 from bastion.shell import SystemShell
 from runners.google.birth import Birth
 from runners.google.kept import kept_in, lay
 from tests.bench.rows import Row, lap
-from tests.google.tpu_fleet import Fleet
-from tests.google.tpus import ground
+from tests.google.fleet import Fleet
+from tests.google.kinds import TPU
 
 
 def rows() -> list[Row]:
@@ -28,12 +27,11 @@ def rows() -> list[Row]:
 
 
 def _first(folder: Path) -> float:
-    with pytest.MonkeyPatch.context() as environ, ground(environ) as here:
-        fleet = Fleet(here)
-        born = Birth(fleet.bucket, "gs://b/demo", SystemShell(), {}, make=partial(kept_in, [folder]))
-        fleet.reconciler.runner.birth = born  # type: ignore[attr-defined]
-        fleet.submit(["j"], {"v6e": 8})
-        with lap() as taken:
-            fleet.turn()
-        assert len(here.creations()) == 1
+    fleet = Fleet(TPU)
+    born = Birth(fleet.bucket, "gs://b/demo", SystemShell(), {}, make=partial(kept_in, [folder]))
+    fleet.runner.site = replace(fleet.runner.site, birth=born)
+    fleet.submit(["j"], {"v6e": 8})
+    with lap() as taken:
+        fleet.turn()
+    assert len(fleet.fake.calls("tpu.projects.locations.queuedResources.create")) == 1
     return taken.seconds

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -19,10 +20,9 @@ from runners.google import installation
 from runners.google.archive import Archive
 from runners.google.birth import Birth
 from runners.google.kept import kept_in, lay
-from tests.google.gces import BULK, GceFleet
-from tests.google.gces import ground as of_vms
-from tests.google.tpu_fleet import Fleet
-from tests.google.tpus import ground as of_slices
+from tests.google.fleet import Fleet
+from tests.google.gces import BULK
+from tests.google.kinds import GCE, TPU
 from tests.unit.bastion.doors import memory
 
 SLICES = "tpu.projects.locations.queuedResources.create"
@@ -62,32 +62,30 @@ def laid(tmp_path: Path, installed: object) -> Path:
     return tmp_path / "laid"
 
 
-@pytest.fixture(params=["tpu", "gce"])
-def fleet(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, laid: Path) -> Iterator[Fleet]:
+@pytest.fixture(params=[TPU, GCE], ids=lambda kind: kind.name)
+def fleet(request: pytest.FixtureRequest, laid: Path) -> Fleet:
     """A bastion that has just been started, in a bucket that nobody has used."""
-    grounds: dict[str, Callable[..., object]] = {"tpu": of_slices, "gce": of_vms}
-    with grounds[request.param](monkeypatch) as ground:  # type: ignore[attr-defined]
-        here = {"tpu": Fleet, "gce": GceFleet}[request.param](ground, CountingBucket(memory()))  # type: ignore[arg-type]
-        begin(here, laid)
-        yield here
+    here = Fleet(request.param, bucket=CountingBucket(memory()))  # type: ignore[arg-type]
+    begin(here, laid)
+    return here
 
 
 def begin(fleet: Fleet, laid: Path) -> None:
     """The bastion's program begins, with nothing in memory."""
     fleet.restart()
     born = Birth(fleet.bucket, "gs://b/demo", NoShell(), {}, make=partial(kept_in, [laid]))
-    fleet.reconciler.runner.birth = born  # type: ignore[attr-defined]
+    fleet.runner.site = replace(fleet.runner.site, birth=born)
     fleet.bucket.counts.clear()  # type: ignore[attr-defined]
 
 
 def asked_before_the_first_creation(fleet: Fleet, job: str) -> list[str]:
     """What Google was asked between the decision to start a job and the request for its machines."""
-    before = len(fleet.ground.fake.calls())
-    fleet.submit([job], {"v6e": 8} if fleet.reconciler.runner.name == "tpu" else {"l4": 1})
+    before = len(fleet.fake.calls())
+    fleet.submit([job], {"v6e": 8} if fleet.runner.name == "tpu" else {"l4": 1})
     fleet.turn()
     assert fleet.troubles == []
-    methods = [call.method for call in fleet.ground.fake.calls()[before:]]
-    creation = SLICES if fleet.reconciler.runner.name == "tpu" else BULK
+    methods = [call.method for call in fleet.fake.calls()[before:]]
+    creation = SLICES if fleet.runner.name == "tpu" else BULK
     assert methods.count(creation) == 1
     return methods[: methods.index(creation)]
 

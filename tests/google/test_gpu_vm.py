@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def ground(folder: Path, gcs_address: str, monkeypatch: pytest.MonkeyPatch) -> I
             monkeypatch.setenv(name, url)
         here = Ground(fake, runner(fake, settings(ZONE)))
         yield here
-        here.runner.google.close()
+        here.runner.site.google.close()
 
 
 def test_a_vm_with_a_gpu_runs_its_job_and_warns_it_when_somebody_shuts_it_down(
@@ -40,7 +41,8 @@ def test_a_vm_with_a_gpu_runs_its_job_and_warns_it_when_somebody_shuts_it_down(
 ) -> None:
     with ground(tmp_path, gcs_address, monkeypatch) as here:
         post = Post(store)
-        here.runner.birth = Birth(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
+        born = Birth(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
+        here.runner.site = replace(here.runner.site, birth=born)
         post.order(order(KEY, SAVES, grace_s=600.0))
         (machine,) = here.up(KEY, {"l4": 1})
         post.until(lambda: post.log() == "on GPU 0\n", "GPU")
