@@ -32,6 +32,9 @@ RUN /usr/local/bastion/bin/python -I -c "from bastion.google.services import VER
         for name, version in VERSIONS.items()), sep='\n')" > apis \
     && cd /usr/local/bastion/lib/python3*/site-packages/googleapiclient/discovery_cache/documents \
     && tar -cf /build/apis.tar -T /build/apis && rm -f ./*.json && tar -xf /build/apis.tar
+# What machines of Google's run is made here once, and not at each start; they are all of one kind.
+RUN [ "$(uname -m)" != x86_64 ] || /usr/local/bastion/bin/python -I -c "from bastion.shell import SystemShell; \
+        from runners.google.kept import LAID, lay; lay(LAID, SystemShell())"
 
 FROM ${BASE} AS installed
 RUN useradd --create-home --uid=10001 bastion

@@ -18,7 +18,7 @@ from cloud.host import slug
 from runners.gce.runner import GceRunner
 from runners.google.birth import Birth
 from runners.google.boot import ACCOUNT
-from runners.google.kept import kept_in
+from runners.google.kept import LAID, kept_in
 from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
 
@@ -67,7 +67,7 @@ def birth(ground: Ground) -> Birth:
         SystemShell(),
         {name: str(value) for name, value in ground.flags.items()},
         run_as=ground.config.run_as or ACCOUNT,
-        make=partial(kept_in, cache_folder(ground.environ) / "builds"),
+        make=partial(kept_in, [LAID, cache_folder(ground.environ) / "builds"]),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -32,6 +33,13 @@ def gcs_process(folder: Path, backend: str) -> Iterator[tuple[str, subprocess.Po
         argv = [str(binary), *flags.split(), "-port", "{port}", "-public-host", "127.0.0.1:{port}"]
         with server(argv, "storage/v1/b?project=p", folder / "gcs.log") as running:
             yield running
+
+
+def new_bucket(address: str, name: str) -> None:
+    """Make a bucket in a fake-gcs-server."""
+    body = json.dumps({"name": name}).encode()
+    request = urllib.request.Request(f"{address}/storage/v1/b?project=p", body, {"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=30).close()
 
 
 @contextmanager

@@ -17,7 +17,7 @@ import io
 import os
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,20 +39,28 @@ exec "$root/{LOADER}" --library-path "$root/lib" --argv0 "$self" "$root/{PYTHON}
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A build of the worker: the bytes of a `tar.gz`, and their SHA-256 in hexadecimal."""
+    """A build of the worker: the SHA-256 of a `tar.gz` in hexadecimal, and how its bytes are had where they are wanted.
 
-    data: bytes
+    `read` raises `RunnerError` if they cannot be had any more.
+    """
+
     digest: str
+    read: Callable[[], bytes]
 
 
 def make(shell: Shell) -> Archive:
     """The worker of this installation; takes some seconds. Raises `RunnerError` where none can be made."""
     check()
+    return made_of(installation.files(shell))
+
+
+def made_of(files: Mapping[str, Path]) -> Archive:
+    """The worker of these files of the installation. Raises `RunnerError` if one cannot be read."""
     try:
-        data = packed({**installation.files(shell), PYTHON: _WRAPPER.encode()})
+        data = packed({**files, PYTHON: _WRAPPER.encode()})
     except OSError as error:
         raise RunnerError(f"the installation of bastion cannot be read: {error}; install it anew") from error
-    return Archive(data, hashlib.sha256(data).hexdigest())
+    return Archive(hashlib.sha256(data).hexdigest(), lambda: data)
 
 
 def check() -> None:
@@ -65,10 +73,10 @@ def check() -> None:
 
 
 def publish(bucket: Bucket, archive: Archive) -> str:
-    """Leave a build where machines find it, unless it is there: its key. Raises `BucketError`."""
+    """Leave a build where machines find it, unless it is there: its key. Raises `BucketError`, `RunnerError`."""
     key = layout.build(archive.digest)
     if all(stat.key != key for stat in bucket.list(key)):  # it is large, and there at nearly all starts
-        create_once(bucket, key, archive.data)
+        create_once(bucket, key, archive.read())
     return key
 
 

@@ -43,6 +43,7 @@ _LOADED_BY_NAME = tuple(
 
 _ABI_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 _FOUND = re.compile(r"\s*(\S+) => (/\S+) \(0x[0-9a-f]+\)")
+_LACKS = "error while loading shared libraries"
 _LIST_S = 60.0
 _ELF = b"\x7fELF"
 
@@ -118,9 +119,14 @@ def _c_libraries(paths: Iterable[Path], shell: Shell) -> dict[str, Path]:
 
 
 def _needed(path: Path, shell: Shell) -> Iterator[tuple[str, Path]]:
-    """The libraries that a file needs, by the names it has for them: asked of the loader itself."""
+    """The libraries that a file needs, by the names it has for them: asked of the loader itself.
+
+    A module that lacks one is of no use here, and so there: whoever asks for it has a way without it.
+    """
     said = shell.run([str(_ABI_LOADER), "--list", str(path)], limit_s=_LIST_S)
-    if said.code or "not found" in said.out:
+    if _LACKS in said.err or "not found" in said.out:
+        return
+    if said.code:
         words = " ".join((said.out + said.err).split())[-300:]
         raise RunnerError(f"the libraries of '{path}' cannot be found: {words}; reinstall what it belongs to")
     for line in said.out.splitlines():

@@ -5,12 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, start, takeover, usage
+from tests.bench import (
+    client,
+    crash,
+    decide,
+    first_create,
+    followers,
+    history,
+    idle,
+    inbox,
+    memory,
+    start,
+    takeover,
+    usage,
+)
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "idle": idle.rows,
     "start": start.rows,
+    "first-create": first_create.rows,
     "inbox": inbox.local,
     "gcs": inbox.gcs,
     "decide": decide.rows,

@@ -43,7 +43,8 @@ class Bare:
         """A shell text, run before all else in the machine's namespaces, but among this host's files; `$0` is the root."""
         for folder in ("bin", "dev", "etc", "home", "proc", "root", "sys", "tmp", "usr/bin", "var/lib", "run"):
             (root / folder).mkdir(parents=True)
-        shutil.copy(_found("busybox"), root / "bin/busybox")
+        # By another process: what one of ours has open for writing, while another thread forks, cannot be started.
+        subprocess.run(["cp", _found("busybox"), root / "bin/busybox"], check=True)
         subprocess.run(["chroot", root, "/bin/busybox", "--install", "-s", "/bin"], check=True)
         (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
         (root / "etc/group").write_text("root:x:0:\n")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from bastion.shell import SystemShell
 from runners.google.archive import Archive, make
 from tests.google.client import client
 from tests.google.fake import Fake
+from tests.servers import new_bucket
 
 
 @pytest.fixture
@@ -47,11 +46,6 @@ def archive() -> Archive:
 def store(tmp_path: Path, gcs_address: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The URL of a bastion's part of a new bucket in the storage server."""
     bucket = tmp_path.name.replace("_", "-")[:60].strip("-")
-    request = urllib.request.Request(
-        f"{gcs_address}/storage/v1/b?project=p",
-        data=json.dumps({"name": bucket}).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    urllib.request.urlopen(request, timeout=30).close()
+    new_bucket(gcs_address, bucket)
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", gcs_address)
     return f"gs://{bucket}/some team/demo"

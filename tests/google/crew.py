@@ -70,6 +70,13 @@ class Crew:
         begins_at = self.clock.monotonic() + self.boots()
         self.workers[guest.resource, guest.number] = Worker(guest.resource, post, gang, begins_at=begins_at)
 
+    def shut_down(self, resource: str) -> None:
+        """They heed no power button."""
+
+    def runs(self, resource: str) -> bool:
+        """Nobody waits for them."""
+        return False
+
     def stop(self, resource: str, *, erase: bool) -> None:
         self.workers = {at: one for at, one in self.workers.items() if at[0] != resource}
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock, Thread
@@ -32,8 +33,24 @@ Prepare = Callable[[Bare, Guest], None]
 
 _LOOPBACK = re.compile(r"//127\.0\.0\.1:(\d+)")
 _HOSTS = f"127.0.0.1 localhost\n{METADATA} metadata.google.internal metadata\n"
-# The first process of a machine runs its script, and then goes on to bury those who have nobody else to do it.
-_FIRST = '/bin/sh /start; echo "startup-script exit status $?"; while :; do /bin/busybox sleep 3600 & wait; done'
+# The first process of a machine runs its script, and then goes on to bury those who have nobody else to do it. When the
+# power button is pressed, it tells its children to end, as a system does with its services, and ends when none is left;
+# a script that has not ended is let end.
+_FIRST = r"""
+off() {
+    told=" "
+    while read -r left </proc/1/task/1/children; [ -n "$left" ]; do
+        for each in $left; do
+            case $told in *" $each "*) ;; *) kill -TERM "$each" 2>/dev/null; told="$told$each " ;; esac
+        done
+        /bin/busybox sleep 0.05
+    done
+    exit 0
+}
+trap off TERM
+{ trap : TERM; /bin/sh /start; echo "startup-script exit status $?"; } & wait $!
+while :; do /bin/busybox sleep 3600 & wait; done
+"""
 _SWITCH = "ip link add switch type bridge && ip link set switch up && echo up && read -r end"
 _CONSOLE_MOST = 1 << 20
 
@@ -67,12 +84,31 @@ class Machine:
 
     def run(self, command: str) -> str:
         """What a shell command prints on the machine. Raises `subprocess.CalledProcessError`."""
-        assert self.process
-        pid = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()[0]
-        enter = ["nsenter", "-t", pid, "--net", "--mount", "--pid", "chroot", str(self.root), "/bin/env", "-i"]
+        enter = [
+            "nsenter",
+            "-t",
+            str(self._first()),
+            "--net",
+            "--mount",
+            "--pid",
+            "chroot",
+            str(self.root),
+            "/bin/env",
+            "-i",
+        ]
         words = ["PATH=/usr/bin:/bin", "/bin/sh", "-c", command]
         done = subprocess.run([*enter, *words], capture_output=True, text=True, check=True, timeout=60)
         return done.stdout
+
+    def press_power_button(self) -> None:
+        """Have its system end, if it is up."""
+        with suppress(IndexError, OSError):
+            os.kill(self._first(), signal.SIGTERM)
+
+    def _first(self) -> int:
+        """The first of its processes, as the host numbers them."""
+        assert self.process
+        return int(Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()[0])
 
 
 class Room:
@@ -125,6 +161,15 @@ class Room:
             machine.guest, machine.metadata = guest, self._metadata(guest)
         self._work.submit(self._boot, machine)
 
+    def shut_down(self, resource: str) -> None:
+        """Press the power button of all its hosts."""
+        for machine in self._hosts(resource):
+            self._work.submit(machine.press_power_button)
+
+    def runs(self, resource: str) -> bool:
+        """One of its hosts is switched on."""
+        return any(machine.runs for machine in self._hosts(resource))
+
     def stop(self, resource: str, *, erase: bool) -> None:
         """End all its hosts."""
         with self._lock:
@@ -165,6 +210,10 @@ class Room:
         for machine in self.all():
             if machine.error:
                 raise machine.error
+
+    def _hosts(self, resource: str) -> list[Machine]:
+        with self._lock:
+            return list(self._machines.get(resource, {}).values())
 
     def _root(self, guest: Guest) -> Path:
         return self._folder / "machines" / f"{guest.name}-{guest.id}"

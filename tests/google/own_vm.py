@@ -8,16 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from cloud.host import IMAGE
 from tests.e2e.fleet import Fleet, Said
 from tests.google.bare import Bare
 from tests.google.container_host import can_start_containers
 from tests.google.fake import Fake
 from tests.google.fake.cloud import Delays, Guest
 from tests.google.fake.fake import PROJECT
+from tests.google.gpu_host import has_gpus
 from tests.google.machines import Room
 
 IMAGES = f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion"
-VM_ZONE, TPU_ZONE = "us-central1-a", "us-central2-b"
+VM_ZONE, TPU_ZONE, GPU_ZONE = "us-central1-a", "us-central2-b", "us-central1-a"
+GPU = "NVIDIA L4"
 QUICK = Delays(accept=0.1, wait=0.1, provision=0.2, boot=1.0, delete=0.5, suspend=0.5, operation=0.1)
 
 
@@ -33,8 +36,8 @@ class OwnVm(Fleet):
 
     def on_google(self, *words: str, image: str = f"{IMAGES}@sha256:{'1' * 64}") -> Said:
         """`bastion create` with a VM."""
-        where = (f"--gcp_project={PROJECT}", f"--gcp_zone={VM_ZONE}", f"--fleet_zones={TPU_ZONE}")
-        return self.run("bastion", "create", *where, f"--image={image}", "--poll=0.2", "--capacity=v4=32", *words)
+        where = (f"--gcp_project={PROJECT}", f"--gcp_zone={VM_ZONE}", f"--fleet_zones={TPU_ZONE},{GPU_ZONE}")
+        return self.run("bastion", "create", *where, f"--image={image}", "--poll=0.2", "--capacity=v4=32,l4=4", *words)
 
     def changes(self) -> list[str]:
         """The methods that changed something, as they were called."""
@@ -75,5 +78,7 @@ def own_vm(folder: Path, store: str, gcs_address: str) -> Iterator[OwnVm]:
 
 
 def _prepare(bare: Bare, guest: Guest) -> None:
-    if "/instances/" in guest.resource:
+    if IMAGE in guest.attributes:
         can_start_containers(bare)
+    elif "/instances/" in guest.resource:
+        has_gpus(bare, GPU)

@@ -108,7 +108,7 @@ def test_a_machine_that_google_takes_away_gives_its_job_notice_and_says_so(machi
 
 def test_every_module_of_a_worker_is_there_and_needs_nothing_else(tmp_path: Path, archive: Archive) -> None:
     bare = Bare(tmp_path / "machine")
-    with tarfile.open(fileobj=io.BytesIO(archive.data)) as packed:
+    with tarfile.open(fileobj=io.BytesIO(archive.read())) as packed:
         names = packed.getnames()
         packed.extractall(bare.root / "w", filter="tar")
     rooms = ("bastion", "bundler", "cli", "quota", "runners")

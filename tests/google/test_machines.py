@@ -17,6 +17,7 @@ from tests.google.machines import Machine, Room
 
 ZONE = "projects/test-project/locations/us-central2-b"
 AT = {"project": "test-project", "zone": "us-central1-a"}
+STAYS = "(trap '' TERM; setsid busybox sleep 3600) &"
 ASK = "curl -sS -f -H 'Metadata-Flavor: Google' http://metadata.google.internal/computeMetadata/v1/instance/"
 
 
@@ -128,7 +129,7 @@ def test_a_token_of_the_metadata_server_is_known_to_the_apis(cloud: Fake) -> Non
 
 def test_a_change_is_told_to_who_waits_for_it(cloud: Fake) -> None:
     wait = f"{ASK}'preempted?wait_for_change=true&timeout_sec=1'"
-    script = f'echo waits; until [ "$({wait})" = TRUE ]; do :; done; {ASK}maintenance-event; echo'
+    script = f'echo waits; until [ "$({wait})" = TRUE ]; do :; done; {ASK}maintenance-event; echo; {STAYS}'
     host = node(cloud, script, kind="v4-8")[0]
     until(lambda: "waits" in host.said)
     cloud.machines.notice(host.guest.resource, "maintenance-event", "TERMINATE_ON_HOST_MAINTENANCE")
@@ -174,6 +175,30 @@ def test_a_vm_keeps_its_disk_while_it_is_stopped_and_says_all_on_its_serial_port
     assert said.split("startup-script exit status 0\n")[:2] == ["1\n", "2\n"]
     call(cloud, lambda compute: compute.instances().delete(**AT, instance="vm"))
     assert cloud.machines.all() == []
+
+
+def test_a_vm_that_is_stopped_is_told_and_waited_for_and_not_for_ever(cloud: Fake) -> None:
+    ends = "trap 'echo told; until [ -f /go ]; do sleep 0.05; done; echo saved; exit' TERM"
+    machine = vm(cloud, f'setsid sh -c "{ends}; echo ready; while :; do sleep 0.05; done" &')
+    until(lambda: "ready" in machine.said)
+    compute = client(cloud, "compute")
+    ask(compute.instances().stop(**AT, instance="vm"))
+    until(lambda: "told" in machine.said)
+    cloud.clock.advance(89)
+    assert machine.runs
+    assert cloud.rows("instances")["projects/test-project/zones/us-central1-a/instances/vm"]["status"] == "STOPPING"
+    (machine.root / "go").touch()
+    until(lambda: not machine.runs)
+    cloud.clock.advance(0.5)
+    assert "saved" in machine.said
+    assert cloud.rows("instances")["projects/test-project/zones/us-central1-a/instances/vm"]["status"] == "TERMINATED"
+    (machine.root / "go").unlink()
+    call(cloud, lambda compute: compute.instances().start(**AT, instance="vm"))
+    until(lambda: machine.said.count("ready") == 2)
+    call(cloud, lambda compute: compute.instances().stop(**AT, instance="vm"))
+    assert not machine.runs
+    assert machine.said.count("saved") == 1
+    compute.close()
 
 
 def test_orphans_are_buried(cloud: Fake) -> None:

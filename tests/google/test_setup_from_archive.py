@@ -38,7 +38,7 @@ def bundle(posted: Posted) -> BundleRef:
 
 
 def test_a_setup_has_the_machines_python_and_is_run_once_for_a_bundle(tmp_path: Path, archive: Archive) -> None:
-    with tarfile.open(fileobj=io.BytesIO(archive.data)) as packed:
+    with tarfile.open(fileobj=io.BytesIO(archive.read())) as packed:
         packed.extractall(tmp_path / "w", filter="tar")
     logs = []
     for attempt in (0, 1):

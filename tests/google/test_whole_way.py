@@ -1,4 +1,4 @@
-"""One job's whole way: from `bastion create` to a VM that boots, a slice whose hosts run it, and a cloud that is empty again."""
+"""The whole way: from `bastion create` to a VM that boots, a slice and a GPU VM that run jobs, and a cloud that is empty."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def here(tmp_path: Path, store: str, gcs_address: str) -> Iterator[OwnVm]:
         yield here
 
 
-def test_a_job_goes_the_whole_way_from_an_empty_cloud_to_an_empty_cloud(here: OwnVm) -> None:
+def test_jobs_go_the_whole_way_from_an_empty_cloud_to_an_empty_cloud(here: OwnVm) -> None:
     """The VM's `docker` starts this installation in place of an image: see `container_host`. All else is the real thing."""
     created = here.on_google()
     assert created.returncode == 0, (created, here.last_words())
@@ -35,6 +35,12 @@ def test_a_job_goes_the_whole_way_from_an_empty_cloud_to_an_empty_cloud(here: Ow
     lines = here.log(job).splitlines()
     assert [line.split(" of ")[0] for line in lines if "worker" in line] == ["[w000] worker 0", "[w001] worker 1"]
     assert here.job(job)["state"] == "SUCCEEDED"
+    until(lambda: here.machines().keys() == ONLY_VM)
+
+    tuned = here.submit("tune", "--instance_type=gpu-l4-1", run="echo rank $RANK on GPU $CUDA_VISIBLE_DEVICES")
+    assert here.wait(tuned) == 0, here.last_words()
+    assert here.log(tuned) == "rank 0 on GPU 0\n"
+    assert "compute.instances.bulkInsert" in here.changes()
     until(lambda: here.machines().keys() == ONLY_VM)
 
     stopped = here.run("bastion", "stop")

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cli.wiring import open_part
+from cloud.script import SCRIPT
+from tests.e2e.fleet import until
 from tests.engine import Engine, base_image
+from tests.google.fake import Fake
+from tests.google.metadata import Metadata
+from tests.google.own_vm import QUICK, OwnVm
 from tests.images.folders import printed
 from tests.launch.bench import Bench
+from tests.servers import new_bucket
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "bastion-test-python"
@@ -62,7 +75,7 @@ def inside(engine: Engine, image: str, *command: str) -> str:
 
 def test_an_image_is_small_runs_as_nobody_special_and_says_what_it_is(docker_engine: Engine, image: str) -> None:
     size = docker_engine.client.images.get(image).attrs["Size"] - docker_engine.client.images.get(PYTHON).attrs["Size"]
-    assert size < (115 if image.endswith("bastion") else 100) * MB
+    assert size < (135 if image.endswith("bastion") else 100) * MB
     assert (
         inside(docker_engine, image, "/usr/bin/id") == "uid=10001(bastion) gid=10001(bastion) groups=10001(bastion)\n"
     )
@@ -83,6 +96,25 @@ def test_clouds_and_engines_are_in_the_bastions_image_alone(docker_engine: Engin
         assert "No module named 'docker'" in said
     else:
         assert set(said.split()) == {"True"}, said
+
+
+BROUGHT_ALONG = """
+import hashlib, tarfile
+from runners.google.kept import LAID, kept_in
+found = kept_in([LAID], None)  # without a shell none can be made
+data = found.read()
+print(found.digest == hashlib.sha256(data).hexdigest(), len(data), *sorted(path.name for path in LAID.iterdir()))
+"""
+
+
+def test_a_bastion_brings_the_worker_of_googles_machines_along(docker_engine: Engine, image: str) -> None:
+    said = inside(docker_engine, image, "/usr/local/bastion/bin/python", "-I", "-c", BROUGHT_ALONG)
+    if image.endswith("worker"):
+        assert "AttributeError" in said, said
+        return
+    is_whole, size, *names = said.split()
+    assert (is_whole, names[1:]) == ("True", ["manifest.json"]), said
+    assert int(size) < 32 * MB
 
 
 def test_a_bastion_runs_from_its_image(docker_engine: Engine, image: str, tmp_path: Path) -> None:
@@ -111,3 +143,69 @@ def test_a_bastion_runs_from_its_image(docker_engine: Engine, image: str, tmp_pa
         assert made.wait(timeout=30)["StatusCode"] == 0
     finally:
         made.remove(force=True)
+
+
+CURL = """#!/bin/sh
+exec {curl} --connect-to metadata.google.internal:80:127.0.0.1:{port} "$@"
+"""
+
+
+@contextmanager
+def a_vm(folder: Path, engine: Engine, attributes: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The environment of a VM's system: its engine, its metadata server, and Google's login, which no other registry needs."""
+    programs = folder / "programs"
+    programs.mkdir()
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    (programs / "curl").write_text(CURL.format(curl=shutil.which("curl"), port=port))
+    (programs / "curl").chmod(0o755)
+    with Metadata(attributes).served(listener):
+        yield {"PATH": f"{programs}:{os.environ['PATH']}", "DOCKER_HOST": engine.address}
+
+
+def test_a_bastions_vm_starts_it_on_its_engine_and_it_asks_for_machines(
+    docker_engine: Engine,
+    image: str,
+    registry_host: str,
+    gcs_address: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The VM's own script and the image itself; it has Google's APIs, and machines never come."""
+    if not image.endswith("bastion"):
+        return
+    client, name = docker_engine.client, f"{registry_host}/bastion"
+    client.images.get(image).tag(name)
+    client.images.push(name)
+    client.images.remove(name)
+    pushed = client.images.get_registry_data(name).id
+    new_bucket(gcs_address, "of-images")
+    monkeypatch.setenv("STORAGE_EMULATOR_HOST", gcs_address)
+    with Fake(speed=1, start=time.time()) as google:
+        google.cloud.delays = QUICK
+        here = OwnVm(tmp_path, google, "gs://of-images/demo", gcs_address)
+        assert here.on_google("--terraform=infra").returncode == 0  # the settings are stored, and nothing is made
+        told = {"bastion-image": f"{name}@{pushed}", "bastion-name": "demo", "bastion-bucket": "gs://of-images"}
+        leads = {**google.environment(), "STORAGE_EMULATOR_HOST": gcs_address}
+        with a_vm(tmp_path, docker_engine, told) as environ:
+            apart = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs tmpfs /var/lib && exec sh -c "$0"', SCRIPT]
+            booted = subprocess.run(apart, env={**environ, **leads}, capture_output=True, text=True, timeout=300)
+        assert booted.stdout.endswith("bastion: the container runs\n"), booted
+        container = client.containers.get("bastion")
+        try:
+            until(lambda: here.run("bastion", "status").returncode == 0)
+            here.submit("train", "--instance_type=tpu-v4-8", run="true")
+            until(lambda: bool(google.calls("tpu.projects.locations.queuedResources.create")))
+            # The worker that the image brought along, and none that was made.
+            laid = container.exec_run(["/bin/sh", "-c", "cd /usr/local/bastion/share/bastion-worker && ls; ls -A ~"])
+            [archive, nothing_else] = laid.output.decode().split()
+            assert nothing_else == "manifest.json"
+            assert open_part("gs://of-images/demo").read(f"builds/{archive}").version
+            container.stop(timeout=30)
+            assert container.wait(timeout=30)["StatusCode"] == 0
+            assert here.ask("bastion", "status")["state"] == "stopped"
+        except AssertionError as error:
+            error.add_note(container.logs().decode()[-3000:])
+            raise
+        finally:
+            container.remove(force=True)

@@ -46,8 +46,14 @@ class Machines(Protocol):
     def start(self, guest: Guest) -> None:
         """Boot it. Nothing is waited for."""
 
+    def shut_down(self, resource: str) -> None:
+        """Press the power button of all hosts of a resource: their systems are to end. Nothing is waited for."""
+
+    def runs(self, resource: str) -> bool:
+        """One of its hosts is switched on."""
+
     def stop(self, resource: str, *, erase: bool) -> None:
-        """End all hosts of a resource, at once; with `erase` their disks go, too."""
+        """Cut the power of all hosts of a resource; with `erase` their disks go, too."""
 
     def notice(self, resource: str, key: str, value: str) -> None:
         """Change what the metadata of its hosts say: `preempted`, `maintenance-event`."""
@@ -63,6 +69,11 @@ class NoMachines:
     """Nothing runs: the API's answers are all."""
 
     def start(self, guest: Guest) -> None: ...
+
+    def shut_down(self, resource: str) -> None: ...
+
+    def runs(self, resource: str) -> bool:
+        return False
 
     def stop(self, resource: str, *, erase: bool) -> None: ...
 
@@ -88,6 +99,7 @@ class Delays:
     operation: float = 3.0
     build: float = 90.0
     notice: float = 30.0
+    shutdown: float = 90.0
 
 
 @dataclass(slots=True)

@@ -11,6 +11,9 @@ from tests.google.fake.compute_rows import put
 from tests.google.fake.refusals import Refusal
 from tests.google.fake.rows import Row
 
+_LOOK_S = 0.5
+"""Between two looks whether a VM is off."""
+
 
 @answers("compute.instances.insert")
 def _insert(call: Call) -> Answer:
@@ -105,8 +108,24 @@ def _delete(call: Call) -> Answer:
         erase(cloud, name)
         finish(cloud, made)
 
-    act = None if cloud.faults.hangs(name) else gone
-    return operation(cloud, scope_of(call), "delete", name, call.account, act, cloud.delays.delete)
+    made = operation(cloud, scope_of(call), "delete", name, call.account, None, 0)
+    if not cloud.faults.hangs(name):
+        _shut_down(cloud, name, lambda: gone(made))
+    return made
+
+
+def _shut_down(cloud: Cloud, name: str, off: Callable[[], None]) -> None:
+    """A VM's system is told to end; when it has, or has had its time, the power is cut."""
+    cloud.machines.shut_down(name)
+    end = cloud.clock.now + cloud.delays.shutdown
+
+    def look() -> None:
+        if cloud.machines.runs(name) and cloud.clock.now < end:
+            cloud.clock.after(_LOOK_S, look)
+        else:
+            off()
+
+    cloud.clock.after(cloud.delays.delete, look)
 
 
 def _name(call: Call) -> str:
@@ -122,7 +141,9 @@ def _stop(call: Call) -> Answer:
         _terminate(cloud, name)
         finish(cloud, made)
 
-    return operation(cloud, scope_of(call), "stop", name, call.account, stopped, cloud.delays.delete)
+    made = operation(cloud, scope_of(call), "stop", name, call.account, None, 0)
+    _shut_down(cloud, name, lambda: stopped(made))
+    return made
 
 
 def _terminate(cloud: Cloud, name: str) -> None:

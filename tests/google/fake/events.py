@@ -9,13 +9,14 @@ from tests.google.fake.cloud import Cloud
 
 
 def preempt(cloud: Cloud, name: str, notice_s: float) -> None:
-    """A machine is taken back, after a notice."""
+    """A machine is taken back, after a notice: its metadata say so, and its power button is pressed."""
     if "/queuedResources/" in name:
         for node in tpu_queue.nodes_of(cloud, name):
             preempt(cloud, node, notice_s)
         return
     cloud.machines.notice(name, "preempted", "TRUE")
     if notice_s:
+        cloud.machines.shut_down(name)
         cloud.clock.after(notice_s, lambda: _taken(cloud, name))
     else:
         _taken(cloud, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.beats import BEATS_MISSED, DOUBT_MAX_S, MANY, Watch, WorkerKey
+from bastion.beats import BEATS_MISSED, DOUBT_MAX_S, FROZEN_MAX_S, MANY, Watch, WorkerKey
 from bastion.ports import AttemptKey
 from bastion.records import BEAT_S
 
@@ -65,7 +65,39 @@ def test_silence_of_most_at_once_freezes_all_verdicts() -> None:
         assert lost(watch, live, beats, number * BEAT_S) == []
     for key in live[:-2]:
         beats[key] = "back"
-    assert lost(watch, live, beats, 20 * BEAT_S) == [len(live) - 2]
+    since = 20 * BEAT_S
+    verdicts = {}
+    for number in range(20, 60):
+        beats |= {key: str(number) for key in live if key != live[-2]}
+        verdicts[number * BEAT_S] = lost(watch, live, beats, number * BEAT_S)
+    assert next(at for at, who in verdicts.items() if who) == since + DOUBT_MAX_S + BEAT_S, (
+        "as patient as after a doubt"
+    )
+    assert verdicts[since + DOUBT_MAX_S + BEAT_S] == [len(live) - 2]
+
+
+def test_a_freeze_ends_after_an_hour_for_those_who_were_silent_all_along() -> None:
+    watch, live = Watch(), workers(MANY + 1)
+    beats = dict.fromkeys(live, "1")
+    late = live[0]
+    verdicts = {}
+    for number in range(int(FROZEN_MAX_S / BEAT_S) + 20):
+        at = number * BEAT_S
+        beats[late] = "2" if at >= 10 * BEAT_S else "1"
+        verdicts[at] = lost(watch, live, beats, at)
+    assert next(at for at, who in verdicts.items() if who) == FROZEN_MAX_S + BEAT_S
+    assert verdicts[FROZEN_MAX_S + BEAT_S] == [1, 2, 3, 4]
+    assert verdicts[FROZEN_MAX_S + 10 * BEAT_S] == [1, 2, 3, 4]
+    assert verdicts[FROZEN_MAX_S + 11 * BEAT_S] == [0, 1, 2, 3, 4]
+
+
+def test_an_hour_in_which_we_were_in_doubt_ourselves_is_none() -> None:
+    watch, live = Watch(), workers(MANY)
+    beats = dict.fromkeys(live, "1")
+    for number in range(int(FROZEN_MAX_S / BEAT_S) + 20):
+        if number == 100:
+            watch.doubt(LOST_S)
+        assert lost(watch, live, beats, number * BEAT_S) == []
 
 
 def test_silence_of_few_or_of_the_lesser_part_is_loss() -> None:

@@ -36,7 +36,7 @@ def test_many_creations_at_once_make_one_build_that_is_there_before_any_machine(
 
     def make(_: Shell) -> Archive:
         made.append(1)
-        return Archive(DATA, DIGEST)
+        return Archive(DIGEST, lambda: DATA)
 
     birth = Birth(bucket, "gs://b/demo", SystemShell(), {"steady_flush_s": "9"}, make=make)
     with ThreadPoolExecutor(8) as pool:
@@ -52,7 +52,7 @@ def test_a_build_that_did_not_reach_the_bucket_is_sent_again_and_told_to_nobody_
 
     def make(_: Shell) -> Archive:
         made.append(1)
-        return Archive(DATA, DIGEST)
+        return Archive(DIGEST, lambda: DATA)
 
     birth = Birth(bucket, "gs://b/demo", SystemShell(), {}, make=make)
     with pytest.raises(BucketError):

@@ -21,7 +21,7 @@ BIRTH = Birth(
     "gs://b/team",
     SystemShell(),
     {"secrets": "/s"},
-    make=lambda _: Archive(b"x", "ab" * 32),
+    make=lambda _: Archive("ab" * 32, lambda: b"x"),
 )
 
 
