@@ -67,7 +67,8 @@ def _answer(argv: Sequence[str], said: Said) -> str:
     if said.code == 0:
         return said.out
     why = _last_words(said.err) or f"exit code {said.code}"
-    if said.code == 255 or _SILENT.search(said.err):
+    ssh_failed = said.code == 255 and f"{argv[0]}:" not in said.err
+    if ssh_failed or _SILENT.search(said.err):
         raise RunnerError(f"Slurm does not answer {argv[0]}: {why}; its jobs are left alone; see `scontrol ping`")
     raise Refused(f"Slurm refuses: {why}{_advice(why)}")
 

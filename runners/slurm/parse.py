@@ -30,7 +30,7 @@ WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQU
 ENDED = frozenset(
     "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
 )
-_OUT = ("down", "drain", "fail", "error", "future", "maint", "power", "reboot", "unknown", "inval", "perfctrs", "block")
+_OUT = ("down", "drain", "fail", "error", "future", "maint", "power", "reboot", "inval", "perfctrs", "block")
 
 _REASONS = {
     "Resources": "Slurm has no free nodes for it",
@@ -107,7 +107,7 @@ def jobs_of(text: str) -> Iterator[Job]:
         if len(words) == len(_FIELDS) and words[0].isdigit():
             number, state, partition, nodes, cpus, gres, code, comment, reason, name = words
             yield Job(
-                int(number), state, partition, _int(nodes), _int(cpus), gres, _int(code), comment, reason, name_of(name)
+                int(number), state, partition, _int(nodes), _int(cpus), gres, _exit(code), comment, reason, name_of(name)
             )
 
 
@@ -119,7 +119,7 @@ def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str
         if len(words) < len(_NODE_FIELDS):
             continue
         of, _, cpus, memory, state, gres = words
-        if (of == partition if partition else of.endswith("*")) and not state.startswith(_OUT) and "*" not in state:
+        if (of == partition if partition else of.endswith("*")) and not state.startswith(_OUT):
             out = plus(out, {"cpu": _int(cpus), "memory": _int(memory) // _MIB_IN_GIB, **gpus_of(gres, table)})
     return out
 
@@ -172,6 +172,12 @@ def _split(line: str, count: int) -> list[str]:
     """The last field may hold what separates them."""
     words = line.split("|", count - 1)
     return [word.rstrip("|").strip() if number == count - 1 else word.strip() for number, word in enumerate(words)]
+
+
+def _exit(text: str) -> int:
+    """Slurm prints the status that the system gave, or `code:signal`."""
+    code, colon, _ = text.partition(":")
+    return _int(code) if colon else _int(code) >> 8
 
 
 def _int(text: str) -> int:

@@ -115,7 +115,10 @@ exit $code
 def _worker(
     settings: SlurmSettings, python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]
 ) -> str:
-    """What every node runs. A worker removes its `tmp` when it ends; one that fell holds the node until it is deleted."""
+    """What every node runs. A worker removes its `tmp` when it ends.
+
+    Of one that fell, with its keeper, all that it started is ended; it holds the node until the bastion deletes it.
+    """
     work = quote(settings.work) if settings.work else '"${TMPDIR:-/tmp}/bastion-$(id -u)"'
     return f"""umask 077
 work={work} root="$work/$(uname -n)"
@@ -123,12 +126,14 @@ mkdir -p "$root/jobs" && [ -O "$work" ] && [ -O "$root" ] || exit {FOLDER_FAILED
 for old in "$root"/jobs/*; do
     pid=$(cat "$old/pid" 2>/dev/null) && [ ! -e "/proc/$pid" ] && rm -rf "$old"
 done
+machine="$SLURM_JOB_ID/$SLURM_PROCID/{name.nonce}"
 folder="$root/jobs/$SLURM_JOB_ID-$SLURM_PROCID-{name.nonce}"
 mkdir "$folder" && echo $$ >"$folder/pid" || exit {FOLDER_FAILED}
 trap : TERM
 {_command(python, name, gpus, flags)} >"$folder/worker.log" 2>&1
 code=$?
 if [ -d "$folder/tmp" ]; then
+    grep -lszxF "BASTION_MACHINE=$machine" /proc/[0-9]*/environ | cut -d / -f 3 | xargs -r kill -9
     trap - TERM
     while :; do sleep 600; done
 fi
@@ -146,7 +151,7 @@ def _command(python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[st
     """The worker's, in the shell's words: what only the node knows is filled in there."""
     known = {"job": name.key.job, "task": name.key.task, "attempt": name.key.attempt, "creation": name.nonce, **flags}
     there = {
-        "machine": f'"$SLURM_JOB_ID/$SLURM_PROCID/{name.nonce}"',
+        "machine": '"$machine"',
         "worker": '"$SLURM_PROCID"',
         "address": '"$(uname -n)"',
         "folder": '"$folder"',

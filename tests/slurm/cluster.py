@@ -45,6 +45,7 @@ GresTypes=gpu
 ReturnToService=2
 MinJobAge=5
 SlurmdTimeout=120
+MessageTimeout=5
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
@@ -98,6 +99,11 @@ class Cluster:
         """Kill -9 of one daemon alone."""
         self._daemons[daemon].kill()
         self._daemons[daemon].wait()
+
+    def stop_controller(self) -> None:
+        """Stop slurmctld in good order. One that is killed forgets what it did in its last seconds."""
+        self._daemons["controller"].terminate()
+        self._daemons["controller"].wait()
 
     def crash_node(self, node: str) -> None:
         """All that runs on a node is gone at one moment, as when its power fails."""
@@ -168,9 +174,8 @@ class Cluster:
                 continue
 
     def _last_words(self) -> str:
-        return self.say("sinfo", "-N", "-l") + "".join(
-            f"\n{log.name}: {log.read_text(errors='replace')[-1500:]}" for log in sorted(self.folder.glob("*.log"))
-        )
+        queue = self.run(["squeue", "--states=all"], limit_s=60).out
+        return queue + (self.folder / "controller.log").read_text(errors="replace")[-1500:]
 
 
 @contextmanager
