@@ -30,6 +30,7 @@ WALLS: Mapping[str, set[str]] = {
         "bastion.google.failures",
         "bastion.google.settings",
         "bastion.gpus",
+        "bastion.ground",
         "bastion.instances",
         "bastion.logs",
         "bastion.once",
