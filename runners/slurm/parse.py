@@ -26,7 +26,9 @@ _NODE_FIELDS = {"Partition": 100, "NodeList": 100, "CPUs": 12, "Memory": 16, "St
 _GRES = re.compile(r"(?:gres[:/])?gpu(?::([A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*))?(?:[:=]([0-9]{1,6}))?(?:\(.*\))?")
 _MIB_IN_GIB = 1024
 
-WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"})
+WAITING = frozenset(
+    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+)
 ENDED = frozenset(
     "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
 )
@@ -86,7 +88,9 @@ class Job:
 
 def squeue(*, everybody: bool = False, number: int | None = None) -> list[str]:
     """The question for this account's jobs, for everybody's that are not over, or for one."""
-    whose = ["--states=R,CG,S"] if everybody else ["--states=all", *(["--me"] if number is None else [f"--jobs={number}"])]
+    whose = (
+        ["--states=R,CG,S"] if everybody else ["--states=all", *(["--me"] if number is None else [f"--jobs={number}"])]
+    )
     return ["squeue", "--noheader", *whose, f"--Format={_wanted(_FIELDS)}"]
 
 
@@ -107,7 +111,16 @@ def jobs_of(text: str) -> Iterator[Job]:
         if len(words) == len(_FIELDS) and words[0].isdigit():
             number, state, partition, nodes, cpus, gres, code, comment, reason, name = words
             yield Job(
-                int(number), state, partition, _int(nodes), _int(cpus), gres, _exit(code), comment, reason, name_of(name)
+                int(number),
+                state,
+                partition,
+                _int(nodes),
+                _int(cpus),
+                gres,
+                _exit(code),
+                comment,
+                reason,
+                name_of(name),
             )
 
 

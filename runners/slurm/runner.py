@@ -5,7 +5,7 @@ All that is known of a job stands in its name. What is remembered saves requests
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bastion.errors import Later, RunnerError
@@ -40,16 +40,16 @@ class SlurmRunner:
     given: Resources | None = None
     flags: Mapping[str, object] = field(default_factory=dict)
     name: str = "slurm"
+    offers: Collection[str] | None = None
+    pace_s: float = field(init=False)
     _jobs: dict[int, Job] | None = None
     _refused: dict[AttemptKey, tuple[float, str]] = field(default_factory=dict)
     _unwanted: set[Node] = field(default_factory=set)
     _noticed: dict[str, float] = field(default_factory=dict)
     _nodes: tuple[float, Resources] = (float("-inf"), {})
 
-    @property
-    def pace_s(self) -> float:
-        """As the settings say."""
-        return self.settings.poll_s
+    def __post_init__(self) -> None:
+        self.pace_s = self.settings.poll_s
 
     def capacity(self) -> Resources | None:
         """As given, else what the partition's nodes hold; less what strangers use of it, if they are looked at."""

@@ -49,16 +49,24 @@ class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def faults(options: Mapping[str, Any]) -> list[str]:
-    """What is wrong with these options, one line each."""
-    try:
-        return list(_faults(read(options)))
-    except msgspec.ValidationError as error:
-        return [str(error)]
+    """What is wrong with these options, one line each that begins with the option's name."""
+    known = {field.name: field.type for field in msgspec.structs.fields(SlurmSettings)}
+    wrong = [f"{key} is no option; there are {', '.join(known)}" for key in options if key not in known]
+    wrong += [f"{key} is of a wrong type: {why}" for key in options if (why := _mistyped(options[key], known.get(key)))]
+    return wrong or list(_faults(read(options)))
 
 
 def read(options: Mapping[str, Any]) -> SlurmSettings:
-    """The settings. Raises `msgspec.ValidationError`."""
+    """The settings of options without faults."""
     return msgspec.convert(dict(options), SlurmSettings)
+
+
+def _mistyped(value: Any, kind: Any) -> str:
+    try:
+        msgspec.convert(value, kind or Any)
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 def _faults(settings: SlurmSettings) -> Iterator[str]:

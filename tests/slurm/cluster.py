@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import stat
 import subprocess
@@ -84,7 +83,9 @@ class Cluster:
         self.start_controller()
         for node in NODES:
             self.start_node(node)
-        self.until(lambda: self.say("sinfo", "-h", "-N", "-p", "main", "-o", "%t").split() == ["idle"] * 4, "idle nodes")
+        self.until(
+            lambda: self.say("sinfo", "-h", "-N", "-p", "main", "-o", "%t").split() == ["idle"] * 4, "idle nodes"
+        )
 
     def start_controller(self) -> None:
         """Start slurmctld, and wait until it answers."""
@@ -110,8 +111,10 @@ class Cluster:
         self.kill(node)
         for process in self._ours(lambda environ: environ.get("SLURMD_NODENAME") == node):
             process.kill()
-        for process in psutil.process_iter():  # a step's daemon has the node's name in its socket, not in its environment
-            if any(str(self.folder / node) in open.path for open in _files(process)):
+        for (
+            process
+        ) in psutil.process_iter():  # a step's daemon has the node's name in its socket, not in its environment
+            if any(str(self.folder / node) in path for path in _files(process)):
                 process.kill()
 
     def clear(self) -> None:
@@ -190,9 +193,9 @@ def cluster() -> Iterator[Cluster]:
         yield made
 
 
-def _files(process: psutil.Process) -> list[object]:
+def _files(process: psutil.Process) -> list[str]:
     try:
-        return list(process.open_files())
+        return [file.path for file in process.open_files()]
     except psutil.Error:
         return []
 

@@ -159,7 +159,7 @@ def test_a_controller_that_is_down_makes_us_blind_and_ends_nothing(fleet: SlurmF
     machine = stage.running(SAVES)
     slurm.stop_controller()
     try:
-        with pytest.raises(RunnerError, match="Slurm does not answer squeue: .*; its jobs are left alone"):
+        with pytest.raises(RunnerError, match=r"Slurm does not answer squeue: .*; its jobs are left alone"):
             fleet.runner.list()
         with pytest.raises(RunnerError, match="Slurm does not answer"):
             fleet.runner.create(wanted(OTHER))
@@ -187,7 +187,9 @@ def test_a_node_that_crashed_is_gone_when_slurm_says_so(fleet: SlurmFleet, slurm
     finally:
         slurm.start_node(node)
         slurm.say("scontrol", "update", f"nodename={node}", "state=resume")
-        slurm.until(lambda: slurm.say("sinfo", "-h", "-n", node, "-p", "main", "-o", "%t").strip() == "idle", "the node")
+        slurm.until(
+            lambda: slurm.say("sinfo", "-h", "-n", node, "-p", "main", "-o", "%t").strip() == "idle", "the node"
+        )
 
 
 def test_a_restarted_slurmd_loses_nothing(fleet: SlurmFleet, slurm: Cluster) -> None:
