@@ -124,17 +124,18 @@ def jobs_of(text: str) -> Iterator[Job]:
             )
 
 
-def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str, int]:
-    """What the nodes of a partition hold together, as sinfo printed them; those that are out of service hold nothing."""
+def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str, int] | None:
+    """What the nodes of a partition (empty: the default one, which has a star) hold together, as sinfo printed them.
+
+    Nodes that are out of service hold nothing. None if there is no node in it.
+    """
+    rows = [words for line in text.splitlines() if len(words := _split(line, len(_NODE_FIELDS))) == len(_NODE_FIELDS)]
+    own = [row for row in rows if (row[0].removesuffix("*") == partition if partition else row[0].endswith("*"))]
     out: dict[str, int] = {}
-    for line in text.splitlines():
-        words = _split(line, len(_NODE_FIELDS))
-        if len(words) < len(_NODE_FIELDS):
-            continue
-        of, _, cpus, memory, state, gres = words
-        if (of == partition if partition else of.endswith("*")) and not state.startswith(_OUT):
+    for _, _, cpus, memory, state, gres in own:
+        if not state.startswith(_OUT):
             out = plus(out, {"cpu": _int(cpus), "memory": _int(memory) // _MIB_IN_GIB, **gpus_of(gres, table)})
-    return out
+    return out if own else None
 
 
 def used_by_strangers(jobs: Iterable[Job], scope: str, partition: str, table: Mapping[str, str]) -> Resources:

@@ -165,4 +165,9 @@ class SlurmRunner:
         return None
 
     def _inventory(self) -> Resources:
-        return parse.capacity_of(self._commands.ask(parse.sinfo()), self.settings.partition, self.settings.gres)
+        partition = self.settings.partition
+        held = parse.capacity_of(self._commands.ask(parse.sinfo()), partition, self.settings.gres)
+        if held is None:
+            named = f"partition {partition}" if partition else "default partition"
+            raise RunnerError(f"Slurm has no {named} with nodes; change partition of [runner_options.slurm] in config.toml")
+        return held
