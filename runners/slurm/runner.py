@@ -169,5 +169,7 @@ class SlurmRunner:
         held = parse.capacity_of(self._commands.ask(parse.sinfo()), partition, self.settings.gres)
         if held is None:
             named = f"partition {partition}" if partition else "default partition"
-            raise RunnerError(f"Slurm has no {named} with nodes; change partition of [runner_options.slurm] in config.toml")
+            raise RunnerError(
+                f"Slurm has no {named} with nodes; change partition of [runner_options.slurm] in config.toml"
+            )
         return held

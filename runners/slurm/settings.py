@@ -44,7 +44,7 @@ class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     gres: dict[str, str] = msgspec.field(default_factory=dict)
     sbatch: list[str] = msgspec.field(default_factory=list)
     notice_s: int = 60
-    poll_s: float = 1.0
+    poll_s: float = 0.5
     observe_foreign: bool = False
 
 
