@@ -31,7 +31,7 @@ def job(
         ({"constraint": "a b"}, "constraint is 'a b'"),
         ({"ssh": "-oProxyCommand=x", "python": "/p"}, "ssh is '-oProxyCommand=x'"),
         ({"ssh": "ada@login"}, "ssh needs python too"),
-        ({"ssh": "ada@login", "python": "/opt/bastion/bin/python"}, ""),
+        ({"ssh": "ada@login", "python": "/p/python"}, ""),
         ({"python": "python3"}, "python is 'python3'"),
         ({"work": "/scratch\n/x"}, "work is"),
         ({"gres": {"h100": "gpu:h100"}}, ""),
