@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, start, takeover, usage
+from tests.bench import client, crash, decide, followers, history, idle, inbox, memory, slurm, start, takeover, usage
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "takeover": takeover.rows,
     "memory": memory.rows,
     "usage": usage.rows,
+    "slurm": slurm.rows,
 }
 
 

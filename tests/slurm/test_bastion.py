@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import QUICK, Fleet, until
+from tests.e2e.fleet import Fleet, until
 from tests.slurm.cluster import Cluster
+from tests.slurm.team import start
 
 QUOTA = """
 [toml-schema]
@@ -29,20 +30,8 @@ gpu = 0.5
 
 @pytest.fixture
 def team(tmp_path: Path, slurm: Cluster) -> Iterator[Fleet]:
-    """A bastion whose only runner is slurm; its options are written as an admin does."""
-    here = Fleet(tmp_path)
-    options = f'\n[runner_options.slurm]\npartition = "main"\npoll_s = 0.25\nwork = "{tmp_path}/work"\n'
-    (tmp_path / "options").write_text(options)
-    editor = tmp_path / "editor"
-    editor.write_text(f'#!/bin/sh\ncat {tmp_path}/options >> "$1"\n')
-    editor.chmod(0o700)
-    here.environ |= {"SLURM_CONF": str(slurm.conf), "EDITOR": str(editor), "VISUAL": ""}
-    here.ask("bastion", "create", *QUICK)
-    for words in (["stop"], ["config", "set", "runners=slurm", "--yes"], ["config", "edit", "--yes"]):
-        said = here.run("bastion", *words)
-        assert said.returncode == 0, said
-    here.ask("bastion", "create")
-    until(lambda: "gpu" in str(here.events("CapacityChanged")[-1:]))
+    """A bastion whose only runner is slurm."""
+    here = start(tmp_path, slurm)
     yield here
     here.close()
     slurm.clear()
@@ -68,7 +57,7 @@ def test_a_project_takes_its_nodes_back_and_the_borrower_resumes(team: Fleet, sl
 def test_a_bastion_that_was_killed_finds_its_jobs_again(team: Fleet, slurm: Cluster) -> None:
     job = team.submit("long", "--resources=gpu=2", "--count=2", run="echo ran; while [ ! -e go ]; do sleep 0.05; done")
     until(lambda: all("ran" in team.log(f"{job}[{task}]") for task in range(2)))
-    os.kill(json_pid(team), signal.SIGKILL)
+    os.kill(pid_of(team), signal.SIGKILL)
     team.ask("bastion", "create")
     assert len(slurm.say("squeue", "-h", "-o", "%i").split()) == 2
     for code in team.folder.glob("work/*/jobs/*/code"):
@@ -78,6 +67,6 @@ def test_a_bastion_that_was_killed_finds_its_jobs_again(team: Fleet, slurm: Clus
     assert len(team.job(job)["attempts"]) == 2
 
 
-def json_pid(team: Fleet) -> int:
+def pid_of(team: Fleet) -> int:
     """The bastion's process."""
     return int(team.ask("bastion", "status")["pid"])
