@@ -136,7 +136,8 @@ def test_a_python_that_is_not_there_is_told(fleet: SlurmFleet) -> None:
 
 def test_a_gang_is_deleted_when_this_was_asked_for_each_node(fleet: SlurmFleet) -> None:
     fleet.runner.create(wanted(KEY, 2))
-    fleet.until(lambda: [machine.seen for machine in fleet.runner.list()] == [True] * 2, "two nodes")
+    stage = Stage(fleet)
+    fleet.until(lambda: all(stage.claim(worker=n) for n in range(2)), "two workers")
     first, second = fleet.runner.list()
     fleet.runner.delete(first.id)
     assert [fleet.runner.look(machine.id) for machine in (first, second)] == [Sight.THERE] * 2
