@@ -10,7 +10,7 @@ XDIST = -n $(WORKERS) --dist=worksteal
 # Whoever sets it has each of the thousands of programs that tests start compile all of our code again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test package test-gpu test-gcp lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
+.PHONY: help demo test package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 
 test-gcp: $(READY)  ## The tests of Google Cloud, against a fake one whose machines are real; wants root
 	$(BIN)/python -m pytest $(XDIST) tests/google
+
+test-engines: $(READY)  ## The tests of other schedulers' engines, which they install and start themselves
+	$(BIN)/python -m pytest -n $(WORKERS) $(wildcard tests/slurm tests/ray tests/kubernetes)
 
 lint: $(READY)  ## Style, format, types
 	$(BIN)/ruff check .

@@ -173,11 +173,15 @@ def follow(parent: int) -> bool:
 
 
 def notices() -> Callable[[], None]:
-    """From now on SIGTERM ends nothing: the function that is returned waits for it."""
+    """From now on SIGTERM ends nothing: the function that is returned waits for it.
+
+    Or for SIGURG, by which Slurm tells the worker and none of the job's processes, who do not know it.
+    """
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    signal.signal(signal.SIGTERM, lambda *_: None)
+    for notice in (signal.SIGTERM, signal.SIGURG):
+        signal.signal(notice, lambda *_: None)
 
     def wait() -> None:
         os.read(read, 4096)

@@ -44,6 +44,7 @@ class Pace:
     watched_s: float = 60.0
     retry_s: float = 2.0
     notice_s: float = 3.0
+    notice_late_s: float = 0.25
     rest_grace_s: float = 5.0
     kill_s: float = 0.2
     gpu_s: float = 60.0

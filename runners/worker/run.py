@@ -7,7 +7,6 @@ bucket that hangs or fails cannot keep the worker from supervising its process. 
 from __future__ import annotations
 
 import math
-import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -28,12 +27,11 @@ from runners.worker.report import Reporter
 from runners.worker.secrets import reveal
 from runners.worker.spool import Spool
 from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
-from runners.worker.verdict import Unstartable, cause_of, fatal_line, no_room, short
+from runners.worker.verdict import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
 from runners.worker.watch import Watch
 
 NOTHING_DONE = 0
 SETUP_FAILED = 1
-TAKEN_AWAY = 128 + signal.SIGTERM
 _TAIL = 256 * 1024
 _PLAIN = Pace()
 _ONCE_MORE = "the machine was started once more, which ended what ran on it"
@@ -234,6 +232,9 @@ class _Worker:
         if guard := process.guard:
             self._pump.add(Chore(f"bounds {id(guard)}", guard.look, guard.period, supervision.looked))
         code: int = self._pump.until("process", process.wait, turn)
+        if code and supervision.halt is None:
+            self._pump.until_true(self._stops.settled(code), lambda: min(turn(), self._pace.notice_late_s))
+            turn()
         supervision.command_ended()
         self._pump.until("rest", process.wait_rest, turn)
         return supervision.all_ended(code), supervision.halt
@@ -283,5 +284,5 @@ class _Worker:
         self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=ended)
         self._pump.until_true(lambda: self._reporter.told)
         if cause is Cause.LOST:
-            return TAKEN_AWAY
+            return TERMINATED
         return SETUP_FAILED if code is None else code

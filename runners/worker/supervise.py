@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bastion import layout
@@ -14,7 +15,7 @@ from bastion.records import StopOrder
 from bastion.state import Cause
 from runners.worker.bounds import Excess
 from runners.worker.doors import Farewell, Pace, Process
-from runners.worker.verdict import KILLED
+from runners.worker.verdict import KILLED, TERMINATED
 
 SLEPT_S = 3600.0
 """Who has not looked for a stop order for so long has slept, and may have been given up and forgotten meanwhile."""
@@ -118,6 +119,14 @@ class StopWatch:
         if self._clock.monotonic() >= self._leave_at:
             return Halt(Cause.LOST, "the machine is being taken away")
         return None
+
+    def settled(self, code: int) -> Callable[[], bool]:
+        """Is it known whether a command that ended with this code was told to end?
+
+        Where a machine gives notice to all its processes, the command may end of it before the notice is taken in here.
+        """
+        heard = self._clock.monotonic() + (self._pace.notice_late_s if code == TERMINATED else 0.0)
+        return lambda: self.halt() is not None or (math.isinf(self._leave_at) and self._clock.monotonic() >= heard)
 
     def heed(self) -> float:
         """A pump's turn. Raises `Halted` when it is time."""

@@ -11,6 +11,9 @@ MESSAGE_MAX = 2048
 KILLED = 137
 """The exit code of what was ended by signal 9."""
 
+TERMINATED = 143
+"""That of what was ended by SIGTERM."""
+
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
 _SIGNALLED = range(129, 193)

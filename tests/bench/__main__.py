@@ -15,6 +15,7 @@ from tests.bench import (
     idle,
     inbox,
     memory,
+    slurm,
     start,
     takeover,
     usage,
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "takeover": takeover.rows,
     "memory": memory.rows,
     "usage": usage.rows,
+    "slurm": slurm.rows,
 }
 
 

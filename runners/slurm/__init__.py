@@ -1,0 +1,1 @@
+"""Nodes that a Slurm cluster gives, one of its jobs for each attempt."""

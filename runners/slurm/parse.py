@@ -1,0 +1,198 @@
+"""What Slurm's commands print, understood. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bastion.ports import Machine
+from quota.resources import Resources, plus, times
+from runners.slurm.render import FOLDER_FAILED, WORKER_FAILED, Name, Node, name_of
+
+_FIELDS = {
+    "JobID": 20,
+    "State": 20,
+    "Partition": 100,
+    "NumNodes": 12,
+    "NumCPUs": 12,
+    "tres-per-node": 300,
+    "exit_code": 12,
+    "Comment": 300,
+    "ReasonList": 300,
+    "Name": 300,
+}
+_NODE_FIELDS = {"Partition": 100, "NodeList": 100, "CPUs": 12, "Memory": 16, "StateLong": 30, "Gres": 300}
+_GRES = re.compile(r"(?:gres[:/])?gpu(?::([A-Za-z0-9_.-]*[A-Za-z_.-][A-Za-z0-9_.-]*))?(?:[:=]([0-9]{1,6}))?(?:\(.*\))?")
+_MIB_IN_GIB = 1024
+
+WAITING = frozenset(
+    {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+)
+ENDED = frozenset(
+    "BOOT_FAIL CANCELLED COMPLETED DEADLINE FAILED NODE_FAIL OUT_OF_MEMORY PREEMPTED REVOKED TIMEOUT".split()
+)
+_OUT = ("down", "drain", "fail", "error", "future", "maint", "power", "reboot", "inval", "perfctrs", "block")
+
+_REASONS = {
+    "Resources": "Slurm has no free nodes for it",
+    "Priority": "others are before it in Slurm's queue",
+    "BadConstraints": "no node of Slurm's is as it asks for",
+    "Reservation": "its reservation has not begun",
+    "ReservationDeleted": "its reservation was deleted",
+    "InvalidAccount": "Slurm does not know its account any more",
+    "InvalidQOS": "Slurm does not know its QOS any more",
+    "JobHeldUser": "somebody holds it in Slurm; `scontrol release` lets it go",
+    "JobHeldAdmin": "an administrator of Slurm holds it",
+    "BeginTime": "Slurm lets it wait for a time",
+    "PartitionDown": "its partition is down",
+    "PartitionInactive": "its partition is not active",
+    "PartitionNodeLimit": "its partition has not so many nodes",
+    "PartitionTimeLimit": "its partition does not let jobs run so long",
+    "PartitionConfig": "its partition has not so many nodes, or not such ones",
+    "ReqNodeNotAvail": "nodes that it needs are away",
+    "NodeDown": "a node that it needs is down",
+    "Licenses": "it waits for licenses",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job of Slurm's. `name` is None where it is none of a bastion's; `gres` are the accelerators of each node."""
+
+    number: int
+    state: str
+    partition: str
+    nodes: int
+    cpus: int
+    gres: str
+    code: int
+    comment: str
+    reason: str
+    name: Name | None
+
+    @property
+    def alive(self) -> bool:
+        """It has nodes, or will have some."""
+        return self.state not in ENDED
+
+    @property
+    def machines(self) -> Iterator[Machine]:
+        """Its nodes; none when it has ended."""
+        for worker in range(self.nodes if self.alive and self.name else 0):
+            assert self.name is not None
+            node = Node(self.number, worker, self.name.nonce)
+            seen = self.state not in WAITING
+            yield Machine(id=str(node), key=self.name.key, worker=worker, epoch=self.name.epoch, seen=seen)
+
+
+def squeue(*, everybody: bool = False, number: int | None = None) -> list[str]:
+    """The question for this account's jobs, for everybody's that are not over, or for one."""
+    whose = (
+        ["--states=R,CG,S"] if everybody else ["--states=all", *(["--me"] if number is None else [f"--jobs={number}"])]
+    )
+    return ["squeue", "--noheader", *whose, f"--Format={_wanted(_FIELDS)}"]
+
+
+def sinfo() -> list[str]:
+    """The question for all nodes of all partitions."""
+    return ["sinfo", "--noheader", "--Node", f"--Format={_wanted(_NODE_FIELDS)}"]
+
+
+def scope_of(jobs: Iterable[Job], scope: str) -> dict[int, Job]:
+    """One bastion's, by their numbers."""
+    return {job.number: job for job in jobs if job.name and job.name.scope == scope}
+
+
+def jobs_of(text: str) -> Iterator[Job]:
+    """What squeue printed."""
+    for line in text.splitlines():
+        words = _split(line, len(_FIELDS))
+        if len(words) == len(_FIELDS) and words[0].isdigit():
+            number, state, partition, nodes, cpus, gres, code, comment, reason, name = words
+            yield Job(
+                int(number),
+                state,
+                partition,
+                _int(nodes),
+                _int(cpus),
+                gres,
+                _exit(code),
+                comment,
+                reason,
+                name_of(name),
+            )
+
+
+def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str, int] | None:
+    """What the nodes of a partition (empty: the default one, which has a star) hold together, as sinfo printed them.
+
+    Nodes that are out of service hold nothing. None if there is no node in it.
+    """
+    rows = [words for line in text.splitlines() if len(words := _split(line, len(_NODE_FIELDS))) == len(_NODE_FIELDS)]
+    own = [row for row in rows if (row[0].removesuffix("*") == partition if partition else row[0].endswith("*"))]
+    out: dict[str, int] = {}
+    for _, _, cpus, memory, state, gres in own:
+        if not state.startswith(_OUT):
+            out = plus(out, {"cpu": _int(cpus), "memory": _int(memory) // _MIB_IN_GIB, **gpus_of(gres, table)})
+    return out if own else None
+
+
+def used_by_strangers(jobs: Iterable[Job], scope: str, partition: str, table: Mapping[str, str]) -> Resources:
+    """What those jobs hold in a partition (empty: in any) that are not this bastion's."""
+    out: dict[str, int] = {}
+    for job in jobs:
+        if (partition and job.partition != partition) or (job.name and job.name.scope == scope):
+            continue
+        out = plus(out, {"cpu": job.cpus, **times(gpus_of(job.gres, table), job.nodes)})
+    return out
+
+
+def gpus_of(gres: str, table: Mapping[str, str]) -> dict[str, int]:
+    """The accelerators of a node by kind: `gpu:h100:8(S:0-1)` are 8 `h100`, unless the table has another kind for them."""
+    kinds = {slurms: kind for kind, slurms in table.items()}
+    out: dict[str, int] = {}
+    for word in re.split(r",(?![^(]*\))", gres):
+        if found := _GRES.fullmatch(word):
+            named = f"gpu:{found[1]}" if found[1] else "gpu"
+            kind = kinds.get(named) or kinds.get("gpu") or found[1] or "gpu"
+            out = plus(out, {kind: int(found[2] or 1)})
+    return out
+
+
+def said_of(job: Job) -> str:
+    """What a job waits for that has no nodes, or why its nodes did nothing; empty where there is nothing to tell."""
+    at = f"Slurm job {job.number}"
+    if job.state == "CONFIGURING":
+        return f"{at}: its nodes are being set up"
+    if job.state in WAITING:
+        reason = job.reason.strip("()")
+        code = re.split(r"[, ]", reason)[0]
+        if code in ("", "None"):
+            return ""  # Slurm has not looked at it yet
+        return f"{at}: {_REASONS[code]} ({reason})" if code in _REASONS else f"{at} waits ({reason})"
+    if job.state == "FAILED" and job.code == WORKER_FAILED:
+        return f"{at} could not start the worker: {job.comment}; see python of [runner_options.slurm] in config.toml"
+    if job.state == "FAILED" and job.code == FOLDER_FAILED:
+        return f"{at} has no folder on its nodes; see work of [runner_options.slurm] in config.toml"
+    return ""
+
+
+def _wanted(fields: Mapping[str, int]) -> str:
+    return ",".join(f"{name}:{width}|" for name, width in fields.items())
+
+
+def _split(line: str, count: int) -> list[str]:
+    """The last field may hold what separates them."""
+    words = line.split("|", count - 1)
+    return [word.rstrip("|").strip() if number == count - 1 else word.strip() for number, word in enumerate(words)]
+
+
+def _exit(text: str) -> int:
+    """Slurm prints the status that the system gave, or `code:signal`."""
+    code, colon, _ = text.partition(":")
+    return _int(code) if colon else _int(code) >> 8
+
+
+def _int(text: str) -> int:
+    return int(text) if text.isdigit() else 0

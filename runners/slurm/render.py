@@ -1,0 +1,166 @@
+"""From the wish for an attempt's nodes to sbatch's flags and the script that Slurm runs. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from shlex import quote
+
+from bastion.ports import AttemptKey, Placement
+from quota.resources import Resources
+from runners.slurm.settings import SlurmSettings
+
+NOTICE = "URG"
+"""The signal that has a worker look for its stop order. Slurm sends a signal to all processes of a job's step: this one is
+ignored by whoever does not know it, so a job's own processes hear nothing."""
+
+FOLDER_FAILED, WORKER_FAILED = 73, 70
+"""Exit codes of a job of Slurm's: its nodes have no folder for it, or cannot start the worker."""
+
+_NAME = re.compile(r"(.+):([^:/]+)/([0-9]{1,9})/([0-9]{1,9})@([0-9]{1,9})\.([0-9a-z]+)")
+_ID = re.compile(r"([0-9]{1,12})/([0-9]{1,6})/([0-9a-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a job of Slurm's: all that we know of it. `nonce` is new at every creation."""
+
+    scope: str
+    key: AttemptKey
+    epoch: int
+    nonce: str
+
+    def __str__(self) -> str:
+        return f"{self.scope}:{self.key}@{self.epoch}.{self.nonce}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine's id, in its parts: one node of a job of Slurm's. Slurm may give a number again, but not with this nonce."""
+
+    number: int
+    worker: int
+    nonce: str
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.worker}/{self.nonce}"
+
+
+def name_of(text: str) -> Name | None:
+    """The parts of a name; None if it is none of ours."""
+    found = _NAME.fullmatch(text)
+    if not found:
+        return None
+    key = AttemptKey(found[2], int(found[3]), int(found[4]))
+    return Name(found[1], key, int(found[5]), found[6])
+
+
+def node_of(machine: str) -> Node | None:
+    """The parts of an id; None if it is none of ours."""
+    found = _ID.fullmatch(machine)
+    return Node(int(found[1]), int(found[2]), found[3]) if found else None
+
+
+def gres_of(kind: str, table: Mapping[str, str]) -> str:
+    """What Slurm calls a kind of accelerators: as the table says, else `gpu`, or a type of it."""
+    return table.get(kind, "gpu" if kind == "gpu" else f"gpu:{kind}")
+
+
+def accelerators(resources: Resources) -> dict[str, int]:
+    """The kinds that are no processors and no memory."""
+    return {kind: amount for kind, amount in resources.items() if kind not in ("cpu", "memory") and amount}
+
+
+def sbatch(settings: SlurmSettings, name: Name, placement: Placement) -> list[str]:
+    """The command that submits the script. A job is never started again by Slurm: the bastion tries again."""
+    flags = {
+        "job-name": str(name),
+        "nodes": placement.workers,
+        "ntasks-per-node": 1,
+        "export": "ALL",
+        "chdir": "/",
+        "output": "/dev/null",
+        "signal": f"B:TERM@{settings.notice_s}",
+        **_wanted(settings, placement.resources),
+        **{flag: getattr(settings, flag) for flag in ("partition", "account", "qos", "constraint", "reservation")},
+    }
+    given = [f"--{flag}={value}" for flag, value in flags.items() if value != ""]
+    return ["sbatch", "--parsable", "--no-requeue", *given, *settings.sbatch]
+
+
+def _wanted(settings: SlurmSettings, resources: Resources) -> dict[str, object]:
+    """What each node is to have."""
+    wanted: dict[str, object] = {}
+    if cpus := resources.get("cpu"):
+        wanted["cpus-per-task"] = cpus
+    if memory := resources.get("memory"):
+        wanted["mem"] = f"{memory}G"
+    gres = [f"{gres_of(kind, settings.gres)}:{amount}" for kind, amount in accelerators(resources).items()]
+    return {**wanted, "gres": ",".join(gres)} if gres else wanted
+
+
+def script(settings: SlurmSettings, python: str, name: Name, placement: Placement, flags: Mapping[str, object]) -> str:
+    """What the first node runs: a worker on every node, and a word to all of them when the time limit is near."""
+    worker = _worker(settings, python, name, accelerators(placement.resources), flags)
+    return f"""#!/bin/sh
+trap 'scancel --signal={NOTICE} "$SLURM_JOB_ID"' TERM
+srun --mpi=none --cpu-bind=none --mem=0 --kill-on-bad-exit=0 --wait=0 --input=none --output=none \\
+    /bin/sh -c {quote(worker)} &
+while kill -0 $! 2>/dev/null; do wait $!; code=$?; done
+exit $code
+"""
+
+
+def _worker(
+    settings: SlurmSettings, python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]
+) -> str:
+    """What every node runs. A worker removes its `tmp` when it ends.
+
+    Of one that fell, with its keeper, all that it started is ended; it holds the node until the bastion deletes it.
+    """
+    work = quote(settings.work) if settings.work else '"${TMPDIR:-/tmp}/bastion-$(id -u)"'
+    return f"""umask 077
+work={work} root="$work/$(uname -n)"
+mkdir -p "$root/jobs" && [ -O "$work" ] && [ -O "$root" ] || exit {FOLDER_FAILED}
+for old in "$root"/jobs/*; do
+    pid=$(cat "$old/pid" 2>/dev/null) && [ ! -e "/proc/$pid" ] && rm -rf "$old"
+done
+machine="$SLURM_JOB_ID/$SLURM_PROCID/{name.nonce}"
+folder="$root/jobs/$SLURM_JOB_ID-$SLURM_PROCID-{name.nonce}"
+mkdir "$folder" && echo $$ >"$folder/pid" || exit {FOLDER_FAILED}
+trap : TERM
+{_command(python, name, gpus, flags)} >"$folder/worker.log" 2>&1
+code=$?
+if [ -d "$folder/tmp" ]; then
+    grep -lszxF "BASTION_MACHINE=$machine" /proc/[0-9]*/environ | cut -d / -f 3 | xargs -r kill -9
+    trap - TERM
+    while :; do sleep 600; done
+fi
+if [ $code -ne 0 ] && [ -s "$folder/worker.log" ]; then
+    said=$(tail -n 1 "$folder/worker.log" | tr -c 'A-Za-z0-9 ._/:\\n-' ' ' | cut -c 1-200)
+    scontrol update jobid="$SLURM_JOB_ID" comment="$said"
+    said=told
+fi
+rm -rf "$folder"
+[ -z "$said" ] || exit {WORKER_FAILED}
+"""
+
+
+def _command(python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]) -> str:
+    """The worker's, in the shell's words: what only the node knows is filled in there."""
+    known = {"job": name.key.job, "task": name.key.task, "attempt": name.key.attempt, "creation": name.nonce, **flags}
+    there = {
+        "machine": '"$machine"',
+        "worker": '"$SLURM_PROCID"',
+        "address": '"$(uname -n)"',
+        "folder": '"$folder"',
+        "cache": '"$root/cache"',
+        "devices": '"${CUDA_VISIBLE_DEVICES:-$ROCR_VISIBLE_DEVICES}"' if gpus else "",
+    }
+    words = _flags((flag, quote(str(value))) for flag, value in known.items())
+    return f"{quote(python)} -I -m bastion_entry worker {words} {_flags(there.items())}"
+
+
+def _flags(pairs: Iterable[tuple[str, str]]) -> str:
+    return " ".join(f"--{flag}={value}" for flag, value in pairs)

@@ -1,0 +1,175 @@
+"""The runner of a Slurm cluster: one job of Slurm's for each attempt, with a worker on each of its nodes.
+
+All that is known of a job stands in its name. What is remembered saves requests, and holds back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bastion.errors import Later, RunnerError
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Shell, Sight
+from quota.resources import Resources, minus
+from runners.slurm import parse, render
+from runners.slurm.commands import Commands, Refused
+from runners.slurm.parse import Job
+from runners.slurm.render import NOTICE, Name, Node
+from runners.slurm.settings import SlurmSettings
+
+AGAIN_S = 30.0
+"""So long a submission that was refused is not tried again, and what the nodes hold together is not asked again."""
+
+_SAME_S = 1.0
+
+
+@dataclass(kw_only=True)
+class SlurmRunner:
+    """Nodes of a cluster. `scope` names the bastion, the same at every start; `bucket_url` is its folder in the bucket.
+
+    `given` bounds the whole; `python` is the interpreter on the nodes; `flags` go to every worker.
+    """
+
+    settings: SlurmSettings
+    scope: str
+    bucket_url: str
+    python: str
+    shell: Shell
+    ids: Ids
+    clock: Clock
+    given: Resources | None = None
+    flags: Mapping[str, object] = field(default_factory=dict)
+    name: str = "slurm"
+    offers: Collection[str] | None = None
+    pace_s: float = field(init=False)
+    _jobs: dict[int, Job] | None = None
+    _refused: dict[AttemptKey, tuple[float, str]] = field(default_factory=dict)
+    _unwanted: set[Node] = field(default_factory=set)
+    _noticed: dict[str, float] = field(default_factory=dict)
+    _nodes: tuple[float, Resources] = (float("-inf"), {})
+
+    def __post_init__(self) -> None:
+        self.pace_s = self.settings.poll_s
+
+    def capacity(self) -> Resources | None:
+        """As given, else what the partition's nodes hold; less what strangers use of it, if they are looked at."""
+        at, held = self._nodes
+        now = self.clock.monotonic()
+        if now - at >= AGAIN_S:
+            held = self.given if self.given is not None else self._inventory()
+            self._nodes = now, held
+        if not self.settings.observe_foreign:
+            return held
+        everybody = parse.jobs_of(self._commands.ask(parse.squeue(everybody=True)))
+        used = parse.used_by_strangers(everybody, self.scope, self.settings.partition, self.settings.gres)
+        return {kind: max(0, amount) for kind, amount in minus(held, used).items() if kind in held}
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """One node for each replica."""
+        return replicas
+
+    def create(self, placement: Placement) -> None:
+        """Submit the attempt's job, unless it is there. Raises `Later` if Slurm refuses it, and says so to who waits."""
+        if any(job.name and job.name.key == placement.key and job.alive for job in self._known().values()):
+            return
+        now = self.clock.monotonic()
+        until, why = self._refused.get(placement.key, (now, ""))
+        if now < until:
+            raise Later(why)
+        name = Name(self.scope, placement.key, placement.epoch, self.ids.new())
+        flags = {"bucket": self.bucket_url, **self.flags}
+        script = render.script(self.settings, self.python, name, placement, flags)
+        try:
+            number = self._commands.submit(render.sbatch(self.settings, name, placement), script)
+        except Refused as error:
+            self._refused[placement.key] = now + AGAIN_S, str(error)
+            raise Later(str(error)) from error
+        self._refused.pop(placement.key, None)
+        self._known()[number] = Job(number, "PENDING", "", placement.workers, 0, "", 0, "", "", name)
+
+    def stop(self, machine: str) -> None:
+        """Have all workers of the attempt look for its stop order: they stop together."""
+        node = render.node_of(machine)
+        job = self._job(node) if node else None
+        now = self.clock.monotonic()
+        if node is None or job is None or now - self._noticed.get(node.nonce, float("-inf")) < _SAME_S:
+            return
+        self._commands.cancel(f"--signal={NOTICE}", str(job.number))
+        self._noticed = {nonce: at for nonce, at in self._noticed.items() if now - at < _SAME_S} | {node.nonce: now}
+
+    def delete(self, machine: str) -> None:
+        """Take the node down, with all others of its attempt, once this was asked for each of them.
+
+        The step is killed by itself: what ends the whole job would begin with a notice, and wait.
+        """
+        node = render.node_of(machine)
+        job = self._job(node) if node else None
+        if node is None or job is None:
+            return
+        self._unwanted.add(node)
+        if {Node(job.number, worker, node.nonce) for worker in range(job.nodes)} <= self._unwanted:
+            self._commands.cancel(f"{job.number}.0")
+            self._commands.cancel(str(job.number))
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this bastion, by one question. Raises `RunnerError` if Slurm does not answer."""
+        self._jobs = jobs = parse.scope_of(parse.jobs_of(self._commands.ask(parse.squeue())), self.scope)
+        machines = [machine for job in jobs.values() for machine in job.machines]
+        self._unwanted = {node for node in self._unwanted if node.number in jobs and jobs[node.number].alive}
+        now = self.clock.monotonic()
+        self._refused = {key: said for key, said in self._refused.items() if now < said[0] + AGAIN_S}
+        return machines
+
+    def sweep(self) -> None:
+        """A worker removes its folder when it ends, and those of workers that fell on its node before."""
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What Slurm says of attempts without nodes, and why it refused some."""
+        jobs = sorted(self._known().values(), key=lambda job: job.number)
+        said = {job.name.key: parse.said_of(job) for job in jobs if job.name}
+        refused = {key: why for key, (_, why) in self._refused.items()}
+        return {key: words for key, words in {**said, **refused}.items() if words}
+
+    def look(self, machine: str) -> Sight:
+        """The direct question. A job that Slurm has forgotten ended long ago."""
+        node = render.node_of(machine)
+        try:
+            return Sight.THERE if node and self._asked(node) else Sight.GONE
+        except RunnerError:
+            return Sight.BLIND
+
+    @property
+    def _commands(self) -> Commands:
+        return Commands(self.shell)
+
+    def _known(self) -> dict[int, Job]:
+        """The jobs as they were listed last, and those submitted since."""
+        if self._jobs is None:
+            self.list()
+        assert self._jobs is not None
+        return self._jobs
+
+    def _job(self, node: Node) -> Job | None:
+        """The job that a node is of, if it lives: as listed, else as Slurm says now."""
+        job = self._known().get(node.number)
+        if job and job.name and job.name.nonce == node.nonce:
+            return job if job.alive and node.worker < job.nodes else None
+        return self._asked(node)
+
+    def _asked(self, node: Node) -> Job | None:
+        """The same, by a direct question."""
+        answer = self._commands.ask(parse.squeue(number=node.number))
+        for job in parse.scope_of(parse.jobs_of(answer), self.scope).values():
+            if job.alive and job.name and job.name.nonce == node.nonce and node.worker < job.nodes:
+                return job
+        return None
+
+    def _inventory(self) -> Resources:
+        partition = self.settings.partition
+        held = parse.capacity_of(self._commands.ask(parse.sinfo()), partition, self.settings.gres)
+        if held is None:
+            named = f"partition {partition}" if partition else "default partition"
+            raise RunnerError(
+                f"Slurm has no {named} with nodes; change partition of [runner_options.slurm] in config.toml"
+            )
+        return held

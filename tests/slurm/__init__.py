@@ -1,0 +1,1 @@
+"""The runner of Slurm clusters, on a real one."""

@@ -1,0 +1,72 @@
+"""A real bastion on a real Slurm: projects lend their share and take it back, and a bastion that falls loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.fleet import Fleet, until
+from tests.slurm.cluster import Cluster
+from tests.slurm.team import start
+
+QUOTA = """
+[toml-schema]
+version = "1"
+[total_resources]
+gpu = 8
+[project_membership]
+nlp = ["alice"]
+vision = ["bob"]
+[project_resources.nlp]
+gpu = 0.5
+[project_resources.vision]
+gpu = 0.5
+"""
+
+
+@pytest.fixture
+def team(tmp_path: Path, slurm: Cluster) -> Iterator[Fleet]:
+    """A bastion whose only runner is slurm."""
+    here = start(tmp_path, slurm)
+    yield here
+    here.close()
+    slurm.clear()
+
+
+def test_a_project_takes_its_nodes_back_and_the_borrower_resumes(team: Fleet, slurm: Cluster) -> None:
+    team.set_quota(QUOTA)
+    program = "trap 'echo saved; exit 1' TERM; echo try $BASTION_ATTEMPT; while :; do sleep 0.05; done"
+    borrower = team.submit("big", "--user_id=alice", "--resources=gpu=2", "--num_replicas=4", run=program)
+    until(lambda: "try 0" in team.log(borrower))
+    owner = team.submit("mine", "--user_id=bob", "--resources=gpu=2", "--num_replicas=2", run="echo ran $RANK")
+    assert team.wait(owner) == 0
+    assert "ran 1" in team.log(owner)
+    until(lambda: "try 1" in team.log(borrower))
+    assert "saved" in team.log(borrower, "--attempt=0")
+    first = team.job(borrower)["attempts"][0]
+    assert first["cause"] == "preempted"
+    assert team.run("launch", "stop", borrower, "--user_id=alice").returncode == 0
+    until(lambda: team.job(borrower)["state"] == "CANCELLED")
+    slurm.until(lambda: not slurm.say("squeue", "-h", "-o", "%i").split(), "the end of all jobs")
+
+
+def test_a_bastion_that_was_killed_finds_its_jobs_again(team: Fleet, slurm: Cluster) -> None:
+    job = team.submit("long", "--resources=gpu=2", "--count=2", run="echo ran; while [ ! -e go ]; do sleep 0.05; done")
+    until(lambda: all("ran" in team.log(f"{job}[{task}]") for task in range(2)))
+    os.kill(pid_of(team), signal.SIGKILL)
+    team.ask("bastion", "create")
+    assert len(slurm.say("squeue", "-h", "-o", "%i").split()) == 2
+    for code in team.folder.glob("work/*/jobs/*/code"):
+        (code / "go").touch()
+    assert team.wait(job) == 0
+    assert [team.log(f"{job}[{task}]") for task in range(2)] == ["ran\n"] * 2
+    assert len(team.job(job)["attempts"]) == 2
+
+
+def pid_of(team: Fleet) -> int:
+    """The bastion's process."""
+    return int(team.ask("bastion", "status")["pid"])
