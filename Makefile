@@ -5,7 +5,7 @@ WORKERS ?= 2
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help demo test package test-gpu test-gcp lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
+.PHONY: help demo test package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 
 test-gcp: $(READY)  ## The tests of Google Cloud, against a fake one whose machines are real; wants root
 	$(BIN)/python -m pytest -n $(WORKERS) tests/google
+
+test-engines: $(READY)  ## The tests of other schedulers' engines, which they install and start themselves
+	$(BIN)/python -m pytest -n $(WORKERS) $(wildcard tests/slurm tests/ray tests/kubernetes)
 
 lint: $(READY)  ## Style, format, types
 	$(BIN)/ruff check .
@@ -83,12 +86,13 @@ $(READY): .venv/locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-lock:  ## Resolve pyproject.toml anew into the three locks
+lock:  ## Resolve pyproject.toml anew into the four locks
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet uv
 	build/lock/bin/uv pip compile $(LOCK) -o requirements.lock pyproject.toml
 	build/lock/bin/uv pip compile $(LOCK) -o requirements-image.lock --extra=docker --extra=gcp pyproject.toml
 	build/lock/bin/uv pip compile $(LOCK) -o requirements-dev.lock --extra=dev pyproject.toml
+	echo 'ray[default]==2.60.*' | build/lock/bin/uv pip compile $(LOCK) -o requirements-ray.lock -
 
 LOCK := --quiet --upgrade --universal --python-version=3.11 --generate-hashes --no-header --no-emit-index-url
 

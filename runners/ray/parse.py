@@ -18,6 +18,7 @@ _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _MODEL = "accelerator_type:"
 _GIB = 2**30
 _WORDS_MAX = 300
+_CHATTER = "Running entrypoint for job"
 
 Node = Mapping[str, float]
 """What one node has, in Ray's names."""
@@ -103,6 +104,12 @@ def capacity(there: Iterable[Node], table: Mapping[str, str]) -> dict[str, int]:
     return out
 
 
+def halves(found: Iterable[Job]) -> set[AttemptKey]:
+    """The attempts of which some workers have their place, and others wait for one."""
+    live = [job for job in found if not job.over]
+    return {job.name.key for job in live if job.pending} & {job.name.key for job in live if not job.pending}
+
+
 def waiting(found: Sequence[Job], there: Sequence[Node]) -> dict[AttemptKey, str]:
     """What attempts wait for whose machines are not all there, by their jobs and by the nodes that there are."""
     out: dict[AttemptKey, str] = {}
@@ -131,8 +138,9 @@ def _said(name: str, amount: float) -> str:
 
 
 def _last_words(message: str) -> str:
-    lines = [line for line in message.splitlines() if line.strip()]
-    return " ".join((lines or ["it does not say why"])[-1].split())[-_WORDS_MAX:]
+    """The last line that is not Ray's own about what it does."""
+    lines = [line for line in message.splitlines() if line.strip() and not line.startswith(_CHATTER)]
+    return " ".join((lines or ["it does not say why"])[-1].split())[:_WORDS_MAX]
 
 
 def _kind(name: str, models: Sequence[str], ours: Mapping[str, str]) -> str:

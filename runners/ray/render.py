@@ -53,9 +53,9 @@ class Name:
         """Its work folder, below the root of all."""
         return Path(self.scope, self.key.job, str(self.key.task), str(self.key.attempt), f"{self.worker}-{self.nonce}")
 
-    def machine(self, *, seen: bool) -> Machine:
+    def machine(self, *, seen: bool, doomed: bool = False) -> Machine:
         """As a listing shows it."""
-        return Machine(id=str(self), key=self.key, worker=self.worker, epoch=self.epoch, seen=seen)
+        return Machine(id=str(self), key=self.key, worker=self.worker, epoch=self.epoch, seen=seen, doomed=doomed)
 
 
 def parse(submission_id: str) -> Name | None:

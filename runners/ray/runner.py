@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -22,6 +22,9 @@ LOST_S = 60.0
 
 AGAIN_S = 30.0
 """A removal that has not come to its end is asked for again after so long."""
+
+HALF_S = 300.0
+"""So long a part of a gang may hold its places while the rest waits for theirs. Then they are given back, and it starts anew."""
 
 KEPT_S = 3600.0
 """So long Ray keeps the record of an ended job of ours, for people."""
@@ -47,11 +50,13 @@ class RayRunner:
     flags: Mapping[str, object] = field(default_factory=dict)
     name: str = "ray"
     pace_s: float = 1.0
+    offers: Collection[str] | None = None
     _listed: Sequence[Job] = ()
     _nodes: Sequence[parse.Node] = ()
     _made: dict[Name, float] = field(default_factory=dict)
     _removed: dict[str, float] = field(default_factory=dict)
     _lost: dict[str, float] = field(default_factory=dict)
+    _halves: dict[AttemptKey, float] = field(default_factory=dict)
     _session: str = ""
 
     def capacity(self) -> Resources | None:
@@ -105,7 +110,10 @@ class RayRunner:
         names = {job.name for job in self._listed}
         self._made = {name: at for name, at in self._made.items() if name not in names and asked - at < LOST_S}
         self._lost = {machine: at for machine, at in self._lost.items() if asked - at < 2 * LOST_S}
-        return [job.name.machine(seen=not job.pending) for job in self._listed if not job.over]
+        self._halves = {key: self._halves.get(key, asked) for key in parse.halves(self._listed)}
+        broken = {key for key, since in self._halves.items() if asked - since >= HALF_S}
+        live = [job for job in self._listed if not job.over]
+        return [job.name.machine(seen=not job.pending, doomed=job.name.key in broken) for job in live]
 
     def sweep(self) -> None:
         """Have Ray forget jobs of ours that ended more than an hour ago. Hosts sweep the folders of their nodes."""

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import shutil
-import signal
 import site
 import socket
 import subprocess
@@ -19,6 +18,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+
+from bastion.errors import RunnerError
+from runners.ray import parse
+from runners.ray.api import HttpDashboard
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements-ray.lock"
@@ -72,29 +75,19 @@ class Cluster:
         self.port, self.dashboard = free_port(), free_port()
         self.address = f"http://127.0.0.1:{self.dashboard}"
         self._begun: list[subprocess.Popen[bytes]] = []
-        self.start_head()
-        until(self.answers, "Ray's dashboard")
-        gpus = ["--num-gpus=2", f"--resources={json.dumps({'accelerator_type:H100': 1})}"]
-        self._start([f"--address=127.0.0.1:{self.port}", "--num-cpus=4", *gpus])
-
-    def start_head(self) -> None:
-        """Start the head, which the other node looks for at the same port."""
         words = ["--head", f"--port={self.port}", f"--dashboard-port={self.dashboard}", "--num-cpus=4", "--num-gpus=0"]
         self._start([*words, f"--temp-dir={self.folder}/t", f"--ray-client-server-port={free_port()}"])
+        until(self.nodes, "Ray's dashboard")
+        gpus = ["--num-gpus=2", f"--resources={json.dumps({'accelerator_type:H100': 1})}"]
+        self._start([f"--address=127.0.0.1:{self.port}", "--num-cpus=4", *gpus])
+        until(lambda: len(self.nodes()) == 2, "the second node")
 
-    def answers(self) -> bool:
-        """Does the dashboard listen?"""
-        with suppress(OSError), socket.create_connection(("127.0.0.1", self.dashboard), timeout=1):
-            return True
-        return False
-
-    def pause(self) -> None:
-        """Have nobody answer at the dashboard: its processes stand still."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Go on after a pause."""
-        self._signal(signal.SIGCONT)
+    def nodes(self) -> list[parse.Node]:
+        """What its living nodes have; none while nobody answers."""
+        try:
+            return parse.nodes(HttpDashboard(self.address).ask("GET", "/api/v0/nodes?detail=true").data)
+        except RunnerError:
+            return []
 
     def close(self) -> None:
         """Kill all that was started here, and what that has started."""
@@ -114,12 +107,6 @@ class Cluster:
                 if process.environ().get(_MARK) == self.mark:
                     out.append(process)
         return out
-
-    def _signal(self, number: int) -> None:
-        for process in self.processes():
-            with suppress(psutil.Error):
-                if "dashboard/dashboard.py" in " ".join(process.cmdline()):
-                    process.send_signal(number)
 
     def _start(self, words: Sequence[str]) -> None:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "BASTION_"))}

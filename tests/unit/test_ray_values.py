@@ -42,12 +42,12 @@ def placement(**resources: int) -> Placement:
 
 
 def test_a_worker_asks_ray_for_what_a_replica_needs() -> None:
-    settings = RaySettings(python="/opt/p y", resources={"v4": "TPU", "big": "GPU:A100-80G"})
+    settings = RaySettings(python="/usr/p y", resources={"v4": "TPU", "big": "GPU:A100-80G"})
     body = render.submission(NAME, placement(cpu=2, memory=3, h100=4), "file:///b", settings, {"flush_s": 1})
     assert (body["entrypoint_num_cpus"], body["entrypoint_num_gpus"], body["entrypoint_memory"]) == (2, 4, 3 * 2**30)
     assert body["entrypoint_resources"] == {"accelerator_type:H100": 0.001}
     words = shlex.split(body["entrypoint"])
-    assert words[:3] == ["exec", "/opt/p y", "-I"]
+    assert words[:3] == ["exec", "/usr/p y", "-I"]
     assert {f"--machine={NAME}", "--gpus=4", "--bucket=file:///b", "--flush_s=1"} <= set(words)
     assert render.needs({"v4": 4, "cpu": 0}, settings.resources) == {"TPU": 4}
     assert render.needs({"big": 1}, settings.resources) == {"GPU": 1, "accelerator_type:A100-80G": 0.001}
@@ -121,7 +121,7 @@ def test_who_waits_is_told_for_what() -> None:
     failed = row(
         status="FAILED",
         driver_exit_code=127,
-        message="failed, last logs:\nsh: 1: /x/python: not found\n",
+        message="failed, last logs:\nsh: 1: /x/python: not found\nRunning entrypoint for job x: y\n",
         end_time=1000,
     )
     again = str(NAME).replace(NONCE, "f" * 32)
@@ -132,7 +132,7 @@ def test_who_waits_is_told_for_what() -> None:
 
 
 def test_options_are_checked() -> None:
-    good = {"address": "https://ray.example:8265/", "python": "/opt/bin/python", "resources": {"h100": "GPU:H100"}}
+    good = {"address": "https://ray.example:8265/", "python": "/usr/bin/python3", "resources": {"h100": "GPU:H100"}}
     assert faults(good) == []
     assert settings_of(good).address == "https://ray.example:8265"
     assert faults({}) == []
