@@ -91,12 +91,13 @@ $(READY): .venv/locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-lock:  ## Resolve pyproject.toml anew into the three locks
+lock:  ## Resolve pyproject.toml anew into the four locks
 	$(PYTHON) -m venv --clear build/lock
 	build/lock/bin/python -m pip install --quiet uv
 	build/lock/bin/uv pip compile $(LOCK) -o requirements.lock pyproject.toml
 	build/lock/bin/uv pip compile $(LOCK) -o requirements-image.lock --extra=docker --extra=gcp pyproject.toml
 	build/lock/bin/uv pip compile $(LOCK) -o requirements-dev.lock --extra=dev pyproject.toml
+	echo 'ray[default]==2.60.*' | build/lock/bin/uv pip compile $(LOCK) -o requirements-ray.lock -
 
 LOCK := --quiet --upgrade --universal --python-version=3.11 --generate-hashes --no-header --no-emit-index-url
 

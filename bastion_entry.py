@@ -45,6 +45,14 @@ def worker() -> int:
     return main(sys.argv[1:])
 
 
+def ray_host() -> int:
+    """What a Ray job of ours runs."""
+    _leave_the_users_folders()
+    from cli.ray_host import main
+
+    return main(sys.argv[1:])
+
+
 def simulate() -> int:
     """The console script `bastion-simulate`."""
     _leave_the_users_folders()
@@ -58,7 +66,14 @@ def simulate() -> int:
     return main(sys.argv[1:])
 
 
-PROGRAMS = {"bastion": bastion, "launch": launch, "simulate": simulate, "snapshot": snapshot, "worker": worker}
+PROGRAMS = {
+    "bastion": bastion,
+    "launch": launch,
+    "ray-host": ray_host,
+    "simulate": simulate,
+    "snapshot": snapshot,
+    "worker": worker,
+}
 
 
 def _leave_the_users_folders() -> None:

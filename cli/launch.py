@@ -7,7 +7,7 @@ from dataclasses import replace
 from cli.flags import Command, Flag, Tool, completion
 from cli.formats import CSV, JSON, TABLE, WIDE
 from cli.formats import flag as format_flag
-from cli.submissions import CODE, LAUNCH, USER
+from cli.submissions import CLUSTER, CODE, LAUNCH, USER
 
 EVERY_S = 2.0
 """Between two looks of those who watch."""
@@ -199,6 +199,7 @@ TOOL = Tool(
             ),
         ),
         *CODE,
+        CLUSTER,
         Command(
             name="show",
             about="All that is known of a job, with its spec.",

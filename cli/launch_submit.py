@@ -16,7 +16,7 @@ from bastion.shell import SystemShell
 from bastion.spec import BundleRef, JobSpec
 from bastion.version import VERSION
 from cli import job_names
-from cli.bundler_settings import check_setup, settings_of
+from cli.bundler_settings import Settings, check_setup, settings_of
 from cli.bundling import bundle, came_from, reference
 from cli.desk import Desk, desk_of
 from cli.launch_logs import detachable, show_log
@@ -60,11 +60,15 @@ def run(call: Call) -> int:
         call.output.say(spec_text(spec, kind))
         return DONE
     if kind is not None:
-        chosen = settings if kind == settings.kind else settings_of(kind, ())
-        packed = bundle(desk.bucket, desk.clock, call.output, chosen, kept_days=desk.bundles_days, later=True)
-        spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
+        spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
+
+
+def coded(call: Call, desk: Desk, spec: JobSpec, settings: Settings) -> JobSpec:
+    """The spec with its code, which is packed, and where that came from."""
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.bundles_days, later=True)
+    return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
 
 def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:

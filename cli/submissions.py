@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from cli.flags import Command, Flag
+from dataclasses import replace
+
+from cli.flags import Action, Command, Flag
 
 USER = Flag("user_id", "Who you are; also BASTION_USER. The default is your login name.", "USER")
 
@@ -151,3 +153,36 @@ CODE = (
     BUNDLE,
 )
 """The commands beside the submission itself."""
+
+CLUSTER = Command(
+    name="cluster",
+    about="A Ray cluster as a job: a gang whose worker 0 is the head. It holds its share of the quota until it is taken "
+    "down, and anybody whom the network lets through may work on it. Its machines need Ray: in an image, or by --setup.",
+    module="cli.launch_cluster",
+    actions=(
+        Action("up", "Submit it: --num_replicas nodes of --resources each.", "NAME", 1, 1),
+        Action("down", "Ask for its end, and for that of all that runs on it.", "NAME", 1, 1),
+        Action("status", "One line: where it stands, and its dashboard.", "NAME", 1, 1),
+        Action(
+            "details", "What it holds, and the addresses of its dashboard, for ray.init, and of its head.", "NAME", 1, 1
+        ),
+    ),
+    flags=(
+        *(
+            LAUNCH.flag(name)
+            for name in ("project_id", "resources", "instance_type", "num_replicas", "priority", "retry_interval")
+        ),
+        replace(LAUNCH.flag("max_tries"), default=3),
+        replace(LAUNCH.flag("grace"), default="60s"),
+        *(
+            LAUNCH.flag(name)
+            for name in ("time_limit", "after", "begin", "deadline", "class", "max_tier", "env", "setup")
+        ),
+        replace(LAUNCH.flag("bundler_type"), default="none"),
+        LAUNCH.flag("bundler_spec"),
+        LAUNCH.flag("dry_run"),
+        Flag("wait", "With down: wait until it has ended.", kind=bool, default=False),
+        USER,
+    ),
+)
+"""A job that stays."""

@@ -49,7 +49,7 @@ def test_it_names_its_programs_its_version_and_its_license(wheel: zipfile.ZipFil
     points = ConfigParser()
     points.read_string(texts["entry_points.txt"])
     assert set(points["console_scripts"]) == {"bastion", "bastion-simulate", "launch"}
-    assert {"gce", "kubernetes", "local", "slurm", "tpu"} <= set(points["bastion.runners"])
+    assert {"gce", "kubernetes", "local", "ray", "slurm", "tpu"} <= set(points["bastion.runners"])
     assert f"\nVersion: {VERSION}\n" in texts["METADATA"]
     assert "Apache License" in texts["LICENSE"]
 

@@ -45,7 +45,7 @@ MAKER = Maker()
 
 def test_ours_are_installed_as_a_strangers_are(site: Path) -> None:
     package(site, "acme-runner", {"acme": "acme_runner:MAKER"}, acme_runner=MAKER)
-    assert {"acme", "gce", "local", "tpu"} <= registry.installed().keys()
+    assert {"acme", "gce", "local", "ray", "tpu"} <= registry.installed().keys()
     assert registry.maker("acme").__class__.__module__ == "acme_runner"
     assert registry.maker("local").__class__.__module__ == "cli.local_fleet"
 

@@ -1,0 +1,132 @@
+"""`launch cluster`: a Ray cluster as a job, which holds its share of the quota as any other does."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from bastion import layout
+from bastion.buckets.routed import url_of
+from bastion.errors import NotFound, UsageError
+from bastion.requests import Submit, job_id
+from cli import launch_stop
+from cli.bundler_settings import check_setup, settings_of
+from cli.desk import Desk, desk_of
+from cli.launch_submit import checked_spec, coded, warn
+from cli.main import DONE, Call
+from cli.spec_file import spec_text
+from cli.table import plain
+from cli.wishing import wish_of
+from launcher import cluster, ends
+from launcher.derive import derived
+from launcher.find import Found, known
+from launcher.queue import Queue
+from launcher.recall import look_up
+from launcher.stored import needed_spec
+from launcher.submit import send
+from launcher.view import View
+
+_TRY_S = 2.0
+
+
+def run(call: Call) -> int:
+    """Do what the first word says with the cluster that the second names."""
+    action, name = call.words
+    return {"up": up, "down": down, "status": status, "details": details}[action](call, name)
+
+
+def up(call: Call, name: str) -> int:
+    """Submit the job that is the cluster. Raises `UsageError` if one of this name lives."""
+    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
+    check_setup(settings.kind, call.flags["setup"] or "")
+    desk = desk_of(call)
+    there = known(name, desk.reader().look())
+    if there and not (there.job and ends.ended(there.job, None)):
+        raise UsageError(f"{there.id} is there already; see launch cluster status {name}, or choose another name")
+    request_id, dry = desk.ids.new(), call.flags["dry_run"]
+    said = {"name": name, "command": cluster.MARK, "count": 1, "max_parallel": None, "output_dir": ""}
+    once = replace(call, flags={**call.flags, "follow": False})
+    wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall())
+    home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
+    spec = checked_spec(desk, wish, request_id, settings.get("source") or ".", home=home)
+    spec = msgspec.structs.replace(spec, command=cluster.command(spec.resources))
+    warn(call, spec)
+    if dry:
+        call.output.say(spec_text(spec, settings.kind))
+        return DONE
+    spec = coded(call, desk, spec, settings)
+    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    job = job_id(name, request_id)
+    call.output.note(f"submitted {job}; see launch cluster details {name}, and launch logs {name}")
+    call.output.say(json.dumps({"id": job, "name": name}) if call.output.json else name)
+    return DONE
+
+
+def down(call: Call, name: str) -> int:
+    """Stop the job. What runs on the cluster ends with it."""
+    found = _cluster(desk := desk_of(call), name, desk.reader().look())
+    unsaid = {"all": False, "user": [], "project_id": [], "state": [], "since": None, "yes": False, "task": None}
+    return launch_stop.run(replace(call, words=(found.id,), flags={**call.flags, **unsaid}, given=frozenset()))
+
+
+def status(call: Call, name: str) -> int:
+    """One line: where the cluster stands, and why."""
+    shown = _shown(call, name)
+    if call.output.json:
+        call.output.data(shown)
+        return DONE
+    where = f"dashboard {shown['dashboard']}, {_answers(shown)}" if "dashboard" in shown else shown["reason"]
+    call.output.say(plain(f"{shown['id']} is {shown['state']}" + (f": {where}" if where else "")))
+    return DONE
+
+
+def details(call: Call, name: str) -> int:
+    """All of it: what it holds, and its addresses."""
+    shown = _shown(call, name)
+    if call.output.json:
+        call.output.data(shown)
+        return DONE
+    fields = ("id", "user", "project", "state", "reason", "num_replicas", "resources", "dashboard", "client", "head")
+    lines = [f"{field:<14}{_text(shown[field])}" for field in fields if shown.get(field)]
+    call.output.say("\n".join([*lines, *([f"{'':<14}{_answers(shown)}"] if "dashboard" in shown else [])]))
+    return DONE
+
+
+def _shown(call: Call, name: str) -> dict[str, Any]:
+    """A row of `launch ls --json`, with the addresses while it runs, and whether its dashboard answers us."""
+    desk = desk_of(call)
+    view = desk.reader().look()
+    found = _cluster(desk, name, view)
+    row: dict[str, Any] = {"schema": 1, **Queue(view, (), derived(view)).row(found.known)}
+    if at := cluster.addresses(found.job):
+        row |= at.urls() | {"answers": _listens(at.host, at.dashboard_port)}
+    return row
+
+
+def _cluster(desk: Desk, name: str, view: View) -> Found:
+    """The newest job of this name. Raises `NotFound` if there is none, or it is no cluster."""
+    found = look_up(name, view, desk.bucket, desk.tasks)
+    if not cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
+        raise NotFound(f"{found.id} is a job and no cluster; see launch show {name}")
+    return found
+
+
+def _answers(shown: dict[str, Any]) -> str:
+    return "which answers" if shown["answers"] else "which does not answer here: it starts, or no network leads there"
+
+
+def _listens(host: str, port: int) -> bool:
+    with suppress(OSError), socket.create_connection((host, port), timeout=_TRY_S):
+        return True
+    return False
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{kind}={amount}" for kind, amount in value.items())
+    return plain(str(value))

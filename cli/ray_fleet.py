@@ -1,0 +1,37 @@
+"""The runner of an existing Ray cluster, made of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bastion.ground import Ground
+from bastion.ports import Runner
+from runners.ray.api import HttpDashboard
+from runners.ray.runner import RayRunner
+from runners.ray.settings import faults, settings_of
+
+
+class Ray:
+    """Makes the runner `ray`. Without a given capacity it gives away what Ray's nodes have."""
+
+    def faults(self, options: Mapping[str, Any]) -> list[str]:
+        """What is wrong with `[runner_options.ray]`."""
+        return faults(options)
+
+    def make(self, ground: Ground) -> Runner:
+        """The runner; Ray is not asked yet."""
+        settings = settings_of(ground.options)
+        return RayRunner(
+            dashboard=HttpDashboard(settings.address, settings.token_file),
+            settings=settings,
+            scope=ground.scope,
+            bucket_url=ground.bucket.url,
+            ids=ground.ids,
+            clock=ground.clock,
+            given=ground.given,
+            flags=ground.flags,
+        )
+
+
+RAY = Ray()

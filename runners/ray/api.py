@@ -1,0 +1,74 @@
+"""The door to Ray's dashboard: plain HTTP, so that no version of Ray has to be installed beside the bastion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from bastion.errors import RunnerError
+
+LIMIT_S = 20.0
+ANSWER_MAX = 64 * 1024 * 1024
+"""So many bytes an answer may have: a listing of some 50,000 jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered."""
+
+    status: int
+    data: bytes
+
+    @property
+    def words(self) -> str:
+        """The last line of it, which is what a traceback ends with."""
+        lines = [line for line in self.data[-4000:].decode(errors="replace").splitlines() if line.strip(" .")]
+        return " ".join((lines or [""])[-1].split())[-300:]
+
+
+class Dashboard(Protocol):
+    """Who answers requests to Ray's dashboard."""
+
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """One request. Raises `RunnerError` if there is no whole answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpDashboard:
+    """The dashboard at an address; `token_file` holds a token where Ray wants one."""
+
+    address: str
+    token_file: str = ""
+
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """One request. Raises `RunnerError` if there is no whole answer within `LIMIT_S`."""
+        url = urlsplit(self.address)
+        kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
+        connection = kind(url.hostname or "", url.port, timeout=LIMIT_S)
+        try:
+            sent = None if body is None else json.dumps(body)
+            connection.request(verb, f"{url.path.rstrip('/')}{path}", sent, self._headers())
+            answer = connection.getresponse()
+            data = answer.read(ANSWER_MAX + 1)
+        except (OSError, HTTPException) as error:
+            raise RunnerError(f"Ray does not answer at {self.address}: {error or repr(error)}") from error
+        finally:
+            connection.close()
+        if len(data) > ANSWER_MAX:
+            raise RunnerError(f"Ray's answer to {verb} {path} is over {ANSWER_MAX} bytes; delete jobs that have ended")
+        return Answer(answer.status, data)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        if self.token_file:
+            try:
+                token = Path(self.token_file).expanduser().read_text(encoding="ascii").strip()
+            except (OSError, ValueError) as error:
+                raise RunnerError(f"cannot read the token for Ray, token_file {self.token_file}: {error}") from error
+            headers["Authorization"] = f"Bearer {token}"
+        return headers

@@ -1,0 +1,150 @@
+"""What a Ray job of ours runs on its node: it starts the worker where no signal of Ray's reaches it, and stands for it.
+
+Ray stops a job by SIGTERM to all below its first process, the user's processes too. So the first process, the *host*, has
+nothing below it: a *guard* that belongs to nobody starts the worker, hands it the notice, and kills all of the machine when
+the host or Ray's own process above it falls.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bastion.ports import Clock
+from runners.local import folders, marks
+from runners.local.render import MARK
+from runners.ray.render import Name, parse
+
+_NOTICE, _STARTED = b"n", b"s"
+_LOOK_MS, _KILL_S = 250, 0.05
+_DROPPED = ("RAY_", "BASTION_")
+_RAYS = frozenset({"CUDA_VISIBLE_DEVICES", "PYTHONBREAKPOINT", "SPT_NOENV"})
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a worker is started: its argv and its environment."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], clock: Clock) -> tuple[Name, Start]:
+    """Lay out the folders of the machine that the flags name. Raises `ValueError` if they name none."""
+    name, root = parse(flags["machine"]), Path(flags["root"]).expanduser()
+    if name is None:
+        raise ValueError(f"{flags['machine'][:200]!r} is no machine")
+    live = {other.folder for one in marks.scan() if (other := parse(one.machine))}
+    folders.sweep(root / "work", name.scope, live, clock.wall())
+    folder = root / "work" / name.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    devices = environ.get("CUDA_VISIBLE_DEVICES", "") if int(flags.get("gpus", "0")) else ""
+    told = {
+        "secrets": str(root / "secrets"),
+        **{key: value for key, value in flags.items() if key not in ("root", "gpus")},
+        "job": name.key.job,
+        "task": str(name.key.task),
+        "attempt": str(name.key.attempt),
+        "worker": str(name.worker),
+        "address": address(environ.get("RAY_ADDRESS", "")),
+        "folder": str(folder),
+        "cache": str(root / "setups"),
+        "devices": devices,
+    }
+    words = [python, "-I", "-m", "bastion_entry", "worker", *(f"--{key}={value}" for key, value in told.items())]
+    return name, Start(tuple(words), environment(environ, str(name)))
+
+
+def environment(inherited: Mapping[str, str], machine: str) -> dict[str, str]:
+    """The worker's own: what Ray's processes have, whose credentials it needs, without Ray's own words."""
+    kept = {key: value for key, value in inherited.items() if not key.startswith(_DROPPED) and key not in _RAYS}
+    return kept | {MARK: machine}
+
+
+def address(head: str) -> str:
+    """How the nodes of the cluster with this head (`host:port`) reach this one."""
+    host = head.rpartition(":")[0].strip("[]") or "127.0.0.1"
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect((host, 9))  # nothing is sent
+        return str(way.getsockname()[0])
+
+
+def stand_for(name: Name, start: Start) -> int:
+    """Have the worker run; return when nothing of the machine is left. 0 if it was started, whatever became of it."""
+    above, told = os.getppid(), os.pipe()
+    ended = os.pipe()
+    signal.signal(signal.SIGTERM, lambda *_: os.write(told[1], _NOTICE))
+    if (child := os.fork()) == 0:
+        _quietly(lambda: _leave(name, start, above, told, ended))
+    os.waitpid(child, 0)
+    os.close(told[0])
+    os.close(ended[1])
+    return 0 if os.read(ended[0], 1) == _STARTED else 1
+
+
+def kill(machine: str) -> None:
+    """Kill all of the machine until a scan shows nothing of it."""
+    while found := [process for process in marks.scan() if process.machine == machine]:
+        marks.kill(found)
+        time.sleep(_KILL_S)
+
+
+def _quietly(work: Callable[[], None]) -> None:
+    """A forked process never goes back into what its parent was about."""
+    try:
+        work()
+    finally:
+        os._exit(1)
+
+
+def _leave(name: Name, start: Start, above: int, told: tuple[int, int], ended: tuple[int, int]) -> None:
+    """Become a guard that is nobody's child."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.setsid()
+    if os.fork() == 0:
+        os.close(told[1])
+        os.close(ended[0])
+        _guard(name, start, above, told[0])
+        os.write(ended[1], _STARTED)
+    os._exit(0)
+
+
+def _guard(name: Name, start: Start, above: int, told: int) -> None:
+    """Start the worker and watch over it; return when nothing of the machine is left."""
+    worker = os.posix_spawn(
+        start.argv[0],
+        [*start.argv, f"--parent={os.getpid()}"],
+        start.env,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=[signal.SIGTERM, signal.SIGINT],
+    )
+    poll = select.poll()
+    poll.register(told, select.POLLIN)
+    poll.register(_watched(worker), select.POLLIN)
+    if (ray := _watched(above)) >= 0:
+        poll.register(ray, select.POLLIN)
+    lives = True
+    while lives or any(process.machine == str(name) for process in marks.scan()):
+        happened = {fd for fd, _ in poll.poll(_LOOK_MS)}
+        if ray in happened or (told in happened and os.read(told, 64) == b""):
+            kill(str(name))
+        elif told in happened and lives:
+            os.kill(worker, signal.SIGTERM)
+        lives = lives and os.waitpid(worker, os.WNOHANG) == (0, 0)
+
+
+def _watched(pid: int) -> int:
+    """A descriptor that can be read when the process has ended; -1 for one that has."""
+    with suppress(ProcessLookupError):
+        return os.pidfd_open(pid)
+    return -1

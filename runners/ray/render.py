@@ -1,0 +1,123 @@
+"""How a machine on a Ray cluster is named, and what Ray is told to start it. Pure.
+
+A machine is one Ray job; its submission id is the machine's id, and tells all that it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bastion.instances import KINDS
+from bastion.ports import AttemptKey, Machine, Placement
+from quota.resources import Resources
+from runners.ray.settings import RaySettings
+
+NEEDS = "bastion-needs"
+"""In a job's metadata: what it needs of one node, in Ray's names, for Ray does not list that."""
+
+STOP_S = 10**7
+"""So long Ray waits between its SIGTERM and its SIGKILL: the grace is the worker's to give."""
+
+_ID = re.compile(
+    r"bastion~(?P<scope>[^~/]{1,100})~(?P<job>[^~/]{1,100})~(?P<task>[0-9]{1,9})~(?P<attempt>[0-9]{1,9})"
+    r"~(?P<worker>[0-9]{1,6})~(?P<epoch>[0-9]{1,12})~(?P<nonce>[0-9a-f]{32})"
+)
+_PLAIN = {"cpu": "CPU", "memory": "memory", "gpu": "GPU"}
+_GIB = 2**30
+_TRACE = 0.001
+"""How much of `accelerator_type:H100` a job takes: Ray gives each node one of it, for any number of jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A machine's id, in its parts. `nonce` is new at every creation."""
+
+    scope: str
+    key: AttemptKey
+    worker: int
+    epoch: int
+    nonce: str
+
+    def __str__(self) -> str:
+        job, task, attempt = self.key.job, self.key.task, self.key.attempt
+        return f"bastion~{self.scope}~{job}~{task}~{attempt}~{self.worker}~{self.epoch}~{self.nonce}"
+
+    @property
+    def folder(self) -> Path:
+        """Its work folder, below the root of all."""
+        return Path(self.scope, self.key.job, str(self.key.task), str(self.key.attempt), f"{self.worker}-{self.nonce}")
+
+    def machine(self, *, seen: bool, doomed: bool = False) -> Machine:
+        """As a listing shows it."""
+        return Machine(id=str(self), key=self.key, worker=self.worker, epoch=self.epoch, seen=seen, doomed=doomed)
+
+
+def parse(submission_id: str) -> Name | None:
+    """The parts of an id; None if it is none of ours."""
+    found = _ID.fullmatch(submission_id)
+    if found is None:
+        return None
+    key = AttemptKey(found["job"], int(found["task"]), int(found["attempt"]))
+    return Name(found["scope"], key, int(found["worker"]), int(found["epoch"]), found["nonce"])
+
+
+def ray_name(kind: str, table: Mapping[str, str]) -> str:
+    """What Ray calls a kind of ours; `GPU:H100` for GPUs on nodes of this accelerator type."""
+    usual = f"GPU:{kind.upper()}" if kind in KINDS["gpu"] else kind
+    return table.get(kind) or _PLAIN.get(kind, usual)
+
+
+def needs(resources: Resources, table: Mapping[str, str]) -> dict[str, float]:
+    """What one worker needs of one node, in Ray's names and units."""
+    out: dict[str, float] = {}
+    for kind, amount in sorted(resources.items()):
+        name, _, model = ray_name(kind, table).partition(":")
+        out[name] = amount * _GIB if name == "memory" else amount
+        if model:
+            out[f"accelerator_type:{model}"] = _TRACE
+    return {name: amount for name, amount in out.items() if amount}
+
+
+def submission(
+    name: Name, placement: Placement, bucket_url: str, settings: RaySettings, flags: Mapping[str, object]
+) -> dict[str, Any]:
+    """The body of the request that starts a machine's worker on a node that has room for it."""
+    wanted = needs(placement.resources, settings.resources)
+    return {
+        "submission_id": str(name),
+        "entrypoint": _host(settings, machine=name, bucket=bucket_url, gpus=int(wanted.get("GPU", 0)), **flags),
+        "metadata": {NEEDS: json.dumps(wanted, sort_keys=True)},
+        "runtime_env": {"env_vars": {"RAY_JOB_STOP_WAIT_TIME_S": str(STOP_S)}},
+        "entrypoint_num_cpus": wanted.pop("CPU", 0),
+        "entrypoint_num_gpus": wanted.pop("GPU", 0),
+        "entrypoint_memory": int(wanted.pop("memory", 0)),
+        "entrypoint_resources": wanted,
+    }
+
+
+def removal(machine: str, node: str, settings: RaySettings) -> dict[str, Any]:
+    """The body of the request that kills what runs as a machine on its node: Ray's own stop begins with a notice.
+
+    It has one name for ever, so Ray starts it once.
+    """
+    return {
+        "submission_id": removal_of(machine),
+        "entrypoint": _host(settings, kill=machine),
+        "entrypoint_label_selector": {"ray.io/node-id": node},
+    }
+
+
+def removal_of(machine: str) -> str:
+    """The name of the job that kills a machine."""
+    return f"kill~{machine}"
+
+
+def _host(settings: RaySettings, **flags: object) -> str:
+    words = [settings.python, "-I", "-m", "bastion_entry", "ray-host", f"--root={settings.folder}"]
+    return "exec " + shlex.join([*words, *(f"--{flag}={value}" for flag, value in flags.items())])

@@ -1,0 +1,189 @@
+"""The runner of an existing Ray cluster. What it remembers saves requests and holds back: machines are what Ray lists."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from bastion.errors import RunnerError
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from quota.resources import Resources
+from runners.ray import parse, render
+from runners.ray.api import Answer, Dashboard
+from runners.ray.parse import Job
+from runners.ray.render import Name
+from runners.ray.settings import RaySettings
+
+LOST_S = 60.0
+"""So long the processes of a node may live on that Ray, or its head, has lost sight of."""
+
+AGAIN_S = 30.0
+"""A removal that has not come to its end is asked for again after so long."""
+
+HALF_S = 300.0
+"""So long a part of a gang may hold its places while the rest waits for theirs. Then they are given back, and it starts anew."""
+
+KEPT_S = 3600.0
+"""So long Ray keeps the record of an ended job of ours, for people."""
+
+_FOUND, _NOT_FOUND, _TAKEN = 200, 404, 400
+_NODES = "/api/v0/nodes?detail=true&limit=10000"
+
+
+@dataclass(kw_only=True)
+class RayRunner:
+    """Each machine is one Ray job. `scope` names the bastion, the same at every start; `given` bounds the whole.
+
+    `bucket_url` is the bastion's folder in the bucket; `flags` go to every worker.
+    """
+
+    dashboard: Dashboard
+    settings: RaySettings
+    scope: str
+    bucket_url: str
+    ids: Ids
+    clock: Clock
+    given: Resources | None = None
+    flags: Mapping[str, object] = field(default_factory=dict)
+    name: str = "ray"
+    pace_s: float = 1.0
+    offers: Collection[str] | None = None
+    _listed: Sequence[Job] = ()
+    _nodes: Sequence[parse.Node] = ()
+    _made: dict[Name, float] = field(default_factory=dict)
+    _removed: dict[str, float] = field(default_factory=dict)
+    _lost: dict[str, float] = field(default_factory=dict)
+    _halves: dict[AttemptKey, float] = field(default_factory=dict)
+    _session: str = ""
+
+    def capacity(self) -> Resources | None:
+        """As given; else what Ray's nodes have. None while they cannot be listed."""
+        try:
+            self._nodes = parse.nodes(self._get(_NODES))
+        except RunnerError:
+            return self.given
+        return self.given if self.given is not None else parse.capacity(self._nodes, self.settings.resources)
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """One node for each replica, or a part of one."""
+        return replicas
+
+    def create(self, placement: Placement) -> None:
+        """Submit a Ray job for each worker that has none. Raises `RunnerError` if Ray refuses one."""
+        listed = {job.name for job in self._listed if not job.over}
+        there = {name.worker for name in {*listed, *self._made} if name.key == placement.key}
+        for worker in sorted(set(range(placement.workers)) - there):
+            name = Name(self.scope, placement.key, worker, placement.epoch, self.ids.new())
+            body = render.submission(name, placement, self.bucket_url, self.settings, self.flags)
+            answer = self.dashboard.ask("POST", "/api/jobs/", body)
+            if answer.status != _FOUND:
+                raise RunnerError(f"Ray refuses a job for {placement.key}: {answer.words}")
+            self._made[name] = self.clock.monotonic()
+
+    def stop(self, machine: str) -> None:
+        """SIGTERM to the machine's host, which hands it to the worker; Ray's own SIGKILL is put off."""
+        answer = self.dashboard.ask("POST", f"{_path(machine)}/stop")
+        if answer.status not in (_FOUND, _NOT_FOUND):
+            raise RunnerError(f"Ray does not stop {machine}: {answer.words}")
+
+    def delete(self, machine: str) -> None:
+        """Kill all of the machine on its node; what has no node yet is stopped, and ends where it begins."""
+        now = self.clock.monotonic()
+        self._removed = {name: at for name, at in self._removed.items() if now - at < AGAIN_S}
+        if machine in self._removed:
+            return
+        job = self._job(machine)
+        if job is not None and not job.over:
+            if job.node:
+                self._remove(machine, job.node)
+            else:
+                self.stop(machine)
+            self._removed[machine] = now
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this bastion, by one question."""
+        asked = self.clock.monotonic()
+        self._listed = parse.jobs(self._get("/api/jobs/"), self.scope)
+        names = {job.name for job in self._listed}
+        self._made = {name: at for name, at in self._made.items() if name not in names and asked - at < LOST_S}
+        self._lost = {machine: at for machine, at in self._lost.items() if asked - at < 2 * LOST_S}
+        self._halves = {key: self._halves.get(key, asked) for key in parse.halves(self._listed)}
+        broken = {key for key, since in self._halves.items() if asked - since >= HALF_S}
+        live = [job for job in self._listed if not job.over]
+        return [job.name.machine(seen=not job.pending, doomed=job.name.key in broken) for job in live]
+
+    def sweep(self) -> None:
+        """Have Ray forget jobs of ours that ended more than an hour ago. Hosts sweep the folders of their nodes."""
+        old = self.clock.wall().timestamp() - KEPT_S
+        for job in self._listed:
+            if job.over and job.ended < old:
+                self.dashboard.ask("DELETE", _path(str(job.name)))
+                self.dashboard.ask("DELETE", _path(render.removal_of(str(job.name))))
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What attempts wait for whose Ray jobs wait or did not begin."""
+        return parse.waiting(self._listed, self._nodes)
+
+    def look(self, machine: str) -> Sight:
+        """The direct question. What Ray has lost sight of is gone only a while later: its node may not know it yet."""
+        try:
+            job = self._job(machine)
+            if job is not None and not job.over:
+                return Sight.THERE
+            if job is not None and not job.lost:
+                return Sight.GONE
+            return Sight.GONE if self._surely(machine if job else self._new_head()) else Sight.BLIND
+        except RunnerError:
+            return Sight.BLIND
+
+    def _surely(self, what: str) -> bool:
+        """Is it long enough ago that this was first seen? Nothing (``) is for sure."""
+        now = self.clock.monotonic()
+        return not what or now - self._lost.setdefault(what, now) >= LOST_S
+
+    def _new_head(self) -> str:
+        """The name of Ray's session, if it is another than the first that we saw: then its jobs are not known there."""
+        session = str(self._json("/api/version").get("session_name", ""))
+        self._session = self._session or session
+        return session if session != self._session else ""
+
+    def _job(self, machine: str) -> Job | None:
+        """The machine's Ray job; None if there is none. Raises `RunnerError`."""
+        if render.parse(machine) is None:
+            return None
+        answer = self.dashboard.ask("GET", _path(machine))
+        if answer.status == _NOT_FOUND:
+            return None
+        return parse.job(_good(answer, f"tell of {machine}"))
+
+    def _remove(self, machine: str, node: str) -> None:
+        answer = self.dashboard.ask("POST", "/api/jobs/", render.removal(machine, node, self.settings))
+        if (
+            answer.status == _TAKEN
+        ):  # an earlier one, which may have failed: once Ray has forgotten it, another can come
+            self.dashboard.ask("DELETE", _path(render.removal_of(machine)))
+        else:
+            _good(answer, f"remove {machine}")
+
+    def _get(self, path: str) -> bytes:
+        return _good(self.dashboard.ask("GET", path), f"answer {path}")
+
+    def _json(self, path: str) -> Mapping[str, Any]:
+        try:
+            found = json.loads(self._get(path))
+        except ValueError as error:
+            raise RunnerError(f"Ray's answer to {path} is no JSON") from error
+        return found if isinstance(found, dict) else {}
+
+
+def _path(machine: str) -> str:
+    return f"/api/jobs/{quote(machine, safe='')}"
+
+
+def _good(answer: Answer, what: str) -> bytes:
+    if answer.status != _FOUND:
+        raise RunnerError(f"Ray does not {what}: {answer.status} {answer.words}")
+    return answer.data

@@ -1,0 +1,102 @@
+"""A real bastion on a real Ray, driven by our own tools: gangs, devices, stops, restarts, and what others have taken."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from runners.ray.api import HttpDashboard
+from tests.e2e.fleet import Fleet
+from tests.ray.cluster import Cluster, until
+
+
+class RayTown:
+    """A bastion whose only runner is Ray."""
+
+    def __init__(self, fleet: Fleet, cluster: Cluster) -> None:
+        self.fleet, self.dashboard = fleet, HttpDashboard(cluster.address)
+        fleet.create("--capacity=cpu=1")
+        assert fleet.run("bastion", "stop").returncode == 0
+        options = f'address = "{cluster.address}"\npython = "{cluster.python}"\nfolder = "{fleet.folder}/node"\n'
+        fleet.put("config.toml", f'runners = ["ray"]\n[runner_options.ray]\n{options}'.encode())
+        self.bastion = self.start()
+
+    def start(self) -> subprocess.Popen[str]:
+        with open(self.fleet.folder / "bastion.log", "a") as log:
+            self.bastion = self.fleet.popen("bastion", "start", "--poll=0.1", stdout=log, stderr=log)
+        until(lambda: f"pid {self.bastion.pid} " in self.fleet.run("bastion", "status").stdout, "the bastion")
+        return self.bastion
+
+    def fall(self) -> None:
+        self.bastion.send_signal(signal.SIGKILL)
+        self.bastion.wait()
+
+    def ours(self) -> list[str]:
+        """The states of our Ray jobs."""
+        rows = json.loads(self.dashboard.ask("GET", "/api/jobs/").data)
+        return [row["status"] for row in rows if str(row["submission_id"]).startswith("bastion~demo-")]
+
+    def close(self) -> None:
+        self.bastion.terminate()
+        self.bastion.wait()
+        self.fleet.close()
+
+
+@pytest.fixture(scope="module")
+def town(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayTown]:
+    town = RayTown(Fleet(tmp_path_factory.mktemp("town")), cluster)
+    yield town
+    town.close()
+
+
+def test_a_gang_runs_where_ray_has_room_with_its_ranks(town: RayTown) -> None:
+    gang = "echo $RANK of $WORLD_SIZE on $MASTER_ADDR:$MASTER_PORT, $CUDA_VISIBLE_DEVICES, ${RAY_ADDRESS-alone}"
+    job = town.fleet.submit("gang", "--num_replicas=2", "--resources=cpu=3", run=gang)
+    assert town.fleet.wait(job) == 0, town.fleet.job(job)
+    first, second = sorted(line.partition("] ")[2] for line in town.fleet.log(job).splitlines())
+    assert first.startswith("0 of 2 on ")
+    assert second == first.replace("0 of", "1 of", 1)
+    assert first.endswith(", , alone"), "no devices, and nothing of Ray's environment"
+
+
+def test_a_job_gets_the_gpus_that_ray_gives_it(town: RayTown) -> None:
+    job = town.fleet.submit("devices", "--resources=h100=2,cpu=1", run="echo has $CUDA_VISIBLE_DEVICES")
+    assert town.fleet.wait(job) == 0, town.fleet.job(job)
+    assert town.fleet.log(job) == "has 0,1\n"
+
+
+def test_a_job_that_is_stopped_leaves_nothing_on_ray(town: RayTown) -> None:
+    saves = "trap 'echo saved; exit 9' TERM; echo on; while :; do sleep 0.1; done"
+    job = town.fleet.submit("long", "--resources=cpu=1", run=saves)
+    until(lambda: "on" in town.fleet.log(job), "its first word")
+    assert town.fleet.run("launch", "stop", job, "--wait").returncode == 0
+    assert town.fleet.job(job)["state"] == "CANCELLED"
+    assert "saved" in town.fleet.log(job)
+    until(lambda: not {"PENDING", "RUNNING"} & set(town.ours()), "the end of all Ray jobs")
+
+
+def test_a_bastion_that_fell_finds_its_jobs_again(town: RayTown) -> None:
+    flag = town.fleet.folder / "go"
+    job = town.fleet.submit("stays", "--resources=cpu=1", run=f"echo on; until [ -e {flag} ]; do sleep 0.1; done")
+    until(lambda: "on" in town.fleet.log(job), "its first word")
+    before = len(town.ours())
+    town.fall()
+    town.start()
+    flag.touch()
+    assert town.fleet.wait(job) == 0
+    assert len(town.fleet.job(job)["attempts"]) == 1
+    assert len(town.ours()) == before
+
+
+def test_what_others_have_taken_is_waited_for_in_words(town: RayTown) -> None:
+    body = {"entrypoint": "sleep 600", "submission_id": "strangers", "entrypoint_num_gpus": 2}
+    assert town.dashboard.ask("POST", "/api/jobs/", body).status == 200
+    until(lambda: b'"RUNNING"' in town.dashboard.ask("GET", "/api/jobs/strangers").data, "the stranger's job")
+    job = town.fleet.submit("waits", "--resources=h100=1", run="true")
+    until(lambda: town.fleet.job(job)["reason"] == "Ray has no node with 1 GPU, the type H100 free", "the reason")
+    assert town.dashboard.ask("POST", "/api/jobs/strangers/stop").status == 200
+    assert town.fleet.wait(job) == 0

@@ -1,0 +1,210 @@
+"""The Ray runner's memory: what Ray has lost sight of, removals, refusals. The dashboard is a stand-in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from bastion.errors import RunnerError
+from bastion.ports import AttemptKey, Placement, Sight
+from bastion.system import RandomIds
+from runners.ray import api
+from runners.ray.api import Answer, HttpDashboard
+from runners.ray.render import Name, parse, removal_of
+from runners.ray.runner import AGAIN_S, HALF_S, LOST_S, RayRunner
+from runners.ray.settings import RaySettings
+
+KEY = AttemptKey("train-12345678", 0, 0)
+NAME = Name("team-1", KEY, 0, 1, "0" * 32)
+
+
+class Hand:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall(self) -> datetime:
+        return datetime.fromtimestamp(self.now, UTC)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Ray:
+    """What Ray would answer: jobs by their names, and a session."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.session = "first"
+        self.asked: list[tuple[str, str]] = []
+
+    def put(self, name: str, status: str, **more: Any) -> None:
+        self.jobs[name] = {"submission_id": name, "status": status, **more}
+
+    def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        self.asked.append((verb, path))
+        name = path.removeprefix("/api/jobs/").removesuffix("/stop")
+        if path == "/api/version":
+            return Answer(200, json.dumps({"session_name": self.session}).encode())
+        if verb == "POST" and body:
+            if body["submission_id"] in self.jobs:
+                return Answer(400, b"Traceback\nValueError: Job with submission_id x already exists.\n")
+            self.put(body["submission_id"], "PENDING")
+            return Answer(200, b"{}")
+        if path == "/api/jobs/":
+            return Answer(200, json.dumps(list(self.jobs.values())).encode())
+        if name not in self.jobs:
+            return Answer(404, b"no such job")
+        if verb == "DELETE":
+            del self.jobs[name]
+        return Answer(200, json.dumps(self.jobs.get(name, {})).encode())
+
+
+@pytest.fixture
+def ray() -> Ray:
+    return Ray()
+
+
+@pytest.fixture
+def runner(ray: Ray) -> RayRunner:
+    return RayRunner(
+        dashboard=ray, settings=RaySettings(), scope="team-1", bucket_url="file:///b", ids=RandomIds(), clock=Hand()
+    )
+
+
+def later(runner: RayRunner, seconds: float) -> None:
+    runner.clock.sleep(seconds)
+
+
+def test_what_ray_has_lost_sight_of_is_gone_only_a_while_later(ray: Ray, runner: RayRunner) -> None:
+    ray.put(str(NAME), "FAILED", driver_node_id="n", driver_exit_code=None)
+    assert runner.list() == []
+    assert runner.look(str(NAME)) is Sight.BLIND
+    later(runner, LOST_S - 1)
+    assert runner.look(str(NAME)) is Sight.BLIND
+    later(runner, 1)
+    assert runner.look(str(NAME)) is Sight.GONE
+
+
+def test_a_new_head_that_knows_no_job_is_no_proof_at_first(ray: Ray, runner: RayRunner) -> None:
+    assert runner.look(str(NAME)) is Sight.GONE
+    ray.session = "second"
+    assert runner.look(str(NAME)) is Sight.BLIND
+    later(runner, LOST_S)
+    assert runner.look(str(NAME)) is Sight.GONE
+
+
+def test_what_runs_is_killed_on_its_node_and_what_waits_is_stopped(ray: Ray, runner: RayRunner) -> None:
+    ray.put(str(NAME), "RUNNING", driver_node_id="n")
+    runner.delete(str(NAME))
+    runner.delete(str(NAME))
+    removal = f"/api/jobs/{removal_of(str(NAME))}"
+    assert [verb for verb, _ in ray.asked] == ["GET", "POST"], "and not again at once"
+    later(runner, AGAIN_S)
+    runner.delete(str(NAME))
+    assert ray.asked[-1] == ("DELETE", removal), "a removal that came to nothing is made way for"
+    later(runner, AGAIN_S)
+    runner.delete(str(NAME))
+    assert removal_of(str(NAME)) in ray.jobs
+
+    waits = Name("team-1", KEY, 1, 1, "1" * 32)
+    ray.put(str(waits), "PENDING")
+    runner.delete(str(waits))
+    assert ray.asked[-1] == ("POST", f"/api/jobs/{waits}/stop")
+    runner.delete("no such id")
+
+
+def test_what_was_made_and_is_not_listed_yet_is_not_made_again(ray: Ray, runner: RayRunner) -> None:
+    wish = Placement(key=KEY, resources={"cpu": 1}, replicas=2, workers=2, tier=0, epoch=1)
+    runner.create(wish)
+    made = set(ray.jobs)
+    ray.jobs.clear()
+    runner.list()
+    runner.create(wish)
+    assert ray.jobs == {}
+    later(runner, LOST_S)
+    runner.list()
+    runner.create(wish)
+    assert {parse(name).worker for name in ray.jobs} == {0, 1}  # type: ignore[union-attr]
+    assert not made & set(ray.jobs), "no id comes twice"
+
+
+def test_half_a_gang_gives_its_places_back_after_a_while(ray: Ray, runner: RayRunner) -> None:
+    other, single = Name("team-1", KEY, 1, 1, "1" * 32), Name("team-1", AttemptKey("b-12345678", 0, 0), 0, 1, "2" * 32)
+    ray.put(str(NAME), "RUNNING", driver_node_id="n")
+    ray.put(str(other), "PENDING")
+    ray.put(str(single), "RUNNING", driver_node_id="n")
+    assert [machine.doomed for machine in runner.list()] == [False, False, False]
+    later(runner, HALF_S)
+    assert [machine.doomed for machine in runner.list()] == [True, True, False]
+    ray.put(str(other), "RUNNING", driver_node_id="n")
+    assert not any(machine.doomed for machine in runner.list())
+    ray.put(str(other), "PENDING")
+    assert not any(machine.doomed for machine in runner.list()), "it counts from when it came apart"
+
+
+def test_a_refusal_says_why(ray: Ray, runner: RayRunner) -> None:
+    ray.ask = lambda *_: Answer(500, b"Traceback\nRuntimeError: no agent to submit the job.\n\n")  # type: ignore[method-assign]
+    with pytest.raises(RunnerError, match="RuntimeError: no agent to submit the job"):
+        runner.create(Placement(key=KEY, resources={}, replicas=1, workers=1, tier=0, epoch=1))
+    with pytest.raises(RunnerError, match="500"):
+        runner.list()
+    assert runner.capacity() is None
+    assert runner.look(str(NAME)) is Sight.BLIND
+
+
+def test_records_of_ours_are_forgotten_after_an_hour(ray: Ray, runner: RayRunner) -> None:
+    old, fresh = str(NAME), str(Name("team-1", KEY, 1, 1, "1" * 32))
+    ray.put(old, "SUCCEEDED", end_time=0)
+    ray.put(fresh, "SUCCEEDED", end_time=3_000_000)
+    ray.put("strangers", "SUCCEEDED", end_time=0)
+    runner.clock.sleep(3600)
+    runner.list()
+    runner.sweep()
+    assert set(ray.jobs) == {fresh, "strangers"}
+
+
+@pytest.fixture
+def server() -> Any:
+    """A dashboard that answers with the token it was shown."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said = self.headers.get("Authorization", "none").encode()
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(said if self.path == "/x/token" else b"x" * 100)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/x"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_request_shows_its_token_and_takes_no_endless_answer(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("s3cret\n")
+    assert HttpDashboard(server).ask("GET", "/token").data == b"none"
+    assert HttpDashboard(server, str(token)).ask("GET", "/token").data == b"Bearer s3cret"
+    with pytest.raises(RunnerError, match="token_file"):
+        HttpDashboard(server, str(tmp_path / "none")).ask("GET", "/token")
+    monkeypatch.setattr(api, "ANSWER_MAX", 99)
+    with pytest.raises(RunnerError, match="over 99 bytes"):
+        HttpDashboard(server).ask("GET", "/long")
