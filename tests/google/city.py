@@ -1,0 +1,135 @@
+"""A whole bastion on the fake, as its own account and no more: its loop, a runner of Google's, and our two tools beside it."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import google.auth.credentials
+from google.auth.exceptions import RefreshError
+
+from bastion import loop
+from bastion.buckets.prefixed import Prefixed
+from bastion.chores import Doors
+from bastion.config import Config, render
+from bastion.google.api import GoogleApi
+from bastion.google.settings import GoogleSettings
+from bastion.layout import CONFIG
+from bastion.system import RandomIds
+from cli import bastion, launch, main
+from cli.wiring import open_bucket
+from cloud import steps
+from cloud.host import Host, workers
+from tests.google import gces, tpus
+from tests.google.fake import Fake
+from tests.google.fake.fake import PROJECT
+from tests.google.tpus import FakesClock
+from tests.unit.bastion.doors import HandTasks
+
+TICK_S = 10.0
+ZONES = {"tpu": tpus.ZONE, "gce": gces.ZONE}
+HOLDS = {"tpu": {"v6e": 4096}, "gce": {"l4": 64, "h100": 64, "a100": 64}}
+_RUNNERS: dict[str, Callable[..., Any]] = {"tpu": tpus.runner, "gce": gces.runner}
+
+
+class City:
+    """A bastion in a bucket of its own. It may do what `bastion create` granted, and what it asks is asked by its account."""
+
+    def __init__(self, fake: Fake, runner: str, **google: Any) -> None:
+        self.fake, self.name, self.url = fake, "demo", f"memory://{RandomIds().new()}"
+        more = {"zones": [ZONES[runner]], "service_account": workers(self.name, PROJECT), **google}
+        settings = GoogleSettings(project=PROJECT, **more)
+        self.host = Host(
+            bastion=self.name, url="gs://ours", buckets=["ours"], zone="us-central1-a", google=settings, runners=[runner],
+            image=f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion",
+        )  # fmt: skip
+        self._create()
+        config = Config(admins=["ada"], runners=[runner], google=settings, capacity=HOLDS[runner])
+        bucket = Prefixed(open_bucket(self.url), self.name)
+        bucket.write(CONFIG, render(config).encode())
+        clock = FakesClock(fake)
+        self.runner = _RUNNERS[runner](fake, settings, login=lambda: Login(fake, self.host.account), limit_s=0.5)
+        self.runner.given = HOLDS[runner]
+        doors = Doors(
+            bucket=bucket, runners={runner: self.runner}, clock=clock, ids=RandomIds(), tasks=HandTasks(),
+            snapshot=lambda: None,
+        )  # fmt: skip
+        me = loop.Self(name=self.name, host="vm", boot="boot", pid=1, alive=lambda pid: True)
+        self.bastion = loop.begin(doors, me, TICK_S)
+        self.ticks(1)
+
+    def _create(self) -> None:
+        """The accounts and their rights, as an owner makes them."""
+        owner = GoogleApi(PROJECT, FakesClock(self.fake), RandomIds(), limit_s=3.0)
+        for step in steps.steps(self.host):
+            step.ensure(owner)
+        owner.close()
+
+    def ticks(self, number: int, every_s: float = TICK_S) -> None:
+        for _ in range(number):
+            self.fake.clock.advance(every_s)
+            loop.turn(self.bastion)
+
+    def until(self, true: Callable[[], bool]) -> None:
+        """Tick until it holds, for half an hour of the fake's at most."""
+        for _ in range(180):
+            if true():
+                return
+            self.ticks(1)
+        raise AssertionError((self.problems(), dict(self.bastion.journal.state.pending)))
+
+    def tool(self, tool: Any, *words: str) -> tuple[int, str]:
+        """One of our tools, in this process: its exit code, and all that it prints."""
+        said = io.StringIO()
+        environ = {"HOME": "/nowhere", "BASTION_NAME": self.name, "BASTION_BUCKET": self.url, "BASTION_USER": "ada"}
+        return main.run(tool, words, environ=environ, out=said, err=said), said.getvalue()
+
+    def launch(self, *flags: str, name: str = "train") -> tuple[int, str]:
+        """`launch`: what its user reads."""
+        return self.tool(launch.TOOL, f"--name={name}", "--bundler_type=none", *flags, "--", "true")
+
+    def why(self, name: str = "train") -> str:
+        """What `launch why` says to the job's user."""
+        code, said = self.tool(launch.TOOL, "why", name)
+        assert code == 0, said
+        return said
+
+    def problems(self) -> list[str]:
+        """What `bastion status` says is wrong."""
+        code, said = self.tool(bastion.TOOL, "status", "--json")
+        assert code == 0, said
+        return list(json.loads(said)["problems"])
+
+    def doctor(self) -> str:
+        """What `bastion doctor` prints."""
+        return self.tool(bastion.TOOL, "doctor")[1]
+
+
+class Login(google.auth.credentials.Credentials):
+    """Credentials of an account: tokens of the fake's, until they lapse."""
+
+    def __init__(self, fake: Fake, account: str) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.service_account_email, self._fake = account, fake
+
+    def refresh(self, request: Any) -> None:
+        """A new token."""
+        if self._fake.faults.expired:
+            raise RefreshError("Token has been expired or revoked.")  # type: ignore[no-untyped-call]
+        self.token = self._fake.token(self.service_account_email)
+
+
+@contextmanager
+def city(monkeypatch: Any, runner: str, **google: Any) -> Iterator[City]:
+    with Fake(start=time.time()) as fake:
+        for name, value in fake.environment().items():
+            monkeypatch.setenv(name, value)
+        here = City(fake, runner, **google)
+        try:
+            yield here
+        finally:
+            here.runner.google.close()
