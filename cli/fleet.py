@@ -16,6 +16,7 @@ from bastion.config import Config
 from bastion.errors import BastionError
 from bastion.google.api import GoogleApi
 from bastion.google.cloud_builds import CloudBuilds
+from bastion.google.door import Google
 from bastion.ports import Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.google_fleet import birth, google_runner
@@ -53,16 +54,22 @@ def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
     )
 
 
-def runners(place: Place, config: Config, environ: Mapping[str, str], born: Birth | None = None) -> dict[str, Runner]:
-    """The configured runners by their names; `born` is what Google's machines are told.
+def runners(
+    place: Place,
+    config: Config,
+    environ: Mapping[str, str],
+    born: Birth | None = None,
+    google: Google | None = None,
+) -> dict[str, Runner]:
+    """The configured runners by their names; `born` is what Google's machines are told, `google` the door to its APIs.
 
     Raises `UsageError` for one that cannot be had, or not by these settings; `RunnerError`.
     """
     told = born or birth(place, config, environ, of_jobs(place, config))
     makers: dict[str, Callable[[], Runner]] = {
         "local": lambda: local_runner(place, config, environ),
-        "tpu": lambda: google_runner(TpuRunner, place, config, told),
-        "gce": lambda: google_runner(GceRunner, place, config, told),
+        "tpu": lambda: google_runner(TpuRunner, place, config, told, google),
+        "gce": lambda: google_runner(GceRunner, place, config, told, google),
     }
     return {name: makers[name]() for name in config.runners}
 

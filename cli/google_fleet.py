@@ -9,6 +9,7 @@ from typing import TypeVar
 from bastion.config import Config
 from bastion.errors import UsageError
 from bastion.google.api import GoogleApi
+from bastion.google.door import Google
 from bastion.google.services import service
 from bastion.placing import offered
 from bastion.shell import SystemShell
@@ -39,8 +40,8 @@ def birth(place: Place, config: Config, environ: Mapping[str, str], flags: Mappi
     )
 
 
-def google_runner(kind: type[R], place: Place, config: Config, birth: Birth) -> R:
-    """A runner of this kind. Raises `UsageError` if the settings or the packages for it are missing."""
+def google_runner(kind: type[R], place: Place, config: Config, birth: Birth, door: Google | None = None) -> R:
+    """A runner of this kind, through this door or one of its own. Raises `UsageError` if settings or packages are missing."""
     google = config.google
     lacks = [f"{name} is missing" for name in ("project", "zones") if not getattr(google, name)]
     if lacks:
@@ -51,7 +52,7 @@ def google_runner(kind: type[R], place: Place, config: Config, birth: Birth) -> 
     service("compute")  # the packages are there, and it is asked at an address that may be
     clock, ids = SystemClock(), RandomIds()
     return kind(
-        google=GoogleApi(google.project, clock, ids),
+        google=door or GoogleApi(google.project, clock, ids),
         settings=google,
         scope=mark(slug(place.name, _SCOPE_MAX), place.bucket.url),
         ids=ids,

@@ -6,7 +6,8 @@ import io
 import json
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import google.auth.credentials
@@ -16,17 +17,20 @@ from bastion import loop
 from bastion.buckets.prefixed import Prefixed
 from bastion.chores import Doors
 from bastion.config import Config, render
+from bastion.errors import Deposed
 from bastion.google.api import GoogleApi
 from bastion.google.settings import GoogleSettings
 from bastion.layout import CONFIG
 from bastion.system import RandomIds
 from cli import bastion, launch, main
+from cli.here import mark
 from cli.wiring import open_bucket
 from cloud import steps
 from cloud.host import Host, workers
 from tests.google import gces, tpus
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.google.own_vm import VM_ZONE
 from tests.google.tpus import FakesClock
 from tests.unit.bastion.doors import HandTasks
 
@@ -39,23 +43,25 @@ _RUNNERS: dict[str, Callable[..., Any]] = {"tpu": tpus.runner, "gce": gces.runne
 class City:
     """A bastion in a bucket of its own. It may do what `bastion create` granted, and what it asks is asked by its account."""
 
-    def __init__(self, fake: Fake, runner: str, **google: Any) -> None:
-        self.fake, self.name, self.url = fake, "demo", f"memory://{RandomIds().new()}"
-        more = {"zones": [ZONES[runner]], "service_account": workers(self.name, PROJECT), **google}
+    def __init__(self, fake: Fake, runner: str, root: str = "", **google: Any) -> None:
+        self.fake, self.name, self.url = fake, "demo", root or f"memory://{RandomIds().new()}"
+        more = {"zones": [ZONES[runner]], "service_account": workers(self.name, PROJECT), "vm_zone": VM_ZONE, **google}
         settings = GoogleSettings(project=PROJECT, **more)
         self.host = Host(
-            bastion=self.name, url="gs://ours", buckets=["ours"], zone="us-central1-a", google=settings, runners=[runner],
-            image=f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion",
+            bastion=self.name, url=self.url, buckets=[self.url.split("/")[2]], zone=VM_ZONE, google=settings,
+            runners=[runner], image=f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion",
         )  # fmt: skip
         self._create()
         config = Config(admins=["ada"], runners=[runner], google=settings, capacity=HOLDS[runner])
-        bucket = Prefixed(open_bucket(self.url), self.name)
-        bucket.write(CONFIG, render(config).encode())
+        self.bucket = Prefixed(open_bucket(self.url), self.name)
+        self.bucket.write(CONFIG, render(config).encode())
         clock = FakesClock(fake)
-        self.runner = _RUNNERS[runner](fake, settings, login=lambda: Login(fake, self.host.account), limit_s=0.5)
+        self.runner = _RUNNERS[runner](
+            fake, settings, mark(self.name, self.bucket.url), login=lambda: Login(fake, self.host.account), limit_s=0.5
+        )
         self.runner.given = HOLDS[runner]
         doors = Doors(
-            bucket=bucket, runners={runner: self.runner}, clock=clock, ids=RandomIds(), tasks=HandTasks(),
+            bucket=self.bucket, runners={runner: self.runner}, clock=clock, ids=RandomIds(), tasks=HandTasks(),
             snapshot=lambda: None,
         )  # fmt: skip
         me = loop.Self(name=self.name, host="vm", boot="boot", pid=1, alive=lambda pid: True)
@@ -68,6 +74,8 @@ class City:
         for step in steps.steps(self.host):
             step.ensure(owner)
         owner.close()
+        self.begun = len(self.fake.calls())
+        self.fake.clock.advance(120)
 
     def ticks(self, number: int, every_s: float = TICK_S) -> None:
         for _ in range(number):
@@ -91,6 +99,20 @@ class City:
     def launch(self, *flags: str, name: str = "train") -> tuple[int, str]:
         """`launch`: what its user reads."""
         return self.tool(launch.TOOL, f"--name={name}", "--bundler_type=none", *flags, "--", "true")
+
+    def beside(self, tool: Any, *words: str) -> tuple[int, str]:
+        """A command that waits for the bastion, while that goes on: as `tool`."""
+        with ThreadPoolExecutor(1) as pool:
+            said = pool.submit(self.tool, tool, *words)
+            while not said.done():
+                with suppress(Deposed):  # as whose bucket was purged is
+                    self.ticks(1)
+                wait([said], timeout=0.02)
+            return said.result()
+
+    def changes(self) -> list[str]:
+        """The methods that changed something since `bastion create`, as they were called."""
+        return [call.method for call in self.fake.calls()[self.begun :] if not is_look(call.method)]
 
     def why(self, name: str = "train") -> str:
         """What `launch why` says to the job's user."""
@@ -123,12 +145,16 @@ class Login(google.auth.credentials.Credentials):
         self.token = self._fake.token(self.service_account_email)
 
 
+def is_look(method: str) -> bool:
+    return method.rpartition(".")[2] in ("get", "list", "aggregatedList", "wait", "batchGet", "getIamPolicy")
+
+
 @contextmanager
-def city(monkeypatch: Any, runner: str, **google: Any) -> Iterator[City]:
+def city(monkeypatch: Any, runner: str, root: str = "", **google: Any) -> Iterator[City]:
     with Fake(start=time.time()) as fake:
         for name, value in fake.environment().items():
             monkeypatch.setenv(name, value)
-        here = City(fake, runner, **google)
+        here = City(fake, runner, root, **google)
         try:
             yield here
         finally:

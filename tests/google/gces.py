@@ -49,11 +49,11 @@ class GceFleet(Fleet):
             self.claim(key_of(row), int(row["name"].rpartition("-")[2]), machine)
 
 
-def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> GceRunner:
+def runner(fake: Fake, settings: GoogleSettings, scope: str = "bastion-0123abcd", **more: Any) -> GceRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 3.0, **more})
     return GceRunner(
-        google=google, settings=settings, scope="bastion-0123abcd", ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine, "startup-script": "#"}, at_once=at_once,
     )  # fmt: skip
 

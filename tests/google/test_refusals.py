@@ -149,6 +149,7 @@ def test_a_network_that_was_deleted_under_a_fleet_is_named(found: Found, runner:
     here.until(lambda: "in config.toml" in here.why("next"))
     assert "/ours" in here.why("next")
     assert "have it made anew, or change network of [google] in config.toml" in here.why("next")
+    assert "its machines are there" not in here.why("next")
 
 
 @pytest.mark.parametrize(("runner", "metric"), [("tpu", "v6e"), ("gce", "NVIDIA_L4_GPUS")])

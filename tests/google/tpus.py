@@ -87,11 +87,11 @@ def at_once(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
     return [one(item) for item in items]
 
 
-def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> TpuRunner:
+def runner(fake: Fake, settings: GoogleSettings, scope: str = "bastion-0123abcd", **more: Any) -> TpuRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
     return TpuRunner(
-        google=google, settings=settings, scope="bastion-0123abcd", ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
 
