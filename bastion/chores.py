@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bastion import files, snapshot
+from bastion.config import Config
 from bastion.desired import Desired
 from bastion.errors import RunnerError
 from bastion.heartbeat import Ear
@@ -30,7 +31,8 @@ BUILDS_S = 15.0
 class Doors:
     """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process.
 
-    `builds` is where the images are built that jobs wait for; None: nowhere.
+    `builds` is where the images are built that jobs wait for; None: nowhere. `vet` says what is wrong with settings for the
+    runners that are installed here.
     """
 
     bucket: Bucket
@@ -40,6 +42,7 @@ class Doors:
     tasks: Tasks
     snapshot: Callable[[], object]
     builds: Builds | None = None
+    vet: Callable[[Config], Iterable[str]] = lambda _: ()
 
 
 class Agenda:

@@ -17,13 +17,13 @@ from bastion.google.settings import faults as faults_of_google
 from bastion.limits import Limits
 from bastion.limits import faults as faults_of_limits
 from bastion.nearest import did_you_mean
+from bastion.runner_settings import faults_of_options, faults_of_runners
 from bastion.spec import AMOUNT_MAX, KIND, USER
 from bastion.version import CONFIG, VERSION
 from bastion.wording import between, shown
 from quota.lines import PARTS_MAX, Lines, too_deep
 
 CONFIG_BYTES_MAX = 64 * 1024
-RUNNERS = ("local", "tpu", "gce")
 POLICIES = ("default", "axlearn")
 BUCKETS = (layout.PERMANENT, layout.TTL)
 RETENTION = ("bundles_days", "logs_days")
@@ -61,6 +61,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     themselves. `gang_patience` is how long a gang is overtaken before it calls in what was lent, `restart_cost` the work
     that a stop is taken to cost beside what was not saved. After `usage_half_life` past use counts for half as much; 0:
     it does not count. A job goes to the first of `runners` that has all it wants; `capacity` is what they may give away.
+    `runner_options` has a table for each runner, which alone knows what may stand there.
     `admins` may stop everybody's jobs. `buckets` are the URLs of the permanent and the ttl bucket, where these are not the
     one that the file lies in. `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
     `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
@@ -76,6 +77,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     usage_half_life: float = 7 * 86_400.0
     policy: str = "default"
     runners: list[str] = msgspec.field(default_factory=lambda: ["local"])
+    runner_options: dict[str, dict[str, Any]] = {}
     run_as: str = ""
     admins: list[str] = []
     capacity: dict[str, int] = {}
@@ -180,16 +182,6 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], Iterator[str]]:
     return rule
 
 
-def _runners(value: list[str]) -> Iterator[str]:
-    if not value or len(set(value)) != len(value):
-        yield "is empty, or names one twice; use each runner once"
-    for runner in value:
-        if runner not in RUNNERS:
-            yield f"has {shown(runner)}; {did_you_mean(runner, RUNNERS, _use(RUNNERS))}"
-    if "local" in value[:-1]:
-        yield "has local before others, and it takes every job; use it as the last"
-
-
 def _run_as(value: str) -> Iterator[str]:
     if value and not _ACCOUNT.fullmatch(value):
         yield f"is {shown(value)}; use the name of an account on the machines"
@@ -249,7 +241,8 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "restart_cost": _seconds(0, 86_400),
     "usage_half_life": _seconds(0, _YEAR_S),
     "policy": _one_of(POLICIES),
-    "runners": _runners,
+    "runners": faults_of_runners,
+    "runner_options": faults_of_options,
     "run_as": _run_as,
     "admins": _admins,
     "capacity": _capacity,
@@ -268,7 +261,8 @@ _EXPECTED = {
     "restart_cost": "a number of seconds",
     "usage_half_life": "a number of seconds",
     "policy": " or ".join(POLICIES),
-    "runners": f"a list of {' or '.join(RUNNERS)}",
+    "runners": "a list of names, as in local, tpu, gce",
+    "runner_options": "a table of tables, one for each runner",
     "run_as": "the name of an account on the machines",
     "admins": "a list of user names",
     "capacity": "a table of whole numbers, as in v4 = 8",

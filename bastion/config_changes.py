@@ -32,7 +32,8 @@ def _admins(old: Config, new: Config) -> Iterator[str]:
 
 
 def _capacity(state: State, old: Config, new: Config) -> Iterator[str]:
-    if (old.capacity, old.runners, old.google) == (new.capacity, new.runners, new.google):
+    runners = [key for key in ("runners", "runner_options", "google") if getattr(old, key) != getattr(new, key)]
+    if old.capacity == new.capacity and not runners:
         return
     yield "capacity, runners and google: as they are until the bastion's next start"
     used = total(held(state).values())

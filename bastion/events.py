@@ -56,10 +56,11 @@ class FileBroken(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class CapacityChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a runner says that its machines hold; None: no bound of its own."""
+    """What a runner says that its machines hold; None: no bound of its own. `offers` are its kinds, where it names them."""
 
     runner: str
     resources: dict[str, int] | None = None
+    offers: list[str] | None = None
 
 
 class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +58,10 @@ def _deleted(file: str, known: File) -> FileChanged | FileBroken:
     return FileBroken(file=file, version="", problem=f"{KEYS[file]} was deleted; the last good one stays in force")
 
 
-def note(state: State, seen: FileRead) -> Iterator[FileChanged | FileBroken]:
-    """The event that a reading asks for; none if it is what we know."""
+def note(
+    state: State, seen: FileRead, vet: Callable[[config.Config], Iterable[str]]
+) -> Iterator[FileChanged | FileBroken]:
+    """The event that a reading asks for; none if it is what we know. `vet` says what is wrong with settings here."""
     known = state.files.get(seen.file)
     if known is not None and known.version == seen.version:
         return
@@ -72,7 +74,9 @@ def note(state: State, seen: FileRead) -> Iterator[FileChanged | FileBroken]:
         return
     try:
         text = seen.data.decode()
-        PARSERS[seen.file](text)
+        found = PARSERS[seen.file](text)
+        if isinstance(found, config.Config) and (wrong := list(vet(found))):
+            raise RecordError(f"config.toml: {'; '.join(wrong)}")
     except UnicodeDecodeError as error:
         yield FileBroken(file=seen.file, version=seen.version, problem=f"it is not UTF-8: {error}")
     except (QuotaError, RecordError, Newer) as error:

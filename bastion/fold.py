@@ -118,6 +118,9 @@ def _file_broken(state: State, event: FileBroken, seq: int, *_at: int) -> None:
 
 def _capacity_changed(state: State, event: CapacityChanged, seq: int, *_at: int) -> None:
     state.capacity[event.runner] = event.resources
+    state.offers.pop(event.runner, None)
+    if event.offers is not None:
+        state.offers[event.runner] = event.offers
     _mark(state, "capacity", seq)
 
 

@@ -139,7 +139,7 @@ class Ledger:
                     known.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
                 if task.live:
                     known.live.add(number)
-        self._facts = State(files=dict(state.files), capacity=dict(state.capacity))
+        self._facts = State(files=dict(state.files), capacity=dict(state.capacity), offers=dict(state.offers))
         self._promise(0)
 
     def _open(self) -> None:

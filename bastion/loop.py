@@ -13,8 +13,8 @@ from bastion.chores import Doors
 from bastion.errors import BucketError, Deposed, RunnerError
 from bastion.events import Epoch
 from bastion.journal import Journal, take_over
-from bastion.observe import CapacityRead
 from bastion.own_log import OwnLog
+from bastion.reconcile import ask_capacity
 from bastion.records import Status
 from bastion.recover import load
 from bastion.sharing import one
@@ -169,11 +169,10 @@ def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
     """Know what there is before the first request is judged, as far as runners can tell at once."""
     for name, runner in doors.runners.items():
         try:
-            capacity = runner.capacity()
+            seen = ask_capacity(runner)
         except Exception as error:  # whatever it is: one bad runner keeps no bastion from its start
             log.warning("runner %s: %s", name, error if isinstance(error, RunnerError) else repr(error))
             continue
-        seen = CapacityRead(name, dict(capacity) if capacity is not None else None)
         for event in observe.note(bastion.journal.state, seen, bastion.time.now()):
             bastion.journal.add(event)
 

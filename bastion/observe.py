@@ -47,10 +47,11 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class CapacityRead:
-    """What a runner says that its machines hold."""
+    """What a runner says that its machines hold, and the kinds that it names as its own."""
 
     runner: str
     resources: dict[str, int] | None
+    offers: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +96,9 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
         case Trouble():
             return
         case CapacityRead():
-            if seen.runner not in state.capacity or state.capacity[seen.runner] != seen.resources:
-                yield CapacityChanged(runner=seen.runner, resources=seen.resources)
+            known = state.capacity.get(seen.runner), state.offers.get(seen.runner)
+            if seen.runner not in state.capacity or known != (seen.resources, seen.offers):
+                yield CapacityChanged(runner=seen.runner, resources=seen.resources, offers=seen.offers)
 
 
 def _claim(state: State, seen: ClaimRead) -> Iterator[AnyEvent]:

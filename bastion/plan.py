@@ -32,7 +32,7 @@ from bastion.events import (
 from bastion.gates import admitted, gate, held, reason
 from bastion.lineup import Lineup
 from bastion.past_use import past
-from bastion.placing import offered
+from bastion.placing import offered, offers
 from bastion.state import Cause, Job, JobState, State
 from quota.claims import Knobs, Schedule
 from quota.file import parse as parse_quota
@@ -85,9 +85,9 @@ class Plan:
 
 def pool_of(state: State, inputs: Inputs) -> tuple[Resources, ...]:
     """What each tier holds now, of the kinds that some runner offers."""
-    reported, runners = state.reported(), inputs.config.runners
+    reported, had = state.reported(), offers(state, inputs.config.runners)
     tiers = effective_pool(inputs.quota, reported) if inputs.quota else (reported or {},)
-    return tuple(offered(tier, runners) for tier in tiers)
+    return tuple(offered(tier, had) for tier in tiers)
 
 
 def knobs(config: Config) -> Knobs:

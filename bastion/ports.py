@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -197,6 +197,9 @@ class Runner(Protocol):
     name: str
     pace_s: float
     """How many seconds to leave between two listings while attempts live."""
+
+    offers: Collection[str] | None
+    """The kinds of resources that it has; None: those of its capacity, or any where that is not known."""
 
     def capacity(self) -> Resources | None:
         """What all its machines hold together, as far as it knows; None: no bound of its own, or not known now."""

@@ -75,8 +75,7 @@ class Reconciler:
             if machine.epoch > self.epoch:
                 raise Deposed(f"machine {machine.id} was created by epoch {machine.epoch}, ours is {self.epoch}")
         self._remember_only(rows)
-        capacity = self.runner.capacity()
-        seen: list[Sighting] = [CapacityRead(self.runner.name, dict(capacity) if capacity is not None else None)]
+        seen: list[Sighting] = [ask_capacity(self.runner)]
         listed, waiting = _by_worker(machines), self.runner.waiting()
         for told in self.at_once(lambda row: self._paper(row, listed, waiting), list(rows.values())):
             seen += _unless_blind(told)
@@ -221,6 +220,14 @@ class Reconciler:
         except Exception as error:  # whatever it is: what a runner cannot do for one attempt is in no other's way
             self.refused.append(str(error) if isinstance(error, RunnerError) else repr(error))
         return False
+
+
+def ask_capacity(runner: Runner) -> CapacityRead:
+    """What a runner says that it has. Raises what it raises."""
+    capacity, offers = runner.capacity(), runner.offers
+    return CapacityRead(
+        runner.name, dict(capacity) if capacity is not None else None, sorted(offers) if offers is not None else None
+    )
 
 
 def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:

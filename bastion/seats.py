@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from bastion.decision import Seat
 from bastion.errors import RunnerError
-from bastion.placing import runner_of
+from bastion.placing import Offers, runner_of
 from bastion.ports import Runner
 from bastion.state import Job
 
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """What the configured ones of these runners say. `troubles` knows which of them do not answer."""
+    """What the configured ones of these runners, those with `offers`, say. `troubles` knows which of them do not answer."""
 
     runners: Mapping[str, Runner]
-    configured: Sequence[str]
+    offers: Offers
     troubles: Container[str]
 
     @property
     def are_all_blind(self) -> bool:
         """Nothing is known of any machine."""
-        return all(self._is_blind(name) for name in self.configured)
+        return all(self._is_blind(name) for name in self.offers)
 
     def of(self, job: Job) -> Seat:
         """Where an attempt of this job goes. Raises `RunnerError` where nobody can say so now."""
-        name = runner_of(job.resources, self.configured)
+        name = runner_of(job.resources, self.offers)
         if self._is_blind(name):
             raise RunnerError(f"the runner {name} does not answer")
         return name, self.runners[name].workers(job.resources, job.replicas)

@@ -242,13 +242,12 @@ class State(msgspec.Struct, kw_only=True, dict=True):
 
     `requests` are the ids that were consumed, with the time of it: a request that comes twice is known. `reclaims` are the
     jobs that others were stopped for and that have not started yet. `used` is what users held of late. `capacity` is what each
-    runner said that its machines hold; None: it knows no bound. `pending` are the jobs with tasks that wait, `live` the tasks
-    that hold resources. While it is `paused` nothing starts. `dependents` are the jobs that wait for others' ends, by the
-    other and the condition; `doomed` those that wait in vain, with the condition that can never be met; `deadlines` those of
-    jobs that have not ended, the next one first. `builds` are those that jobs wait for, each with the jobs and the image that
-    it is to make for them. `marks` are the journal objects in which what is everybody's changed: `quota`, `config`,
-    `capacity`; the newest of each. `forgotten` is the latest end of a job that left. Below `indexed` neither `marks` nor
-    `Job.later` were kept. `version` is of the program that writes, since this `epoch` began.
+    runner said that its machines hold; None: it knows no bound. `offers` are the kinds that it has, if it named them. `pending`
+    are the jobs with tasks that wait, `live` the tasks that hold resources. While it is `paused` nothing starts. `dependents`
+    are the jobs that wait for others' ends, by the other and the condition; `doomed` those that wait in vain, with it;
+    `deadlines` those of jobs that have not ended, the next one first. `builds` are those that jobs wait for, each with the
+    jobs and the image to make for them. `marks` are the newest objects in which `quota`, `config` and `capacity` changed, not
+    kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job that left. `version` is the writer's, of `epoch`.
     """
 
     seq: int = 0
@@ -260,6 +259,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     reclaims: dict[str, Moment] = {}
     files: dict[str, File] = {}
     capacity: dict[str, dict[str, int] | None] = {}
+    offers: dict[str, list[str]] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
     dependents: dict[str, dict[str, dict[str, None]]] = {}

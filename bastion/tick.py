@@ -21,6 +21,7 @@ from bastion.journal import Journal
 from bastion.lineup import Lineup
 from bastion.mailroom import Mailroom
 from bastion.own_log import OwnLog
+from bastion.placing import offers
 from bastion.ports import AttemptKey, Runner
 from bastion.reconcile import Reconciler
 from bastion.records import BEAT_S, Status
@@ -173,7 +174,7 @@ class Bastion:
             return
         self._files_at = reading.at
         for read in reading.files:
-            for event in files.note(self.journal.state, read):
+            for event in files.note(self.journal.state, read, self.doors.vet):
                 self._add(event)
                 self.inputs = plan.inputs(self.journal.state)
 
@@ -228,7 +229,7 @@ class Bastion:
             self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        seats = Seats(self.doors.runners, self.inputs.config.runners, self.troubles)
+        seats = Seats(self.doors.runners, offers(state, self.inputs.config.runners), self.troubles)
         if seats.are_all_blind:
             self._replan, self._plan_at = True, None
             return  # blind: start nothing, stop nothing, until it has answered

@@ -10,26 +10,40 @@ import msgspec
 
 from bastion.config import Config, parse, render
 from bastion.config_changes import affected, diff
-from bastion.errors import UsageError
+from bastion.errors import RecordError, UsageError
 from bastion.layout import CONFIG
 from cli import admin_file
 from cli.admin_file import AdminFile
 from cli.main import Call
 from cli.place import known_place_of
+from cli.registry import faults_of_known, unknown
 from cli.toml_edit import Change, amended
 from launcher.build import amounts
 
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
 
 
+def checked(text: str) -> Config:
+    """The settings in a text, if the runners that are installed here find no fault with them. Raises `RecordError`, `Newer`."""
+    found = parse(text)
+    if wrong := list(faults_of_known(found)):
+        raise RecordError(f"config.toml: {'; '.join(wrong)}")
+    return found
+
+
+def elsewhere(config: Config) -> list[str]:
+    """What is left to the machine where the bastion runs."""
+    return [f"{complaint}; the bastion will say whether it has it" for complaint in unknown(config)]
+
+
 CONFIG_FILE = AdminFile(
     name="config",
     key=CONFIG,
-    parse=parse,
+    parse=checked,
     absent=Config(),
     diff=diff,
     affected=affected,
-    warnings=lambda _config: (),
+    warnings=elsewhere,
     outline=render(Config()),
     done="in force within 10 s; capacity, runners and google from the bastion's next start",
 )

@@ -1,11 +1,11 @@
-"""What the loop of a bastion gets behind its doors: the one place that names concrete runners."""
+"""What the loop of a bastion gets behind its doors."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -13,36 +13,30 @@ from bastion import layout
 from bastion.buckets.routed import url_of
 from bastion.chores import Doors
 from bastion.config import Config
-from bastion.errors import BastionError
+from bastion.errors import BastionError, UsageError
 from bastion.google.api import GoogleApi
 from bastion.google.cloud_builds import CloudBuilds
-from bastion.google.door import Google
+from bastion.ground import Ground
 from bastion.ports import Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli.google_fleet import birth, google_runner
-from cli.here import mark, secrets_folder, work_folder
+from cli import registry
+from cli.here import mark
 from cli.place import Place
 from runners.gce.runner import GceRunner
 from runners.google.birth import Birth
-from runners.local.gpus import inventory
-from runners.local.runner import LocalRunner
 from runners.tpu.runner import TpuRunner
 from runners.worker.account import chosen, is_known, name_of
 
 SNAPSHOT_S = 600.0
-GOOGLE = {"tpu", "gce"}
-"""Runners whose machines come without a worker."""
 
 
 def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
-    """All that the loop of the bastion at this place needs.
-
-    Raises `RunnerError` if the GPUs cannot be listed, or jobs cannot run as the settings say.
-    """
-    born = birth(place, config, environ, of_jobs(place, config))
-    made = runners(place, config, environ, born)
-    if made.keys() & GOOGLE:
-        ThreadTasks(1).start("build", born.build)  # before it is asked for; what fails is told to who asks
+    """All that the loop of the bastion at this place needs. Raises as `runners` does."""
+    made = runners(place, config, environ)
+    births = [runner.birth for runner in made.values() if isinstance(runner, TpuRunner | GceRunner)]
+    if builds := [birth.build for birth in births if isinstance(birth, Birth)]:
+        # Before they are asked for, and one after the other: what the first makes is kept. What fails is told to who asks.
+        ThreadTasks(1).start("build", lambda: [build() for build in builds])
     return Doors(
         bucket=place.bucket,
         runners=made,
@@ -51,43 +45,34 @@ def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
         tasks=ThreadTasks(),
         snapshot=lambda: write_snapshot(place),
         builds=CloudBuilds(lambda project: GoogleApi(project, SystemClock(), RandomIds(), patience_s=0.0)),
+        vet=registry.faults,
     )
 
 
-def runners(
-    place: Place,
-    config: Config,
-    environ: Mapping[str, str],
-    born: Birth | None = None,
-    google: Google | None = None,
-) -> dict[str, Runner]:
-    """The configured runners by their names; `born` is what Google's machines are told, `google` the door to its APIs.
+def runners(place: Place, config: Config, environ: Mapping[str, str]) -> dict[str, Runner]:
+    """The configured runners by their names.
 
     Raises `UsageError` for one that cannot be had, or not by these settings; `RunnerError`.
     """
-    told = born or birth(place, config, environ, of_jobs(place, config))
-    makers: dict[str, Callable[[], Runner]] = {
-        "local": lambda: local_runner(place, config, environ),
-        "tpu": lambda: google_runner(TpuRunner, place, config, told, google),
-        "gce": lambda: google_runner(GceRunner, place, config, told, google),
-    }
-    return {name: makers[name]() for name in config.runners}
+    if wrong := list(registry.faults(config)):
+        raise UsageError("; ".join(wrong))
+    return {name: registry.maker(name).make(ground(place, config, environ, name)) for name in config.runners}
 
 
-def local_runner(place: Place, config: Config, environ: Mapping[str, str]) -> LocalRunner:
-    """The runner whose fleet is this machine. Without a stored capacity it gives away what the machine has."""
-    run_as = chosen(config.run_as, os.geteuid(), is_known)
-    return LocalRunner(
+def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) -> Ground:
+    """What the runner of this name is made of."""
+    return Ground(
+        bastion=place.name,
         scope=mark(place.name, place.bucket.url),
-        bucket_url=place.bucket.url,
-        work_root=work_folder(environ, others=bool(run_as)),
-        ids=RandomIds(),
-        clock=SystemClock(),
+        bucket=place.bucket,
         given=config.capacity or None,
-        devices=inventory(),
-        inherited=environ,
-        flags={**of_jobs(place, config), "secrets": secrets_folder(environ)},
-        run_as=run_as,
+        options=config.runner_options.get(name, {}),
+        config=config,
+        flags=of_jobs(place, config),
+        environ=environ,
+        clock=SystemClock(),
+        ids=RandomIds(),
+        tasks=ThreadTasks(),
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import msgspec
-
 from bastion.config import Config
 from bastion.errors import BastionError
 from bastion.google.door import Google
 from bastion.ports import Clock
 from cli import hosted
-from cli.fleet import GOOGLE, runners
+from cli.fleet import ground
+from cli.google_fleet import GCE, TPU
 from cli.main import Call
 from cli.place import Place
 from cloud.dry import Dry
@@ -29,9 +28,9 @@ Fleet = Sequence[TpuRunner | GceRunner]
 
 def fleet_of(place: Place, config: Config, environ: Mapping[str, str], google: Google | None = None) -> Fleet:
     """The bastion's runners whose machines are Google's."""
-    ours = msgspec.structs.replace(config, runners=[name for name in config.runners if name in GOOGLE])
-    made = runners(place, ours, environ, google=google).values()
-    return [one for one in made if isinstance(one, TpuRunner | GceRunner)]
+    makers = {maker.kind.name: maker for maker in (TPU, GCE)}
+    ours = [name for name in config.runners if name in makers]
+    return [makers[name].make(ground(place, config, environ, name), google) for name in ours]
 
 
 def machines(fleet: Fleet) -> list[str]:

@@ -67,7 +67,7 @@ def _facts(bucket: Bucket, tasks: Tasks, state: State, first: int, holes: Holes)
     """Quota, settings and capacity as they were before this number, as far as can be known."""
     marks = {what: state.marks.get(what, ()) for what in ("quota", "config", "capacity")}
     if all(number < first for numbers in marks.values() for number in numbers):
-        return State(files={**state.files}, capacity={**state.capacity})
+        return State(files={**state.files}, capacity={**state.capacity}, offers={**state.offers})
     facts = State()
     before = sorted({n for numbers in marks.values() for n in [n for n in numbers if n < first][-MARKS_BEFORE:]})
     for record in reading.read(bucket, before, tasks.map, holes):

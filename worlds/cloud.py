@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -102,6 +102,7 @@ class ShakyRunner:
 
     name = "local"
     pace_s = 5.0
+    offers: Collection[str] | None = None
 
     def __init__(self, scene: Scene, cloud: Cloud, line: WeatherLine, epoch: Callable[[], int]) -> None:
         self._scene, self._cloud, self._line, self._epoch = scene, cloud, line, epoch

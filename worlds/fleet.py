@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from bastion.errors import RunnerError
 from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight
@@ -24,6 +24,7 @@ class SimRunner:
 
     name = "sim"
     pace_s = 1.0
+    offers: Collection[str] | None = None
 
     def __init__(
         self,

@@ -5,13 +5,14 @@ What it remembers saves requests, and holds back: it never tells of machines wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bastion.errors import Later, RunnerError
 from bastion.google.door import Google, IsThere
 from bastion.google.settings import GoogleSettings
+from bastion.instances import KINDS
 from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
 from quota.resources import Resources
 from runners.gce import parse, render
@@ -43,6 +44,7 @@ class GceRunner:
     given: Resources | None = None
     name: str = "gce"
     pace_s: float = 10.0
+    offers: Collection[str] | None = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
     _listed: Listing = field(default_factory=Listing)
     _hopes: Hopes = field(init=False)
     _asking: Asking = field(init=False)

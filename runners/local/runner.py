@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -44,6 +44,7 @@ class LocalRunner:
     scan: Callable[[], list[marks.Marked]] = marks.scan
     name: str = "local"
     pace_s: float = 0.25
+    offers: Collection[str] | None = None
     _children: set[int] = field(default_factory=set)
     _creating: Lock = field(default_factory=Lock)
 

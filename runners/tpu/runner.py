@@ -5,14 +5,14 @@ What it remembers saves requests, and holds back: it never tells of machines wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bastion.errors import RunnerError
 from bastion.google.door import Google, NotThere
 from bastion.google.settings import GoogleSettings
-from bastion.instances import Slice
+from bastion.instances import KINDS, Slice
 from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
 from quota.resources import Resources
 from runners.google import names
@@ -44,6 +44,7 @@ class TpuRunner:
     given: Resources | None = None
     name: str = "tpu"
     pace_s: float = 10.0
+    offers: Collection[str] | None = frozenset(KINDS["tpu"])
     _listed: Listing = field(default_factory=Listing)
     _heard: set[str] = field(default_factory=set)
     _places: Sequence[str] = ()

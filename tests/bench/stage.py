@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ class StillFleet:
 
     name = "local"
     pace_s = 0.25
+    offers: Collection[str] | None = None
 
     def __init__(self, holds: Resources) -> None:
         self._holds = holds

@@ -100,7 +100,7 @@ def admins_file(name: str) -> Callable[[bytes], None]:
         bucket = memory()
         bucket.write(files.KEYS[name], data)
         (seen,) = (file for file in files.read(bucket, SystemClock()).files if file.file == name)
-        (event,) = files.note(State(now=NOON), seen)
+        (event,) = files.note(State(now=NOON), seen, lambda _: ())
         assert len(encode(event)) < 2 * len(data) + 8_192
         if isinstance(event, FileBroken):
             raise RecordError(event.problem)

@@ -54,8 +54,7 @@ def test_what_lives_is_not_deleted_unless_that_is_forced_and_then_all_of_it(here
     assert here.fake.rows("serviceAccounts") == {}
     assert "demo" not in str(here.fake.cloud.policies)
     assert set(would(rehearsed)) == set(here.changes()[len(before) :])
-    left = [stat.key for stat in here.bucket.list("") if not stat.key.startswith("bastion-log/")]
-    assert len(left) == 2, "who still sleeps is fenced off"
+    assert len(list(here.bucket.list(""))) == 2, "who still sleeps is fenced off"
 
 
 def test_machines_of_no_job_are_not_forgotten(here: City) -> None:
@@ -98,7 +97,7 @@ def test_a_drain_waits_for_the_jobs_and_a_plain_stop_does_not(here: City) -> Non
     while began.is_alive():
         here.ticks(1)
         began.join(0.05)
-    assert here.changes()[-1] == f"{VM}.stop"
+    assert here.changes().count(f"{VM}.stop") == 1
 
 
 def test_a_bastion_without_a_vm_has_nothing_to_rehearse(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 import zipfile
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,10 @@ def test_it_holds_every_module(wheel: zipfile.ZipFile) -> None:
 
 def test_it_names_its_programs_its_version_and_its_license(wheel: zipfile.ZipFile) -> None:
     texts = {Path(name).name: wheel.read(name).decode() for name in wheel.namelist() if ".dist-info/" in name}
-    scripts = [line.split(" = ")[0] for line in texts["entry_points.txt"].splitlines() if " = " in line]
-    assert scripts == ["bastion", "bastion-simulate", "launch"]
+    points = ConfigParser()
+    points.read_string(texts["entry_points.txt"])
+    assert set(points["console_scripts"]) == {"bastion", "bastion-simulate", "launch"}
+    assert {"gce", "local", "tpu"} <= set(points["bastion.runners"])
     assert f"\nVersion: {VERSION}\n" in texts["METADATA"]
     assert "Apache License" in texts["LICENSE"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
@@ -164,6 +164,7 @@ class TappedRunner:
 
     name = "local"
     pace_s = 5.0
+    offers: Collection[str] | None = None
 
     def __init__(self, stage: Stage, actor: Actor, epoch: Callable[[], int]) -> None:
         self._stage, self._actor, self._epoch = stage, actor, epoch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,6 +156,7 @@ class HandRunner:
     waits: dict[AttemptKey, str] = field(default_factory=dict)
     name: str = "local"
     pace_s: float = 1.0
+    offers: Collection[str] | None = None
 
     def capacity(self) -> dict[str, int] | None:
         return self.holds

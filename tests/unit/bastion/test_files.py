@@ -22,10 +22,14 @@ v4 = 8
 """
 
 
+def content(_config: Config) -> tuple[str, ...]:
+    return ()
+
+
 def noted(state: State, data: bytes | None, version: str = "1", file: str = "quota") -> list[FileChanged | FileBroken]:
-    events = list(note(state, FileRead(file, version if data is not None else "", data)))
+    events = list(note(state, FileRead(file, version if data is not None else "", data), content))
     folded(*events, state=state)
-    assert list(note(state, FileRead(file, version if data is not None else "", data))) == [], "said once"
+    assert list(note(state, FileRead(file, version if data is not None else "", data), content)) == [], "said once"
     return events
 
 
@@ -33,10 +37,10 @@ def test_a_file_that_is_too_large_is_not_read_and_said_once() -> None:
     bucket, state = memory(), folded(FileChanged(file="quota", version="1", text=GOOD.decode()))
     bucket.write(KEYS["quota"], b"#" * (FILE_BYTES_MAX + 1))
     seen = read(bucket, HandClock()).files[0]
-    [event] = note(state, seen)
+    [event] = note(state, seen, content)
     assert event.problem == f"{KEYS['quota']} is too large; at most 1048576 bytes are allowed"
     folded(event, state=state)
-    assert list(note(state, seen)) == []
+    assert list(note(state, seen, content)) == []
     assert state.files["quota"].text == GOOD.decode()
 
 
@@ -144,3 +148,13 @@ def test_both_files_are_read_and_a_store_that_fails_is_an_error() -> None:
     bucket.faults = [fails]
     with pytest.raises(BucketError):
         files.read(bucket, HandClock())
+
+
+def test_settings_that_no_runner_here_understands_leave_the_last_good_ones_in_force() -> None:
+    state = folded()
+    noted(state, b"poll = 2", file="config")
+    seen = FileRead("config", "2", b"poll = 3")
+    [event] = note(state, seen, lambda config: [f"poll {config.poll:g} is odd", "so is all else"])
+    assert event == FileBroken(file="config", version="2", problem="config.toml: poll 3 is odd; so is all else")
+    folded(event, state=state)
+    assert state.files["config"].text == "poll = 2"

@@ -5,35 +5,58 @@ from __future__ import annotations
 import pytest
 
 from bastion.errors import RunnerError
-from bastion.placing import misshapen, offered, runner_of
+from bastion.events import CapacityChanged
+from bastion.instances import KINDS
+from bastion.placing import Offers, misshapen, offered, offers, runner_of
 from bastion.state import JobState
-from tests.unit.bastion.doors import HandRunner
+from tests.unit.bastion.doors import HandRunner, folded
 from tests.unit.bastion.town import Town
+
+TPU, GCE = frozenset(KINDS["tpu"]), frozenset(KINDS["gpu"]) | {"cpu", "memory"}
+LOCAL = frozenset({"v4", "cpu", "anything"})
 
 
 @pytest.mark.parametrize(
-    ("kinds", "runners", "runner"),
+    ("kinds", "had", "runner"),
     [
-        (["v4"], ["tpu", "gce"], "tpu"),
-        (["h100"], ["tpu", "gce"], "gce"),
-        (["cpu", "memory"], ["tpu", "gce"], "gce"),
-        (["v4", "cpu"], ["tpu", "gce", "local"], "local"),
-        (["anything"], ["local"], "local"),
+        (["v4"], {"tpu": TPU, "gce": GCE}, "tpu"),
+        (["h100"], {"tpu": TPU, "gce": GCE}, "gce"),
+        (["cpu", "memory"], {"tpu": TPU, "gce": GCE}, "gce"),
+        (["v4", "cpu"], {"tpu": TPU, "gce": GCE, "local": LOCAL}, "local"),
+        (["anything"], {"tpu": TPU, "local": LOCAL}, "local"),
+        (["v4"], {"local": LOCAL, "tpu": TPU}, "local"),
+        (["h100"], {"late": None, "gce": GCE}, "gce"),
+        (["odd"], {"gce": GCE, "late": None}, "late"),
     ],
 )
-def test_the_first_runner_that_has_all_of_it(kinds: list[str], runners: list[str], runner: str) -> None:
-    assert runner_of(kinds, runners) == runner
+def test_the_first_runner_that_has_all_of_it(kinds: list[str], had: Offers, runner: str) -> None:
+    assert runner_of(kinds, had) == runner
 
 
 def test_who_wants_what_no_runner_has_together_goes_nowhere() -> None:
     with pytest.raises(RunnerError, match=r"none of the configured runners \(tpu, gce\) has h100 and v4"):
-        runner_of(["v4", "h100"], ["tpu", "gce"])
+        runner_of(["v4", "h100"], {"tpu": TPU, "gce": GCE})
 
 
 def test_a_kind_that_no_runner_has_is_in_no_pool() -> None:
-    assert offered({"v4": 8, "h100": 16, "odd": 1}, ["tpu"]) == {"v4": 8}
-    assert offered({"v4": 8, "h100": 16, "odd": 1}, ["tpu", "gce"]) == {"v4": 8, "h100": 16}
-    assert offered({"v4": 8, "odd": 1}, ["tpu", "local"]) == {"v4": 8, "odd": 1}
+    assert offered({"v4": 8, "h100": 16, "odd": 1}, {"tpu": TPU}) == {"v4": 8}
+    assert offered({"v4": 8, "h100": 16, "odd": 1}, {"tpu": TPU, "gce": GCE}) == {"v4": 8, "h100": 16}
+    assert offered({"v4": 8, "odd": 1}, {"tpu": TPU, "late": None}) == {"v4": 8, "odd": 1}
+
+
+def test_a_runner_has_what_it_names_else_what_it_holds_and_of_one_that_has_not_spoken_nobody_knows() -> None:
+    state = folded(
+        CapacityChanged(runner="tpu", offers=["v4", "v5p"]),
+        CapacityChanged(runner="local", resources={"cpu": 8}),
+        CapacityChanged(runner="ray"),
+        CapacityChanged(runner="gone", resources={"h100": 8}),
+    )
+    assert offers(state, ["tpu", "local", "ray", "late"]) == {
+        "tpu": {"v4", "v5p"},
+        "local": {"cpu"},
+        "ray": None,
+        "late": None,
+    }
 
 
 def two_runners() -> Town:
@@ -68,11 +91,12 @@ def test_what_is_no_slice_is_rejected_with_the_nearest_that_is() -> None:
     assert town.job(odd).state is JobState.REJECTED
     assert "resources: there is no tpu-v4-7; did you mean tpu-v4-8?" in town.job(odd).reason
     assert town.job(whole).state is JobState.PROVISIONING
-    assert list(misshapen({"v4": 7}, ["local"])) == []
+    assert list(misshapen({"v4": 7}, {"local": LOCAL})) == []
 
 
 def test_who_loses_its_runner_says_so_and_is_in_nobodys_way() -> None:
-    town = Town(("config.toml", 'runners = ["tpu", "local"]'), more=[HandRunner(name="tpu"), HandRunner(name="local")])
+    tpu, gce = HandRunner(name="tpu", offers=["v4"]), HandRunner(name="gce", holds={"h100": 8, "cpu": 8})
+    town = Town(("config.toml", 'runners = ["tpu", "local"]'), more=[tpu, HandRunner(name="local"), gce])
     town.ticks(2)
     large = town.submits(resources={"v4": 16})
     stray = town.submits(resources={"v4": 8, "cpu": 1})
@@ -102,6 +126,6 @@ def test_a_runner_that_does_not_answer_keeps_no_other_from_starting() -> None:
 
 
 def test_gpus_that_no_machines_make_up_are_told_where_machines_are_googles() -> None:
-    assert list(misshapen({"h100": 16}, ["tpu", "gce"])) == []
-    assert ["did you mean gpu-h100-4?" in said for said in misshapen({"h100": 3}, ["tpu", "gce"])] == [True]
-    assert list(misshapen({"h100": 3}, ["local"])) == []
+    assert list(misshapen({"h100": 16}, {"tpu": TPU, "gce": GCE})) == []
+    assert ["did you mean gpu-h100-4?" in said for said in misshapen({"h100": 3}, {"tpu": TPU, "gce": GCE})] == [True]
+    assert list(misshapen({"h100": 3}, {"local": None})) == []

@@ -1,0 +1,52 @@
+"""What a package gives to add a runner, and what its runner is made of. Pure.
+
+It names its `Maker` by an entry point of the group `bastion.runners`, whose name is the runner's; the built-in runners do so too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bastion.config import Config
+from bastion.ports import Bucket, Clock, Ids, Runner, Tasks
+from quota.resources import Resources
+
+GROUP = "bastion.runners"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """All that a runner may need of the bastion that it is made for.
+
+    `bastion` is its name, `scope` one word for it and its bucket: the same at every start, and nobody else's. `bucket` is its
+    part of the store. `given` is the capacity that the settings give away, None where they say nothing; `options` the
+    runner's own table, `runner_options.NAME`, and `config` all settings. `flags` are those of every worker. `environ` is the
+    bastion's environment. `tasks` are for work beside the caller, and collected by nobody else.
+    """
+
+    bastion: str
+    scope: str
+    bucket: Bucket
+    given: Resources | None
+    options: Mapping[str, Any]
+    config: Config
+    flags: Mapping[str, object]
+    environ: Mapping[str, str]
+    clock: Clock
+    ids: Ids
+    tasks: Tasks
+
+
+class Maker(Protocol):
+    """What an entry point names: who makes a runner of this kind."""
+
+    def faults(self, options: Mapping[str, Any]) -> Iterable[str]:
+        """What is wrong with the runner's table in the settings, each complaint naming its key.
+
+        Asked wherever settings are checked, by the bastion at every change of the file: it looks at the value alone.
+        """
+
+    def make(self, ground: Ground) -> Runner:
+        """The runner. It asks nobody yet. Raises `UsageError` for settings without which it cannot be, `RunnerError`."""

@@ -1,0 +1,48 @@
+"""The rules of the settings that are about runners. Which runners there are, only an installation knows. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bastion.wording import one_line, shown
+
+RUNNER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_RUNNERS_MAX = 32
+_DEPTH_MAX = 8
+
+
+def faults_of_runners(value: list[str]) -> Iterator[str]:
+    """What is wrong with the list of runners."""
+    if not value or len(set(value)) != len(value):
+        yield "is empty, or names one twice; use each runner once"
+    if len(value) > _RUNNERS_MAX:
+        yield f"names {len(value)} runners; at most {_RUNNERS_MAX} are allowed"
+    for runner in value:
+        if not RUNNER.fullmatch(runner):
+            yield f"has {shown(runner)}; use the names of runners, as in local"
+
+
+def faults_of_options(value: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What is wrong with the runners' tables, whatever they mean to their runners."""
+    if len(value) > _RUNNERS_MAX:
+        yield f"has {len(value)} tables; at most {_RUNNERS_MAX} are allowed"
+    for runner, table in value.items():
+        if not RUNNER.fullmatch(runner):
+            yield f"has {shown(runner)}; use the names of runners, as in local"
+        yield from _odd(runner, table, 0)
+
+
+def _odd(path: str, value: Any, depth: int) -> Iterator[str]:
+    """What no runner can take: dates, numbers that are none, and tables without end."""
+    if depth > _DEPTH_MAX:
+        yield f"{one_line(path, 60)} is more than {_DEPTH_MAX} tables deep; use fewer"
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _odd(f"{path}.{key}", inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _odd(path, inner, depth + 1)
+    elif not isinstance(value, str | int | float) or value != value or value in (float("inf"), float("-inf")):
+        yield f"{one_line(path, 60)} is {shown(value)}; use texts, numbers, true and false, and lists and tables of them"

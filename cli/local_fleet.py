@@ -1,0 +1,41 @@
+"""The runner whose fleet is the bastion's own machine, made of the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bastion.ground import Ground
+from bastion.ports import Runner
+from cli.here import secrets_folder, work_folder
+from runners.local.gpus import inventory
+from runners.local.runner import LocalRunner
+from runners.worker.account import chosen, is_known
+
+
+class Local:
+    """Makes the runner `local`. Without a given capacity it gives away what the machine has."""
+
+    def faults(self, options: Mapping[str, Any]) -> Iterator[str]:
+        """It has no options."""
+        return (f"{key} is no option; leave it out" for key in options)
+
+    def make(self, ground: Ground) -> Runner:
+        """Raises `RunnerError` if the GPUs cannot be listed, or jobs cannot run as the settings say."""
+        run_as = chosen(ground.config.run_as, os.geteuid(), is_known)
+        return LocalRunner(
+            scope=ground.scope,
+            bucket_url=ground.bucket.url,
+            work_root=work_folder(ground.environ, others=bool(run_as)),
+            ids=ground.ids,
+            clock=ground.clock,
+            given=ground.given,
+            devices=inventory(),
+            inherited=ground.environ,
+            flags={**ground.flags, "secrets": secrets_folder(ground.environ)},
+            run_as=run_as,
+        )
+
+
+LOCAL = Local()
