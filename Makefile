@@ -1,9 +1,14 @@
 # `make demo` and `make test` need Python 3.11 and make, and nothing else.
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
-WORKERS ?= 2
+# Tests wait for real processes more than they compute: twice as many at once as the two cores that they are made for.
+WORKERS ?= 4
 BIN := .venv/bin
 READY := .venv/ready
+XDIST = -n $(WORKERS) --dist=worksteal
+
+# Whoever sets it has each of the thousands of programs that tests start compile all of our code again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test package test-gpu test-gcp lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
 
@@ -14,7 +19,7 @@ demo: $(READY)  ## The main job on this machine, as a story of half a minute
 	@$(BIN)/python docs/demo/demo.py
 
 test: $(READY)  ## All tests but those that need a GPU
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest $(XDIST)
 
 package: $(READY)  ## Build sdist and wheel, and use them in a fresh environment
 	@$(BIN)/python -m tests.installed
@@ -23,7 +28,7 @@ test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 	$(BIN)/python -m pytest -m gpu
 
 test-gcp: $(READY)  ## The tests of Google Cloud, against a fake one whose machines are real; wants root
-	$(BIN)/python -m pytest -n $(WORKERS) tests/google
+	$(BIN)/python -m pytest $(XDIST) tests/google
 
 lint: $(READY)  ## Style, format, types
 	$(BIN)/ruff check .

@@ -17,7 +17,7 @@ from bastion.google.settings import faults as faults_of_google
 from bastion.limits import Limits
 from bastion.limits import faults as faults_of_limits
 from bastion.nearest import did_you_mean
-from bastion.runner_settings import faults_of_options, faults_of_runners
+from bastion.runner_settings import faults_of_options, faults_of_placing, faults_of_runners, strays
 from bastion.spec import AMOUNT_MAX, KIND, USER
 from bastion.version import CONFIG, VERSION
 from bastion.wording import between, shown
@@ -60,7 +60,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
     themselves. `gang_patience` is how long a gang is overtaken before it calls in what was lent, `restart_cost` the work
     that a stop is taken to cost beside what was not saved. After `usage_half_life` past use counts for half as much; 0:
-    it does not count. A job goes to the first of `runners` that has all it wants; `capacity` is what they may give away.
+    it does not count. A job goes to the runner that `placing` names for the kind or instance type it wants, else to the
+    first of `runners` that has all of it; `capacity` is what they may give away.
     `runner_options` has a table for each runner, which alone knows what may stand there.
     `admins` may stop everybody's jobs. `buckets` are the URLs of the permanent and the ttl bucket, where these are not the
     one that the file lies in. `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
@@ -77,6 +78,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     usage_half_life: float = 7 * 86_400.0
     policy: str = "default"
     runners: list[str] = msgspec.field(default_factory=lambda: ["local"])
+    placing: dict[str, str] = {}
     runner_options: dict[str, dict[str, Any]] = {}
     run_as: str = ""
     admins: list[str] = []
@@ -120,7 +122,8 @@ def parse(text: str | bytes) -> Config:
 
 def check(config: Config) -> list[str]:
     """Every rule that the settings break, each complaint naming its key."""
-    return [f"{key} {complaint}" for key, rule in _RULES.items() for complaint in rule(getattr(config, key))]
+    wrong = [f"{key} {complaint}" for key, rule in _RULES.items() for complaint in rule(getattr(config, key))]
+    return wrong + [f"placing {complaint}" for complaint in strays(config.placing, config.runners)]
 
 
 def render(config: Config) -> str:
@@ -157,9 +160,11 @@ def _checked(raw: dict[str, Any], lines: Lines) -> Config:
             wrong.append((lines.of(key), f"{key} is {shown(value)}; use {_EXPECTED[key]}"))
     for key, value in fields.items():
         wrong += [(lines.of(key), f"{key} {complaint}") for complaint in _RULES[key](value)]
+    made = Config(**fields) if not wrong else Config()
+    wrong += [(lines.of("placing"), f"placing {complaint}") for complaint in strays(made.placing, made.runners)]
     if wrong:
         raise RecordError(f"config.toml: {'; '.join(f'line {line}: {what}' for line, what in sorted(wrong))}")
-    return Config(**fields)
+    return made
 
 
 def _use(known: Iterable[str]) -> str:
@@ -242,6 +247,7 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "usage_half_life": _seconds(0, _YEAR_S),
     "policy": _one_of(POLICIES),
     "runners": faults_of_runners,
+    "placing": faults_of_placing,
     "runner_options": faults_of_options,
     "run_as": _run_as,
     "admins": _admins,
@@ -262,6 +268,7 @@ _EXPECTED = {
     "usage_half_life": "a number of seconds",
     "policy": " or ".join(POLICIES),
     "runners": "a list of names, as in local, tpu, gce",
+    "placing": 'a table of runners, as in v4 = "tpu"',
     "runner_options": "a table of tables, one for each runner",
     "run_as": "the name of an account on the machines",
     "admins": "a list of user names",

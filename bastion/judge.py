@@ -21,7 +21,7 @@ from bastion.events import (
 from bastion.letter import Letter
 from bastion.limits import too_much
 from bastion.permit import not_for, refusal
-from bastion.placing import apart, misshapen, offers
+from bastion.placing import places
 from bastion.plan import Inputs, pool_of
 from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Resume, Submit, Top, Update, job_id
 from bastion.spec import JobSpec
@@ -76,8 +76,8 @@ def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs, all_rea
         return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
     wrong = complaints(spec, inputs.quota, pool_of(state, inputs) if state.capacity else None)
     wrong += faults(wanted, job, state.jobs)
-    had = offers(state, inputs.config.runners)
-    wrong += [*apart(spec.resources, had), *misshapen(spec.resources, had)]
+    there = places(state, inputs.config)
+    wrong += [*there.apart(spec.resources), *there.misshapen(spec.resources)]
     wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
     if wrong:
         return JobRejected(

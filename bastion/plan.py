@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from bastion.config import Config
 from bastion.config import parse as parse_config
@@ -32,7 +32,7 @@ from bastion.events import (
 from bastion.gates import admitted, gate, held, reason
 from bastion.lineup import Lineup
 from bastion.past_use import past
-from bastion.placing import offered, offers
+from bastion.placing import places
 from bastion.state import Cause, Job, JobState, State
 from quota.claims import Knobs, Schedule
 from quota.file import parse as parse_quota
@@ -43,6 +43,9 @@ from quota.tiers import pool as effective_pool
 
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""
+
+REMEMBERED = 4
+"""So many texts of each file keep what they say: who replays, or asks for many moments, meets the same ones again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +64,18 @@ def inputs(state: State) -> Inputs:
     quota, settings = state.files.get("quota"), state.files.get("config")
     return Inputs(
         quota=_quota(quota.text) if quota and quota.text != "" else Quota.open(),
-        config=parse_config(settings.text) if settings and settings.text is not None else Config(),
+        config=_config(settings.text) if settings and settings.text is not None else Config(),
     )
 
 
+@lru_cache(REMEMBERED)
 def _quota(text: str | None) -> Quota | None:
     return None if text is None else parse_quota(text)
+
+
+@lru_cache(REMEMBERED)
+def _config(text: str) -> Config:
+    return parse_config(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +94,10 @@ class Plan:
 
 def pool_of(state: State, inputs: Inputs) -> tuple[Resources, ...]:
     """What each tier holds now, of the kinds that some runner offers."""
-    reported, had = state.reported(), offers(state, inputs.config.runners)
-    tiers = effective_pool(inputs.quota, reported) if inputs.quota else (reported or {},)
-    return tuple(offered(tier, had) for tier in tiers)
+    there = places(state, inputs.config)
+    bounds = there.bounds(inputs.quota.total() if inputs.quota else {})
+    tiers = effective_pool(inputs.quota, bounds) if inputs.quota else (bounds or {},)
+    return tuple(there.offered(tier) for tier in tiers)
 
 
 def knobs(config: Config) -> Knobs:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bastion.errors import SpecError
+from bastion.instances import KINDS, resources
+from bastion.nearest import did_you_mean
+from bastion.spec import KIND
 from bastion.wording import one_line, shown
 
 RUNNER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _RUNNERS_MAX = 32
 _DEPTH_MAX = 8
+_PLACED_MAX = 256
+_FAMILIES = tuple(f"{family}-" for family in KINDS)
 
 
 def faults_of_runners(value: list[str]) -> Iterator[str]:
@@ -22,6 +28,28 @@ def faults_of_runners(value: list[str]) -> Iterator[str]:
     for runner in value:
         if not RUNNER.fullmatch(runner):
             yield f"has {shown(runner)}; use the names of runners, as in local"
+
+
+def faults_of_placing(value: Mapping[str, str]) -> Iterator[str]:
+    """What is wrong with the runners by kind and instance type."""
+    if len(value) > _PLACED_MAX:
+        yield f"has {len(value)} rows; at most {_PLACED_MAX} are allowed"
+    for key in value:
+        if not KIND.fullmatch(key):
+            yield f"has {shown(key)}; use kinds and instance types, as in v4 and tpu-v4-32"
+        elif key.startswith(_FAMILIES):
+            try:
+                resources(key)
+            except SpecError as error:
+                yield f"has {shown(key)}: {error}"
+
+
+def strays(placing: Mapping[str, str], runners: Sequence[str]) -> Iterator[str]:
+    """What is wrong with placing where these are the runners."""
+    for key, runner in placing.items():
+        if runner not in runners:
+            use = f"use one of runners: {', '.join(runners)}"
+            yield f"sends {key} to {shown(runner)}; {did_you_mean(runner, runners, use)}"
 
 
 def faults_of_options(value: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -7,27 +7,27 @@ from dataclasses import dataclass
 
 from bastion.decision import Seat
 from bastion.errors import RunnerError
-from bastion.placing import Offers, runner_of
+from bastion.placing import Places
 from bastion.ports import Runner
 from bastion.state import Job
 
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """What the configured ones of these runners, those with `offers`, say. `troubles` knows which of them do not answer."""
+    """What the configured ones of these runners, those with `places`, say. `troubles` knows which of them do not answer."""
 
     runners: Mapping[str, Runner]
-    offers: Offers
+    places: Places
     troubles: Container[str]
 
     @property
     def are_all_blind(self) -> bool:
         """Nothing is known of any machine."""
-        return all(self._is_blind(name) for name in self.offers)
+        return all(self._is_blind(name) for name in self.places.offers)
 
     def of(self, job: Job) -> Seat:
         """Where an attempt of this job goes. Raises `RunnerError` where nobody can say so now."""
-        name = runner_of(job.resources, self.offers)
+        name = self.places.runner_of(job.resources)
         if self._is_blind(name):
             raise RunnerError(f"the runner {name} does not answer")
         return name, self.runners[name].workers(job.resources, job.replicas)

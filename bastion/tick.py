@@ -21,7 +21,7 @@ from bastion.journal import Journal
 from bastion.lineup import Lineup
 from bastion.mailroom import Mailroom
 from bastion.own_log import OwnLog
-from bastion.placing import offers
+from bastion.placing import places
 from bastion.ports import AttemptKey, Runner
 from bastion.reconcile import Reconciler
 from bastion.records import BEAT_S, Status
@@ -229,7 +229,7 @@ class Bastion:
             self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        seats = Seats(self.doors.runners, offers(state, self.inputs.config.runners), self.troubles)
+        seats = Seats(self.doors.runners, places(state, self.inputs.config), self.troubles)
         if seats.are_all_blind:
             self._replan, self._plan_at = True, None
             return  # blind: start nothing, stop nothing, until it has answered

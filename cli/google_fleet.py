@@ -19,6 +19,7 @@ from runners.gce.runner import GceRunner
 from runners.google.birth import Birth
 from runners.google.boot import ACCOUNT
 from runners.google.kept import kept_in
+from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
 
 _SCOPE_MAX = 50
@@ -45,7 +46,7 @@ class GoogleMaker:
             )
         service("compute")  # the packages are there, and it is asked at an address that may be
         given = ground.given
-        return self.kind(
+        site = Site(
             google=door or GoogleApi(google.project, ground.clock, ground.ids),
             settings=google,
             scope=mark(slug(ground.bastion, _SCOPE_MAX), ground.bucket.url),
@@ -55,6 +56,7 @@ class GoogleMaker:
             at_once=ground.tasks.map,
             given=None if given is None else {kind: given[kind] for kind in given if kind in (self.kind.offers or ())},
         )
+        return self.kind(site=site)
 
 
 def birth(ground: Ground) -> Birth:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from bastion.errors import BundleError, UsageError
 from bastion.google.api import GoogleApi
-from bastion.google.token import access_token, default_project
+from bastion.google.login import access_token, default_project
 from bastion.ports import Clock
 from bastion.shell import SystemShell
 from bastion.system import RandomIds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,13 @@ from tests.servers import gcs_server, s3_server
 # A slow machine breaks no law; and the same code always gives the same answer.
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+IMAGES = Path(__file__).parent / "images"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Images come first: nobody takes from a worker what it begins with, so one alone makes the engine and the base."""
+    items.sort(key=lambda item: not item.path.is_relative_to(IMAGES))
 
 
 @pytest.fixture(scope="session")

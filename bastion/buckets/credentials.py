@@ -12,6 +12,7 @@ import stat
 from collections.abc import Mapping
 
 from bastion.errors import Denied, UsageError
+from bastion.google.login import default_credentials
 
 Rows = dict[str, str]
 
@@ -33,12 +34,11 @@ def credentials(url: str, environ: Mapping[str, str]) -> Rows:
 def _google(url: str, environ: Mapping[str, str]) -> Rows:
     if emulator := environ.get("STORAGE_EMULATOR_HOST"):
         return {"source": "none: an emulator takes anybody", "endpoint": f"{emulator} (STORAGE_EMULATOR_HOST)"}
-    import google.auth
     from google.auth._cloud_sdk import get_application_default_credentials_path
     from google.auth.exceptions import GoogleAuthError
 
     try:
-        found, project = google.auth.default()
+        found, project = default_credentials()
     except GoogleAuthError as error:
         raise Denied(f"{url}: {_line(error)}; run: gcloud auth application-default login") from error
     file = environ.get("GOOGLE_APPLICATION_CREDENTIALS")

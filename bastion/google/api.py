@@ -13,7 +13,8 @@ from typing import Any
 
 from bastion.buckets.asking import ask
 from bastion.google import failures, rate
-from bastion.google.door import SCOPE, Answer, GoogleError, NoLogin, TooMany
+from bastion.google.door import Answer, GoogleError, NoLogin, TooMany
+from bastion.google.login import default_credentials
 from bastion.google.services import Service, service
 from bastion.ports import Clock, Ids
 
@@ -137,13 +138,13 @@ class GoogleApi:
             raise _Passing(str(failed)) if refusal.passes else failed from error
         except GoogleAuthError as error:
             if getattr(error, "retryable", False):
-                raise _Refused(f"{what}: cannot log in: {_short(error)}") from error
+                raise _Refused(f"{what}: cannot log in: {failures.short(error)}") from error
             who = self.who()
             self._forget_login()
-            raise failures.login_failure(what, _short(error), who) from error
+            raise failures.login_failure(what, failures.short(error), who) from error
         except (RequestException, OSError, ValueError) as error:
             kind = _Refused if _unheard(error) else _Passing
-            raise kind(f"{what}: {service.endpoint} gave no answer: {_short(error)}") from error
+            raise kind(f"{what}: {service.endpoint} gave no answer: {failures.short(error)}") from error
         return answer if isinstance(answer, dict) else {}
 
     def _spend(self, method: str) -> None:
@@ -249,11 +250,5 @@ def _unheard(error: BaseException) -> bool:
     return isinstance(error, ConnectTimeout) or isinstance(reason, NewConnectionError)
 
 
-def _short(error: BaseException) -> str:
-    return " ".join(str(error.args[0] if error.args else error).split())[:200] or type(error).__name__
-
-
 def _default_login() -> Any:
-    import google.auth
-
-    return google.auth.default(scopes=[SCOPE])[0]
+    return default_credentials()[0]

@@ -161,6 +161,11 @@ def login_failure(what: str, said: str, who: str) -> NoLogin:
     return NoLogin(f"{what}: {whose} is not there or has expired ({said}); run: gcloud auth application-default login")
 
 
+def short(error: BaseException) -> str:
+    """What a library's error says, in one line."""
+    return " ".join(str(error.args[0] if error.args else error).split())[:200] or type(error).__name__
+
+
 def _right(refusal: Refusal, who: str, project: str) -> str:
     """Which right is missing, on what, for whom, and how to give it."""
     whom = who or "our account"

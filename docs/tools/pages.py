@@ -22,8 +22,8 @@ _SPAN = r"\d+(?:\.\d+)? ?(?:ms|min|s|m|h|d)"
 
 FORMS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("<time>", re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")),
+    ("<clock>", re.compile(r"\b(?:\d{4}-\d\d-\d\d )?\d\d:\d\d UTC\b")),  # of another day with its date
     ("<date>", re.compile(r"\b\d{4}-\d\d-\d\d\b(?: \d\d:\d\d(?::\d\d)?)?")),
-    ("<clock>", re.compile(r"\b\d\d:\d\d UTC\b")),
     ("<digest>", re.compile(r"\b[0-9a-f]{12,64}\b")),
     ("-<id>", re.compile(r"-[0-9a-f]{8}\b")),
     ("pid <pid>", re.compile(r"\bpid \d+(?: on [\w.-]+)?")),

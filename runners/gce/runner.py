@@ -5,43 +5,34 @@ What it remembers saves requests, and holds back: it never tells of machines wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bastion.errors import Later, RunnerError
-from bastion.google.door import Google, IsThere
-from bastion.google.settings import GoogleSettings
+from bastion.google.door import IsThere
 from bastion.instances import KINDS
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Machine, Placement, Sight
 from quota.resources import Resources
-from runners.gce import parse, render
+from runners.gce import parse, render, torn
 from runners.gce.hopes import Hopes
 from runners.gce.listing import Listing, read
 from runners.gce.nearness import Nearness
+from runners.gce.parse import Vm
 from runners.gce.removal import Removal
 from runners.gce.render import Wish
 from runners.google import names
-from runners.google.asking import Asking, Birth
-from runners.google.names import Host, Mark
+from runners.google.asking import Asking
+from runners.google.names import Host
+from runners.google.site import Site
 from runners.google.witness import Found, Witness
 
 
 @dataclass(kw_only=True)
 class GceRunner:
-    """VMs in one of Google's projects. `scope` names the bastion, the same at every start; `given` bounds the whole.
+    """VMs in one of Google's projects."""
 
-    `birth` makes the metadata that have a machine start its worker. `at_once` does several things side by side.
-    """
-
-    google: Google
-    settings: GoogleSettings
-    scope: str
-    ids: Ids
-    clock: Clock
-    birth: Birth
-    at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-    given: Resources | None = None
+    site: Site
     name: str = "gce"
     pace_s: float = 10.0
     offers: Collection[str] | None = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
@@ -53,16 +44,16 @@ class GceRunner:
     _witness: Witness = field(init=False)
 
     def __post_init__(self) -> None:
-        project = self.settings.project
-        self._hopes = Hopes(google=self.google, project=project, clock=self.clock)
-        self._asking = Asking(order=self.settings.zones, clock=self.clock, hopes=self._hopes)
-        self._nearness = Nearness(self.google, project, self.clock, self.at_once)
-        self._removal = Removal(self.google, project, self.clock)
-        self._witness = Witness(self._found, self.clock)
+        site = self.site
+        self._hopes = Hopes(google=site.google, project=site.project, clock=site.clock)
+        self._asking = Asking(order=site.settings.zones, clock=site.clock, hopes=self._hopes)
+        self._nearness = Nearness(site.google, site.project, site.clock, site.at_once)
+        self._removal = Removal(site.google, site.project, site.clock)
+        self._witness = Witness(self._found, site.clock)
 
     def capacity(self) -> Resources | None:
         """As given; Google does not say how much there is."""
-        return self.given
+        return self.site.given
 
     def workers(self, resources: Resources, replicas: int) -> int:
         """The VMs of all replicas. Raises `RunnerError` for what no VMs make up."""
@@ -71,14 +62,17 @@ class GceRunner:
     def create(self, placement: Placement) -> None:
         """Ask for the attempt's VMs, unless they are asked for: in the first zone that does not refuse."""
         key = placement.key
-        if key in self._listed.alive or self._hopes.runs(key):
+        if self._hopes.runs(key):
             return
-        if not self.settings.zones:
+        wish = render.wanted(placement.resources, placement.replicas, self.site.settings.bought(placement.tier))
+        if key in self._listed.alive:
+            self._clear(self._listed.by_key[key], wish)
+            return
+        if not self.site.settings.zones:
             raise RunnerError("zones of [google] in config.toml is empty; name some, as us-central1-a")
-        wish = render.wanted(placement.resources, placement.replicas, self.settings.bought(placement.tier))
         busy = self._listed.zones_of(key)
         self._asking.in_turn(
-            key, str(wish), self.settings.zones, busy, lambda zone: self._send(zone, key, placement.epoch, wish)
+            key, str(wish), self.site.settings.zones, busy, lambda zone: self._send(zone, placement, wish)
         )
 
     def stop(self, machine: str) -> None:
@@ -94,7 +88,7 @@ class GceRunner:
 
         Raises `RunnerError` if a part of it does not answer.
         """
-        found = read(self.google, self.settings.project, self.scope, self.at_once)
+        found = read(self.site.google, self.site.project, self.site.scope, self.site.at_once)
         self._listed = found
         for key, hope, error in self._hopes.ended():
             if error is None:
@@ -114,7 +108,7 @@ class GceRunner:
 
     def clear(self) -> None:
         """Remove what is left where there are no machines any more, and none will come. Raises `RunnerError` if blind."""
-        self._nearness.clear(read(self.google, self.settings.project, self.scope, self.at_once))
+        self._nearness.clear(read(self.site.google, self.site.project, self.site.scope, self.site.at_once))
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What the attempts wait for that have no running VMs yet."""
@@ -125,15 +119,27 @@ class GceRunner:
         host = names.host_of(machine)
         return self._witness.look(host) if host else Sight.GONE
 
-    def _send(self, zone: str, key: AttemptKey, epoch: int, wish: Wish) -> Mapping[str, Any]:
+    def _send(self, zone: str, placement: Placement, wish: Wish) -> Mapping[str, Any]:
         """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement is made."""
-        mark = Mark(scope=self.scope, key=key, epoch=epoch, nonce=self.ids.new())
-        name = names.name(self.scope, key)
+        mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
         if wish.near and not self._nearness.ready(zone, name, mark, self._listed):
             raise Later(f"{wish} in {zone}: their placement is made before them")
-        metadata = self.birth(key, render.machine(zone, mark.nonce))
-        body = render.body(self.settings, zone, name, mark, wish, metadata)
-        return self.google.call("compute.instances.bulkInsert", project=self.settings.project, zone=zone, body=body)
+        metadata = self.site.birth(placement.key, render.machine(zone, mark.nonce))
+        body = render.body(self.site.settings, zone, name, mark, wish, metadata)
+        return self.site.google.call("compute.instances.bulkInsert", project=self.site.project, zone=zone, body=body)
+
+    def _clear(self, vms: Sequence[Vm], wish: Wish) -> None:
+        """Delete what is left of a gang that lost a VM before it began: it never forms, and is to be asked for anew.
+
+        Its workers wait for each other, for this attempt is still being created: so nothing runs on them.
+        """
+        missing = torn.lost(vms, wish.number)
+        sights = [self._witness.look(host) for host in missing]
+        if Sight.GONE in sights:
+            for vm in vms:
+                self._removal.ask(vm.host)
+        elif Sight.BLIND in sights:
+            raise Later(f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; it is looked for once more")
 
     def _found(self, host: Host) -> Found | None:
         """What has a host's name. Raises `GoogleError`."""

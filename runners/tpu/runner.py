@@ -5,19 +5,19 @@ What it remembers saves requests, and holds back: it never tells of machines wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bastion.errors import RunnerError
-from bastion.google.door import Google, NotThere
-from bastion.google.settings import GoogleSettings
+from bastion.google.door import NotThere
 from bastion.instances import KINDS, Slice
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Machine, Placement, Sight
 from quota.resources import Resources
 from runners.google import names
-from runners.google.asking import Asking, Birth
-from runners.google.names import Host, Mark
+from runners.google.asking import Asking
+from runners.google.names import Host
+from runners.google.site import Site
 from runners.google.witness import Found, Witness
 from runners.tpu import parse, render
 from runners.tpu.hopes import Hopes
@@ -29,19 +29,9 @@ _T = "tpu.projects.locations."
 
 @dataclass(kw_only=True)
 class TpuRunner:
-    """TPU slices in one of Google's projects. `scope` names the bastion, the same at every start; `given` bounds the whole.
+    """TPU slices in one of Google's projects."""
 
-    `birth` makes the metadata that have a machine start its worker. `at_once` does several things side by side.
-    """
-
-    google: Google
-    settings: GoogleSettings
-    scope: str
-    ids: Ids
-    clock: Clock
-    birth: Birth
-    at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-    given: Resources | None = None
+    site: Site
     name: str = "tpu"
     pace_s: float = 10.0
     offers: Collection[str] | None = frozenset(KINDS["tpu"])
@@ -54,14 +44,15 @@ class TpuRunner:
     _witness: Witness = field(init=False)
 
     def __post_init__(self) -> None:
-        self._hopes = Hopes(google=self.google, project=self.settings.project, clock=self.clock)
-        self._asking = Asking(order=self.settings.zones, clock=self.clock, hopes=self._hopes)
-        self._removal = Removal(self.google, self.settings.project, self.scope, self.clock)
-        self._witness = Witness(self._found, self.clock)
+        site = self.site
+        self._hopes = Hopes(google=site.google, project=site.project, clock=site.clock)
+        self._asking = Asking(order=site.settings.zones, clock=site.clock, hopes=self._hopes)
+        self._removal = Removal(site.google, site.project, site.scope, site.clock)
+        self._witness = Witness(self._found, site.clock)
 
     def capacity(self) -> Resources | None:
         """As given; Google does not say how much there is."""
-        return self.given
+        return self.site.given
 
     def workers(self, resources: Resources, replicas: int) -> int:
         """The hosts of all slices. Raises `RunnerError` for what is no slice."""
@@ -72,7 +63,7 @@ class TpuRunner:
         if placement.key in self._listed.alive:
             return
         one = render.wanted(placement.resources)
-        want = parse.want(one.name, placement.replicas, self.settings.bought(placement.tier))
+        want = parse.want(one.name, placement.replicas, self.site.settings.bought(placement.tier))
         self._take_in_failure(placement.key, want)
         busy = self._listed.zones_of(placement.key)
         self._asking.in_turn(placement.key, want, self._zones(), busy, lambda zone: self._send(zone, placement, one))
@@ -87,8 +78,8 @@ class TpuRunner:
 
     def list(self) -> Sequence[Machine]:
         """All machines of this bastion, by two questions for each zone. Raises `RunnerError` if one zone does not answer."""
-        found = read(self.google, self.settings.project, self._zones(), self.scope, self.at_once)
-        self._listed = found = found.since(self._listed, self.clock.monotonic())
+        found = read(self.site.google, self.site.project, self._zones(), self.site.scope, self.site.at_once)
+        self._listed = found = found.since(self._listed, self.site.clock.monotonic())
         self._note_failures(found)
         self._hopes.seen(found)
         self._removal.seen(found)
@@ -115,11 +106,11 @@ class TpuRunner:
     def _zones(self) -> Sequence[str]:
         """Those of the settings that have TPUs at all. Raises `RunnerError` if none has."""
         if not self._places:
-            every = self.google.pages(f"{_T}list", "locations", name=f"projects/{self.settings.project}")
+            every = self.site.google.pages(f"{_T}list", "locations", name=f"projects/{self.site.project}")
             known = {str(row.get("locationId", "")) for row in every}
-            self._places = [zone for zone in self.settings.zones if zone in known]
+            self._places = [zone for zone in self.site.settings.zones if zone in known]
         if not self._places:
-            named = ", ".join(self.settings.zones) or "nothing"
+            named = ", ".join(self.site.settings.zones) or "nothing"
             raise RunnerError(
                 f"zones of [google] in config.toml names {named}, and no zone with TPUs; add one, as us-central2-b"
             )
@@ -127,19 +118,18 @@ class TpuRunner:
 
     def _send(self, zone: str, placement: Placement, one: Slice) -> Mapping[str, Any]:
         """Ask one zone. Raises `GoogleError`."""
-        mark = Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=self.ids.new())
-        name = names.name(self.scope, placement.key)
+        mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
         machine = render.machine(zone, name, placement.replicas, mark.nonce)
-        metadata = self.birth(placement.key, machine)
-        body = render.body(self.settings, zone, name, mark, one, placement.replicas, placement.tier, metadata)
-        parent = f"projects/{self.settings.project}/locations/{zone}"
-        return self.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
+        metadata = self.site.birth(placement.key, machine)
+        body = render.body(self.site.settings, zone, name, mark, one, placement.replicas, placement.tier, metadata)
+        parent = f"projects/{self.site.project}/locations/{zone}"
+        return self.site.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
 
     def _found(self, host: Host) -> Found | None:
         """What has a host's name. Raises `GoogleError`."""
-        name = f"projects/{self.settings.project}/locations/{host.zone}/nodes/{host.name}"
+        name = f"projects/{self.site.project}/locations/{host.zone}/nodes/{host.name}"
         try:
-            node = self.google.call(f"{_T}nodes.get", name=name)
+            node = self.site.google.call(f"{_T}nodes.get", name=name)
         except NotThere:
             return None
         state = node.get("state")
@@ -154,7 +144,7 @@ class TpuRunner:
 
     def _note_failures(self, found: Listing) -> None:
         """Zones that gave up, and zones that gave."""
-        for row, error in found.failures(self.settings.project):
+        for row, error in found.failures(self.site.project):
             if row.mark.nonce not in self._heard:
                 self._heard.add(row.mark.nonce)
                 self._asking.refuse(row.zone, row.want, error)

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from bastion.errors import SecretError
-from bastion.google.door import SCOPE
+from bastion.google.failures import short
+from bastion.google.login import default_credentials
 from runners.worker.vault import checked
 
 ENDPOINT = "https://secretmanager.googleapis.com"
@@ -30,14 +31,13 @@ _AGAIN = frozenset({429, 500, 502, 503, 504})
 
 def default_session() -> Any:
     """A session with the machine's own credentials. Raises `SecretError`."""
-    import google.auth
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
 
     try:
-        found, _ = google.auth.default(scopes=[SCOPE])
+        found, _ = default_credentials()
     except GoogleAuthError as error:
-        raise SecretError(f"this machine has no credentials of Google: {' '.join(str(error).split())[:300]}") from error
+        raise SecretError(f"this machine has no credentials of Google: {short(error)}") from error
     return AuthorizedSession(found)  # type: ignore[no-untyped-call]
 
 

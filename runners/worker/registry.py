@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bastion.errors import BundleError
-from bastion.google.door import SCOPE
+from bastion.google.failures import short
+from bastion.google.login import default_credentials, fresh_token
 
 _GOOGLES = re.compile(r"([a-z0-9-]+-docker\.pkg\.dev|([a-z]+\.)?gcr\.io)")
 
@@ -33,14 +34,12 @@ def _known(host: str, settings: Path) -> Mapping[str, str] | None:
 
 def _google(host: str) -> Mapping[str, str]:
     """A token of the account that this machine has at Google."""
-    import google.auth
     from google.auth.exceptions import GoogleAuthError
-    from google.auth.transport.requests import Request
 
     try:
-        found, _ = google.auth.default(scopes=[SCOPE])
-        found.refresh(Request())  # type: ignore[no-untyped-call]
+        token = fresh_token(default_credentials()[0])
     except GoogleAuthError as error:
-        words = " ".join(str(error).split())[:300]
-        raise BundleError(f"this machine has no credentials for {host}: {words}; give it a service account") from error
-    return {"username": "oauth2accesstoken", "password": str(found.token), "serveraddress": host}
+        raise BundleError(
+            f"this machine has no credentials for {host}: {short(error)}; give it a service account"
+        ) from error
+    return {"username": "oauth2accesstoken", "password": token, "serveraddress": host}

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("tests.contract.runner_contract", "tests.contract.fault_contract")
+pytest.register_assert_rewrite("bastion_testing", "tests.contract.fault_contract")

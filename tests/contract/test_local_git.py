@@ -11,8 +11,8 @@ import pytest
 
 from bastion.spec import BundleRef
 from bastion.state import Cause
+from bastion_testing.stage import HELLO, Stage
 from tests.contract.local_fleet import LocalFleet
-from tests.contract.runner_contract import HELLO, Stage
 from tests.gitservers import Repository, git_daemon, quiet_git
 
 

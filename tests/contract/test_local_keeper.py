@@ -15,8 +15,8 @@ import pytest
 from bastion import layout, logs
 from bastion.ports import Sight
 from bastion.state import Cause
+from bastion_testing.stage import KEY, SAVES, Stage
 from tests.contract.local_fleet import LocalFleet
-from tests.contract.runner_contract import KEY, SAVES, Stage
 
 DAEMON = "(setsid sh -c 'echo $$; touch up; exec sleep 600' &) & while [ ! -e up ]; do sleep 0.05; done"
 

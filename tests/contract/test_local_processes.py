@@ -22,11 +22,7 @@ from bastion.ports import AttemptKey, Placement, Sight
 from bastion.spec import BundleRef
 from bastion.state import Cause
 from bastion.system import SystemClock
-from bundler.tar import TarBundler
-from runners.local import marks
-from runners.local.gpus import Gpu
-from tests.contract.local_fleet import LocalFleet
-from tests.contract.runner_contract import (
+from bastion_testing.stage import (
     COUNTS,
     ENVIRONMENT,
     HELLO,
@@ -38,6 +34,10 @@ from tests.contract.runner_contract import (
     order,
     placement,
 )
+from bundler.tar import TarBundler
+from runners.local import marks
+from runners.local.gpus import Gpu
+from tests.contract.local_fleet import LocalFleet
 
 
 @pytest.fixture

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from bastion_testing.runner_contract import RunnerContract
+from runners.local.gpus import Gpu
 from tests.contract.local_fleet import LocalFleet
-from tests.contract.runner_contract import RunnerContract
 
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
     fleet = LocalFleet(tmp_path)
+    fleet.runner.devices = [Gpu(str(n), "h200") for n in range(3)]
     yield fleet
     fleet.close()
 
 
 class TestLocalRunner(RunnerContract):
-    pass
+    devices = {"h200": 2}

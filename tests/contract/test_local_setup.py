@@ -17,9 +17,9 @@ from bastion.records import Member, World
 from bastion.spec import BundleRef
 from bastion.state import Cause
 from bastion.system import SystemClock
+from bastion_testing.stage import KEY, OTHER, Stage
 from bundler.tar import TarBundler
 from tests.contract.local_fleet import LocalFleet
-from tests.contract.runner_contract import KEY, OTHER, Stage
 
 NEXT = AttemptKey(KEY.job, 0, 1)
 PACKAGE = """

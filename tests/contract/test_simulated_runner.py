@@ -8,8 +8,8 @@ from itertools import count
 import pytest
 
 from bastion.buckets.memory import MemoryBucket
-from tests.contract import runner_contract as programs
-from tests.contract.runner_contract import RunnerContract
+from bastion_testing import stage as programs
+from bastion_testing.runner_contract import RunnerContract
 from worlds.fleet import SimRunner
 from worlds.host import Script, SimHost, SimProcess
 from worlds.kernel import Kernel

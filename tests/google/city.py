@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import google.auth.credentials
@@ -58,7 +59,7 @@ class City:
         self.runner = _RUNNERS[runner](
             fake, settings, mark(self.name, self.bucket.url), login=lambda: Login(fake, self.host.account), limit_s=0.5
         )
-        self.runner.given = HOLDS[runner]
+        self.runner.site = replace(self.runner.site, given=HOLDS[runner])
         doors = Doors(
             bucket=self.bucket, runners={runner: self.runner}, clock=clock, ids=RandomIds(), tasks=HandTasks(),
             snapshot=lambda: None,
@@ -159,4 +160,4 @@ def city(monkeypatch: Any, runner: str, root: str = "", **google: Any) -> Iterat
         try:
             yield here
         finally:
-            here.runner.google.close()
+            here.runner.site.google.close()

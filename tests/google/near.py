@@ -44,11 +44,12 @@ class NearGoogle(GoogleApi):
     def request(self, verb: str, url: str, *, data: str | None, **_: Any) -> _Answer:
         """As of a session of requests."""
         split = urlsplit(url)
+        service = split.netloc.partition(".")[0]
         sent = data.encode() if isinstance(data, str) else data or b""
         self._each()
         try:
             code, answer = self._desk.answer(
-                Request(verb, split.path, parse_qs(split.query, keep_blank_values=True), sent)
+                Request(verb, f"/{service}{split.path}", parse_qs(split.query, keep_blank_values=True), sent)
             )
         except CutError as error:
             raise Cut("the connection was cut") from error

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bastion.state import Cause
+from bastion_testing.stage import order
 from runners.google.archive import Archive
-from tests.contract.runner_contract import order
 from tests.google.bare import Bare
 from tests.google.booted import KEY, Booted
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -296,7 +297,7 @@ def test_nobody_is_gone_for_a_listing_that_lags(here: Ground) -> None:
 def test_what_others_have_is_not_ours(here: Ground) -> None:
     here.up(resources=L4)
     other = here.again()
-    other.scope = "another-89abcdef"
+    other = type(other)(site=replace(other.site, scope="another-89abcdef"))
     assert other.list() == ()
     other.create(placement(other, resources=L4))
     assert len(here.rows("instances")) == 2

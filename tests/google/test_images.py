@@ -17,7 +17,7 @@ from bastion.ports import AttemptKey
 from bastion.records import Order
 from bastion.spec import BundleRef
 from bastion.state import Cause
-from tests.contract.runner_contract import order
+from bastion_testing.stage import order
 from tests.engine import Engine, engine, registry
 from tests.google.posted import Posted
 

@@ -11,8 +11,8 @@ import zstandard
 
 from bastion.ports import AttemptKey
 from bastion.spec import BundleRef
+from bastion_testing.stage import order
 from runners.google.archive import Archive
-from tests.contract.runner_contract import order
 from tests.google.posted import Posted
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

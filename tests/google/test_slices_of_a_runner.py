@@ -17,15 +17,17 @@ from bastion.ports import AttemptKey, Bucket
 from bastion.records import Facts
 from bastion.shell import SystemShell
 from bastion.system import RandomIds
+from bastion_testing.stage import order
 from cli.wiring import open_part
 from runners.google.archive import Archive
 from runners.google.birth import Birth
+from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
-from tests.contract.runner_contract import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.google.kinds import FakesClock, at_once
 from tests.google.machines import Room
-from tests.google.tpus import FakesClock, at_once, placement, settings
+from tests.google.tpus import placement, settings
 
 KEY = AttemptKey("train-12345678", 0, 0)
 PATIENCE_S = 120.0
@@ -81,7 +83,7 @@ def fleet(
             monkeypatch.setenv(name, url)
         clock, ids = FakesClock(fake), RandomIds()
         google = GoogleApi(PROJECT, clock, ids, patience_s=0.0, limit_s=3.0)
-        runner = TpuRunner(
+        site = Site(
             google=google,
             settings=settings("us-central2-b", "us-east5-b"),
             scope="bastion-0123abcd",
@@ -90,7 +92,7 @@ def fleet(
             birth=Birth(bucket, store, SystemShell(), {}, make=lambda _: archive),
             at_once=at_once,
         )
-        yield Fleet(fake, runner, bucket)
+        yield Fleet(fake, TpuRunner(site=site), bucket)
         google.close()
 
 

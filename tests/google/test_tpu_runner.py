@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -255,7 +256,7 @@ def test_a_slice_that_is_not_well_for_long_is_replaced(here: Ground) -> None:
 def test_what_others_have_is_not_ours(here: Ground) -> None:
     here.up()
     other = here.again()
-    other.scope = "another-89abcdef"
+    other = type(other)(site=replace(other.site, scope="another-89abcdef"))
     assert other.list() == ()
     other.create(placement(other))
     assert len(here.rows("queuedResources")) == 2

@@ -1,39 +1,24 @@
-"""The runner of TPU slices on the fake, with the fake's clock."""
+"""The runner of TPU slices on the fake, over HTTP, with the fake's clock."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from bastion.google.api import GoogleApi
 from bastion.google.settings import GoogleSettings
 from bastion.ports import AttemptKey, Machine, Placement
 from bastion.system import RandomIds
+from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.google.kinds import SCOPE, FakesClock, at_once
 
 KEY = AttemptKey("train-12345678", 0, 0)
 ZONE, OTHER_ZONE, V5_ZONE = "us-east5-b", "us-east1-d", "us-west4-a"
-
-
-class FakesClock:
-    """The time of the fake; to sleep is to let it pass."""
-
-    def __init__(self, fake: Fake) -> None:
-        self._clock = fake.clock
-
-    def wall(self) -> datetime:
-        return datetime.fromtimestamp(self._clock.now, UTC)
-
-    def monotonic(self) -> float:
-        return self._clock.now
-
-    def sleep(self, seconds: float) -> None:
-        self._clock.advance(seconds)
 
 
 @dataclass
@@ -65,7 +50,7 @@ class Ground:
 
     def again(self) -> Any:
         """A new runner, as after a restart of the bastion."""
-        self.runner = runner(self.fake, self.runner.settings)
+        self.runner = runner(self.fake, self.runner.site.settings)
         return self.runner
 
     def rows(self, kind: str) -> dict[str, Any]:
@@ -77,23 +62,14 @@ class Ground:
         return [str(call.parameters["parent"]).rpartition("/")[2] for call in calls]
 
 
-def at_once(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    def one(item: Any) -> Any:
-        try:
-            return work(item)
-        except Exception as error:
-            return error
-
-    return [one(item) for item in items]
-
-
-def runner(fake: Fake, settings: GoogleSettings, scope: str = "bastion-0123abcd", **more: Any) -> TpuRunner:
+def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any) -> TpuRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
-    return TpuRunner(
+    site = Site(
         google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
+    return TpuRunner(site=site)
 
 
 def settings(*zones: str, **more: Any) -> GoogleSettings:
@@ -117,4 +93,4 @@ def ground(monkeypatch: Any, google: GoogleSettings | None = None, **more: Any) 
         try:
             yield here
         finally:
-            here.runner.google.close()  # type: ignore[attr-defined]
+            here.runner.site.google.close()  # type: ignore[attr-defined]

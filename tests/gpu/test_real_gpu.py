@@ -14,10 +14,10 @@ from bastion.codec import encode
 from bastion.gpus import Gpu, line
 from bastion.ports import AttemptKey, Placement
 from bastion.state import Cause
+from bastion_testing.stage import KEY, OTHER, Stage, order
 from runners.local.gpus import inventory
 from runners.worker.nvml import NvmlGpus
 from tests.contract.local_fleet import LocalFleet
-from tests.contract.runner_contract import KEY, OTHER, Stage, order
 
 pytestmark = pytest.mark.gpu
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("bastion", "bundler", "cli", "cloud", "launcher", "quota", "runners", "simulator", "worlds")
+ROOMS = ("bastion", "bastion_testing", "bundler", "cli", "cloud", "launcher", "quota", "runners", "simulator", "worlds")
 ENTRY = "bastion_entry"
 
 

@@ -17,6 +17,7 @@ READERS = {"bastion.logs", "bastion.once", "bastion.past", "bastion.reading", "b
 WALLS: Mapping[str, set[str]] = {
     "quota": {"quota"},
     "bastion": {"bastion", "quota"},
+    "bastion_testing": {"bastion_testing", "bastion", "quota"},
     "bundler": {"bundler", *DOORS, "bastion.google.builds", "bastion.image", "bastion.nearest", "bastion.repo"},
     "launcher": {"launcher", "bundler", "quota", *DOORS, *READERS, "bastion (pure)"},
     "runners": {
@@ -28,8 +29,10 @@ WALLS: Mapping[str, set[str]] = {
         *DOORS,
         "bastion.codec",
         "bastion.google.failures",
+        "bastion.google.login",
         "bastion.google.settings",
         "bastion.gpus",
+        "bastion.ground",
         "bastion.instances",
         "bastion.logs",
         "bastion.once",
@@ -41,7 +44,7 @@ WALLS: Mapping[str, set[str]] = {
     },
     "simulator": {"simulator", "quota", *DOORS, "bastion (pure)"},
     "worlds": {"worlds", "bastion", "launcher", "quota", "runners"},
-    "cli": set(ROOMS) - {"worlds"},
+    "cli": set(ROOMS) - {"bastion_testing", "worlds"},
     ENTRY: {"cli", "worlds.main"},
 }
 HEAVY = {

@@ -88,8 +88,8 @@ def names(app: TopApp) -> list[str]:
 
 
 def text(app: TopApp, which: str) -> str:
-    """What a part of the screen says."""
-    return str(app.screen.query_one(which, Static).render())
+    """What a part of the screen says; nothing before it is there."""
+    return "".join(str(part.render()) for part in app.screen.query(which).results(Static))
 
 
 def test_it_shows_the_bastion_its_shares_and_its_jobs(world: World) -> None:

@@ -49,6 +49,7 @@ def test_a_block_within_a_list_is_played() -> None:
     [
         ("submitted train-5ba08448", "submitted train-00c0ffee"),
         ("2026-11-21T03:51:08.024Z  job", "2031-01-01T00:00:00Z  job"),
+        ("ends by 23:59 UTC", "ends by 2026-11-23 00:01 UTC"),
         ("A   4s  B", "A 1m20s B"),
         ("within 10 s", "within 0.3 s"),
         ("pid 3629 on vm, here", "pid 1 on some.other-host, here"),
@@ -107,6 +108,7 @@ def test_a_shell_that_ends_is_a_mismatch() -> None:
 
 def test_a_command_that_does_not_end_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_module, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(stage_module, "CURTAIN_S", 0.1)
     with stage() as here, pytest.raises(StageError, match="has not ended"):
         here.run("sleep 1000")
 

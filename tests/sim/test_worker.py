@@ -15,7 +15,7 @@ from bastion.errors import BucketError
 from bastion.ports import Bucket, Stat, Stored
 from bastion.records import Facts, StopOrder
 from bastion.state import Cause
-from tests.contract.runner_contract import KEY, order, placement
+from bastion_testing.stage import KEY, order, placement
 from worlds.fleet import SimRunner
 from worlds.host import SimHost, SimProcess
 from worlds.kernel import Kernel, Life

@@ -13,10 +13,10 @@ from bastion.gpus import Gpu
 from bastion.ports import Machine
 from bastion.records import Facts, StopOrder
 from bastion.state import Cause
+from bastion_testing.stage import KEY, order
 from runners.worker.doors import Doors, Post
 from runners.worker.nvml import NvmlGpus
 from runners.worker.run import run
-from tests.contract.runner_contract import KEY, order
 from tests.fake_nvml import FakeNvml
 from worlds.host import SimHost, SimProcess
 from worlds.kernel import Kernel, SimClock, SimIds, SimTasks

@@ -50,12 +50,16 @@ class CutError(Exception):
 
 @dataclass(slots=True)
 class Desk:
-    """Answers requests. `mistakes`: requests that do not fit Google's schemas; `crashes`: faults of the fake itself."""
+    """Answers requests. `mistakes`: requests that do not fit Google's schemas; `crashes`: faults of the fake itself.
+
+    `fit`: parts of its answers, by service, that are known to fit their schemas.
+    """
 
     cloud: Cloud
     asked: list[Asked] = field(default_factory=list)
     mistakes: list[str] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
+    fit: dict[str, dict[tuple[int, str], object]] = field(default_factory=dict)
 
     def answer(self, request: Request) -> tuple[int, Answer]:
         """Status and body. Raises `CutError`."""
@@ -136,12 +140,19 @@ class Desk:
             raise Refusal(501, f"The fake does not do {method.id}.")
         set_up(cloud, call.project)
         answer = ANSWERS[method.id](call)
-        if wrong := list(_complaints_of(api, method, answer)):
+        if wrong := self._complaints_of(api, method, answer):
             self.crashes.append(f"{method.id}: the fake's answer does not fit: {wrong} in {json.dumps(answer)[:2000]}")
             raise Refusal(500, self.crashes[-1])
         if key[2]:
             cloud.answered[key] = (cloud.clock.now, answer)
         return answer
+
+    def _complaints_of(self, api: Service, method: Method, answer: Answer) -> list[Complaint]:
+        """What of an answer of ours does not fit."""
+        if not method.response:
+            return [Complaint("value", "", "there is to be no answer")] if answer else []
+        reading = Reading(api.schemas, answer=True, fit=self.fit.setdefault(api.name, {}))
+        return list(complaints(answer, api.schemas[method.response], reading))
 
     def _who(self, request: Request, account: str) -> str:
         """The account that asks. Raises `Refusal` if it has no (good) credentials."""
@@ -215,12 +226,6 @@ def _one(text: str, kind: str) -> Any:
     if kind == "integer" and text.lstrip("-").isdigit():
         return int(text)
     return text
-
-
-def _complaints_of(api: Service, method: Method, answer: Answer) -> list[Complaint]:
-    if not method.response:
-        return [Complaint("value", "", "there is to be no answer")] if answer else []
-    return list(complaints(answer, api.schemas[method.response], Reading(api.schemas, answer=True)))
 
 
 def _said(one: Complaint) -> str:

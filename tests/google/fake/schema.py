@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 Schema = Mapping[str, Any]
@@ -37,7 +37,8 @@ class Complaint:
 class Reading:
     """How to read: all schemas by name; the method, if its request is read; and whether the value comes from us.
 
-    `given`: what the URL says already.
+    `given`: what the URL says already. `fit`: parts of earlier answers that fit, by identity and schema. They never change,
+    and most of a listing is what the last one showed.
     """
 
     schemas: Mapping[str, Schema]
@@ -46,21 +47,33 @@ class Reading:
     creates: bool = False
     given: frozenset[str] = frozenset()
     where: str = ""
+    fit: dict[tuple[int, str], object] = field(default_factory=dict)
 
     def at(self, part: str) -> Reading:
         """One level deeper."""
         where = f"{self.where}.{part}" if self.where and part[0] != "[" else self.where + part
-        return Reading(self.schemas, self.method, self.answer, self.creates, self.given, where)
+        return Reading(self.schemas, self.method, self.answer, self.creates, self.given, where, self.fit)
 
 
 def complaints(value: object, schema: Schema, reading: Reading) -> Iterator[Complaint]:
     """All that does not fit."""
     if "$ref" in schema:
-        schema = reading.schemas[schema["$ref"]]
+        yield from _named(value, schema["$ref"], reading)
+        return
     kind = schema.get("type", "any")
     if value is None and not reading.answer:
         return  # JSON's null is the absence of a field
     yield from _READERS[kind](value, schema, reading)
+
+
+def _named(value: object, name: str, reading: Reading) -> Iterator[Complaint]:
+    at = id(value), name
+    if reading.answer and at in reading.fit:
+        return
+    wrong = list(complaints(value, reading.schemas[name], reading))
+    if reading.answer and not wrong:
+        reading.fit[at] = value  # held, so that its identity is nobody else's
+    yield from wrong
 
 
 def is_output(schema: Schema) -> bool:
@@ -85,9 +98,9 @@ def _object(value: object, schema: Schema, reading: Reading) -> Iterator[Complai
             yield from complaints(inner, rest, reading.at(f"[{name}]"))
         else:
             yield Complaint("unknown", reading.where, name)
-    for name, field in known.items():
+    for name, wanted in known.items():
         said = name in value or (not reading.where and name in reading.given)
-        if not said and not reading.answer and _is_required(field, reading):
+        if not said and not reading.answer and _is_required(wanted, reading):
             yield Complaint("missing", reading.at(name).where, "required")
 
 

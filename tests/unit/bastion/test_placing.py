@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
+from bastion.config import Config
 from bastion.errors import RunnerError
 from bastion.events import CapacityChanged
 from bastion.instances import KINDS
-from bastion.placing import Offers, misshapen, offered, offers, runner_of
+from bastion.placing import Places, places
 from bastion.state import JobState
+from quota.resources import Resources
 from tests.unit.bastion.doors import HandRunner, folded
 from tests.unit.bastion.town import Town
 
 TPU, GCE = frozenset(KINDS["tpu"]), frozenset(KINDS["gpu"]) | {"cpu", "memory"}
 LOCAL = frozenset({"v4", "cpu", "anything"})
+Offers = Mapping[str, frozenset[str] | None]
+
+
+def of(offers: Offers, placed: Mapping[str, str] | None = None, **capacity: Resources | None) -> Places:
+    return Places(offers=offers, capacity=capacity, placed=placed or {})
 
 
 @pytest.mark.parametrize(
@@ -30,18 +39,59 @@ LOCAL = frozenset({"v4", "cpu", "anything"})
     ],
 )
 def test_the_first_runner_that_has_all_of_it(kinds: list[str], had: Offers, runner: str) -> None:
-    assert runner_of(kinds, had) == runner
+    assert of(had).runner_of(dict.fromkeys(kinds, 8)) == runner
 
 
 def test_who_wants_what_no_runner_has_together_goes_nowhere() -> None:
     with pytest.raises(RunnerError, match=r"none of the configured runners \(tpu, gce\) has h100 and v4"):
-        runner_of(["v4", "h100"], {"tpu": TPU, "gce": GCE})
+        of({"tpu": TPU, "gce": GCE}).runner_of({"v4": 8, "h100": 8})
+
+
+SLURM = frozenset({"h100", "l4", "cpu", "memory"})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "runner"),
+    [
+        ({"h100": 8}, "gce"),
+        ({"h100": 64}, "slurm"),
+        ({"h100": 16, "cpu": 4}, "slurm"),
+        ({"h100": 8, "cpu": 4}, "gce"),
+        ({"l4": 1}, "slurm"),
+        ({"cpu": 4}, "slurm"),
+        ({}, "slurm"),
+    ],
+)
+def test_the_settings_say_which_runner_gives_a_kind_or_a_type(wanted: Resources, runner: str) -> None:
+    there = of({"slurm": SLURM, "gce": GCE}, {"h100": "slurm", "gpu-h100-8": "gce", "cpu": "slurm"})
+    assert there.runner_of(wanted) == runner
+
+
+def test_what_the_settings_send_apart_or_to_who_has_it_not_goes_nowhere() -> None:
+    there = of({"slurm": SLURM, "gce": GCE}, {"h100": "slurm", "l4": "gce"})
+    [apart] = there.apart({"h100": 8, "l4": 1})
+    assert "placing of config.toml sends h100 to slurm and l4 to gce" in apart
+    with pytest.raises(RunnerError, match=r"the runner that placing of config.toml names \(tpu\) has h100"):
+        of({"tpu": TPU, "gce": GCE}, {"h100": "tpu"}).runner_of({"h100": 8})
 
 
 def test_a_kind_that_no_runner_has_is_in_no_pool() -> None:
-    assert offered({"v4": 8, "h100": 16, "odd": 1}, {"tpu": TPU}) == {"v4": 8}
-    assert offered({"v4": 8, "h100": 16, "odd": 1}, {"tpu": TPU, "gce": GCE}) == {"v4": 8, "h100": 16}
-    assert offered({"v4": 8, "odd": 1}, {"tpu": TPU, "late": None}) == {"v4": 8, "odd": 1}
+    assert of({"tpu": TPU}).offered({"v4": 8, "h100": 16, "odd": 1}) == {"v4": 8}
+    assert of({"tpu": TPU, "gce": GCE}).offered({"v4": 8, "h100": 16, "odd": 1}) == {"v4": 8, "h100": 16}
+    assert of({"tpu": TPU, "late": None}).offered({"v4": 8, "odd": 1}) == {"v4": 8, "odd": 1}
+    assert of({"tpu": TPU, "gce": GCE}, {"h100": "tpu"}).offered({"v4": 8, "h100": 16}) == {"v4": 8}
+
+
+def test_a_kind_is_bounded_by_what_those_hold_who_give_it() -> None:
+    had, held = {"slurm": SLURM, "gce": GCE}, {"h100": 64, "l4": 4, "cpu": 512}
+    wished = {"h100": 500, "l4": 500, "t4": 500}
+    assert of(had, slurm=held, gce=None).bounds(wished) == {"h100": 500, "l4": 500, "t4": 500}
+    placed = {"h100": "slurm", "gpu-l4-1": "gce"}
+    assert of(had, placed, slurm=held, gce=None).bounds(wished) == {"h100": 64, "l4": 500, "t4": 500}
+    assert of(had, slurm=held, gce={"h100": 8}).bounds(wished) == {"h100": 72, "l4": 4, "cpu": 512, "t4": 0}
+    assert of(had, gce=None).bounds(wished) is None
+    late: Offers = {"slurm": SLURM, "late": None}
+    assert of(late, slurm=held).bounds(wished) == held | {"t4": 500}
 
 
 def test_a_runner_has_what_it_names_else_what_it_holds_and_of_one_that_has_not_spoken_nobody_knows() -> None:
@@ -51,17 +101,25 @@ def test_a_runner_has_what_it_names_else_what_it_holds_and_of_one_that_has_not_s
         CapacityChanged(runner="ray"),
         CapacityChanged(runner="gone", resources={"h100": 8}),
     )
-    assert offers(state, ["tpu", "local", "ray", "late"]) == {
-        "tpu": {"v4", "v5p"},
-        "local": {"cpu"},
-        "ray": None,
-        "late": None,
-    }
+    there = places(state, Config(runners=["tpu", "local", "ray", "late"]))
+    assert there.offers == {"tpu": {"v4", "v5p"}, "local": {"cpu"}, "ray": None, "late": None}
+    assert there.capacity == {"tpu": None, "local": {"cpu": 8}, "ray": None}
 
 
 def two_runners() -> Town:
     fleet = HandRunner(name="tpu", holds={"v4": 8}), HandRunner(name="gce", holds={"h100": 8})
     return Town(("config.toml", 'runners = ["tpu", "gce"]'), more=fleet)
+
+
+def test_a_kind_that_two_have_goes_where_the_settings_send_it_and_no_further_than_that_holds() -> None:
+    fleet = HandRunner(name="near", holds={"h100": 8}), HandRunner(name="far", holds=None, offers=["h100"])
+    settings = 'runners = ["far", "near"]\nplacing = {h100 = "near"}\n'
+    town = Town(("config.toml", settings), more=fleet)
+    town.ticks(2)
+    first, second = (town.submits(resources={"h100": 8}) for _ in range(2))
+    town.ticks(3)
+    assert town.job(first).tasks[0].attempts[0].runner == "near"
+    assert (town.job(second).state, town.runners["far"].calls) == (JobState.PENDING, [])
 
 
 def test_each_job_goes_to_its_runner() -> None:
@@ -91,14 +149,14 @@ def test_what_is_no_slice_is_rejected_with_the_nearest_that_is() -> None:
     assert town.job(odd).state is JobState.REJECTED
     assert "resources: there is no tpu-v4-7; did you mean tpu-v4-8?" in town.job(odd).reason
     assert town.job(whole).state is JobState.PROVISIONING
-    assert list(misshapen({"v4": 7}, {"local": LOCAL})) == []
+    assert list(of({"local": LOCAL}).misshapen({"v4": 7})) == []
 
 
 def test_who_loses_its_runner_says_so_and_is_in_nobodys_way() -> None:
-    tpu, gce = HandRunner(name="tpu", offers=["v4"]), HandRunner(name="gce", holds={"h100": 8, "cpu": 8})
+    tpu, gce = HandRunner(name="tpu", holds={"v4": 24}), HandRunner(name="gce", holds={"h100": 8, "cpu": 8})
     town = Town(("config.toml", 'runners = ["tpu", "local"]'), more=[tpu, HandRunner(name="local"), gce])
     town.ticks(2)
-    large = town.submits(resources={"v4": 16})
+    large = town.submits(resources={"v4": 32})
     stray = town.submits(resources={"v4": 8, "cpu": 1})
     other = town.submits(resources={"v4": 8})
     town.ticks(2)
@@ -126,6 +184,8 @@ def test_a_runner_that_does_not_answer_keeps_no_other_from_starting() -> None:
 
 
 def test_gpus_that_no_machines_make_up_are_told_where_machines_are_googles() -> None:
-    assert list(misshapen({"h100": 16}, {"tpu": TPU, "gce": GCE})) == []
-    assert ["did you mean gpu-h100-4?" in said for said in misshapen({"h100": 3}, {"tpu": TPU, "gce": GCE})] == [True]
-    assert list(misshapen({"h100": 3}, {"local": None})) == []
+    assert list(of({"tpu": TPU, "gce": GCE}).misshapen({"h100": 16})) == []
+    assert ["did you mean gpu-h100-4?" in said for said in of({"tpu": TPU, "gce": GCE}).misshapen({"h100": 3})] == [
+        True
+    ]
+    assert list(of({"local": None}).misshapen({"h100": 3})) == []

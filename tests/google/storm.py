@@ -1,4 +1,4 @@
-"""A bastion with TPU jobs on the fake, under a storm that is drawn from a seed: it is killed at any call, and begun anew."""
+"""A bastion with jobs on slices or VMs of the fake, under a storm from a seed: it is killed at any call, and begun anew."""
 
 from __future__ import annotations
 
@@ -12,25 +12,21 @@ from bastion import layout, loop, snapshot
 from bastion.chores import Doors
 from bastion.codec import encode
 from bastion.errors import Deposed
-from bastion.google.settings import GoogleSettings
 from bastion.own_log import OwnLog
 from bastion.ports import AttemptKey
 from bastion.requests import Cancel, Request, Submit, job_id
 from bastion.spec import new_jobspec
 from bastion.state import ENDED, Cause, Job
 from bastion.tick import Bastion
-from runners.tpu.runner import TpuRunner
+from runners.google.site import Site
+from tests.google.crew import Crew
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.google.kinds import SCOPE, FakesClock, Kind
 from tests.google.near import NearGoogle
-from tests.google.tpu_crew import Crew
-from tests.google.tpus import OTHER_ZONE, ZONE, FakesClock
 from tests.unit.bastion.doors import FaultyBucket, HandTasks
 
-SCOPE = "bastion-0123abcd"
-CREATE, DELETE = "tpu.projects.locations.queuedResources.create", "tpu.projects.locations.queuedResources.delete"
 CALM_TURNS = 400
-_CONFIG = f'runners = ["tpu"]\n[google]\nproject = "{PROJECT}"\nzones = ["{ZONE}", "{OTHER_ZONE}"]\n'
 
 
 class Killed(BaseException):
@@ -75,17 +71,17 @@ class SeededIds:
 class Storm:
     """One schedule: the same for the same seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, kind: Kind, seed: int) -> None:
+        self.kind = kind
         self.random, self.ids, self.knife = Random(seed), SeededIds(Random(f"ids {seed}")), Knife()
         self.bucket = SharpBucket(knife=self.knife)
-        self.crew = Crew(self.bucket.inner, self.ids, self._lasts)
+        self.crew = Crew(self.bucket.inner, self.ids, self._lasts, boots=lambda: self.random.uniform(0, 60))
         self.fake = Fake(seed=seed, machines=self.crew)
-        self.fake.cloud.base = "http://127.0.0.1:1"
         self.clock = self.crew.clock = FakesClock(self.fake)
-        self.shapes: dict[str, tuple[int, int]] = {}
+        self.settings = kind.settings(tiers=[self.random.choice(("on-demand", "spot"))])
         self.lengths: dict[str, tuple[float, Cause]] = {}
         self.kills = 0
-        self.bucket.inner.write(layout.CONFIG, _CONFIG.encode())
+        self.bucket.inner.write(layout.CONFIG, f'runners = ["{kind.name}"]\n[google]\nproject = "{PROJECT}"\n'.encode())
         self.bastion = self._begun()
 
     def play(self) -> None:
@@ -110,8 +106,8 @@ class Storm:
 
     def left(self) -> list[str]:
         """What there is of any kind that costs."""
-        kinds = ("queuedResources", "nodes", "instances", "disks")
-        return [f"{name}: {row.get('state')}" for kind in kinds for name, row in self.fake.rows(kind).items()]
+        rows = {name: row for kind in self.kind.costs for name, row in self.fake.rows(kind).items()}
+        return [f"{name}: {row.get('state', row.get('status'))}" for name, row in rows.items()]
 
     # The bastion
 
@@ -121,9 +117,13 @@ class Storm:
         try:
             loop.turn(self.bastion)
         except (Killed, Deposed):
-            self.knife.left = -1
-            self.kills += 1
-            self.bastion = self._begun()
+            self._killed()
+
+    def _killed(self) -> None:
+        """The bastion begins anew."""
+        self.knife.left = -1
+        self.kills += 1
+        self.bastion = self._begun()
 
     def _begun(self) -> Bastion:
         """A bastion that remembers nothing."""
@@ -131,37 +131,29 @@ class Storm:
         for handler in [one for one in log.handlers if isinstance(one, OwnLog)]:
             log.removeHandler(handler)
         tasks = HandTasks()
-        runner = TpuRunner(
-            google=NearGoogle(self.fake, self.clock, self.ids, self.knife),
-            settings=GoogleSettings(project=PROJECT, zones=[ZONE, OTHER_ZONE]),
-            scope=SCOPE, ids=self.ids, clock=self.clock, birth=self._birth, at_once=tasks.map, given={"v6e": 64},
+        site = Site(
+            google=NearGoogle(self.fake, self.clock, self.ids, self.knife), settings=self.settings,
+            scope=SCOPE, ids=self.ids, clock=self.clock, birth=self.crew.birth, at_once=tasks.map, given=self.kind.pool,
         )  # fmt: skip
+        self.runner = self.kind.runner(site=site)
         doors = Doors(
-            bucket=self.bucket, runners={"tpu": runner}, clock=self.clock, ids=self.ids, tasks=tasks,
+            bucket=self.bucket, runners={self.kind.name: self.runner}, clock=self.clock, ids=self.ids, tasks=tasks,
             snapshot=lambda: snapshot.make(self.bucket.inner),
         )  # fmt: skip
         me = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
         return loop.begin(doors, me, 1.0)
 
-    def _birth(self, key: AttemptKey, machine: str) -> dict[str, str]:
-        chips, replicas = self.shapes[key.job]
-        hosts = max(1, chips // 4) if chips > 8 else 1
-        return {
-            "machine": machine, "job": key.job, "task": str(key.task), "attempt": str(key.attempt),
-            "hosts": str(hosts), "gang": str(hosts * replicas),
-        }  # fmt: skip
-
     # Users
 
     def _submit(self) -> None:
-        chips, replicas = self.random.choice(((8, 1), (16, 1), (16, 2), (8, 2)))
+        resources, replicas = self.random.choice(self.kind.shapes)
         spec = new_jobspec(
             name=f"j{self.random.randrange(10)}", user="ada", project="p", command=["x"],
-            resources={"v6e": chips}, replicas=replicas, max_tries=2, grace_s=5,
+            resources=resources, replicas=replicas, max_tries=2, grace_s=5,
         )  # fmt: skip
         request = self.ids.new()
-        job = job_id(spec.name, request)
-        self.shapes[job] = chips, replicas
+        one, gang = (self.runner.workers(resources, number) for number in (1, replicas))
+        self.crew.gangs[job_id(spec.name, request)] = one, gang
         self._asks(Submit(spec=spec), request)
 
     def _asks(self, request: Request, name: str = "") -> None:
@@ -179,25 +171,29 @@ class Storm:
 
     def _mischief(self) -> None:
         faults, draw = self.fake.faults, self.random
-        act = draw.choice(_ACTS)
-        act(self)
+        draw.choice((*_ACTS, *_OF_ONE[self.kind.name]))(self)
         if draw.random() < 0.1:
             faults.calm()
 
     def _calm(self) -> None:
         """From now on everything works; half of the jobs that are left are cancelled."""
+        self._works()
+        for job in self.jobs():
+            if job.state not in ENDED and self.random.random() < 0.5:
+                self._asks(Cancel(job=job.id, task=None))
+
+    def _works(self) -> None:
+        """Nothing is wrong any more."""
         faults = self.fake.faults
         faults.calm()
         faults.lag_s = 0.0
         faults.hanging.clear()
+        faults.silent.clear()
         faults.limits.clear()
         faults.renew_credentials()
         faults.out_of_stock.clear()
         faults.left.clear()
         faults.restocked()
-        for job in self.jobs():
-            if job.state not in ENDED and self.random.random() < 0.5:
-                self._asks(Cancel(job=job.id, task=None))
 
 
 def _any(storm: Storm, kind: str) -> str:
@@ -206,9 +202,9 @@ def _any(storm: Storm, kind: str) -> str:
     return storm.random.choice(names) if names else ""
 
 
-def _on_node(do: Callable[[Storm, str], object]) -> Callable[[Storm], None]:
+def _on_one(do: Callable[[Storm, str], object]) -> Callable[[Storm], None]:
     def act(storm: Storm) -> None:
-        if name := _any(storm, "nodes"):
+        if name := _any(storm, storm.kind.machines):
             do(storm, name)
 
     return act
@@ -223,6 +219,19 @@ def _kill(storm: Storm) -> None:
     storm.knife.left = storm.random.randint(1, 60)
 
 
+def _asked_twice(storm: Storm) -> None:
+    """A creation is late, the bastion is killed, and asks for the same in another zone: an admin turned them around."""
+    storm._works()
+    storm._submit()
+    storm.fake.faults.come_late(storm.kind.creations[0], storm.random.uniform(5, 60))
+    for _ in range(6):
+        storm._turn(3.0)
+        if not storm.fake.faults.plans:  # it has been asked for
+            break
+    storm.settings = storm.kind.settings(zones=storm.settings.zones[::-1], tiers=storm.settings.tiers)
+    storm._killed()
+
+
 def _cancel(storm: Storm) -> None:
     if jobs := sorted(storm.jobs(), key=lambda job: job.id):
         storm._asks(Cancel(job=storm.random.choice(jobs).id, task=None))
@@ -235,29 +244,50 @@ def _time_goes(storm: Storm) -> None:
         storm.crew.work()
 
 
+def _late(storm: Storm) -> None:
+    creation = storm.random.choice(storm.kind.creations)
+    storm.fake.faults.come_late(creation, storm.random.choice((1.0, 30.0, 200.0, 700.0)))
+
+
+def _limit(storm: Storm) -> None:
+    metric, place = storm.kind.limited
+    storm.fake.faults.limit(metric, 16, place=place)
+
+
+def _stock_out(storm: Storm) -> None:
+    zone = storm.random.choice((storm.kind.zones[0], "*"))
+    storm.fake.faults.stock_out(zone, fails=storm.random.random() < 0.5)
+
+
 _ACTS: tuple[Callable[[Storm], object], ...] = (
     *(_kill,) * 6,
     *(_draws,) * 2,
+    *(_asked_twice,) * 2,
     _cancel,
     _time_goes,
+    _stock_out,
+    _limit,
+    _late,
     Storm._submit,
     lambda storm: None,
-    lambda storm: storm.fake.faults.stock_out(storm.random.choice((ZONE, "*")), fails=storm.random.random() < 0.5),
-    lambda storm: storm.fake.faults.restock(ZONE),
+    lambda storm: storm.fake.faults.restock(storm.kind.zones[0]),
     lambda storm: storm.fake.faults.restock(),
-    lambda storm: storm.fake.faults.limit("v6e", 16, place=ZONE),
     lambda storm: storm.fake.faults.limits.clear(),
-    lambda storm: storm.fake.faults.lose_answer(CREATE),
-    lambda storm: storm.fake.faults.lose_answer(DELETE),
-    lambda storm: storm.fake.faults.come_late(CREATE, storm.random.choice((1.0, 30.0, 200.0, 700.0))),
+    lambda storm: storm.fake.faults.lose_answer(storm.random.choice(storm.kind.creations)),
+    lambda storm: storm.fake.faults.lose_answer(storm.kind.deletion),
     lambda storm: storm.fake.faults.fail("*", storm.random.choice((429, 500, 503)), times=storm.random.randint(1, 9)),
     lambda storm: setattr(storm.fake.faults, "lag_s", storm.random.choice((0.0, 20.0, 90.0))),
     lambda storm: storm.fake.faults.hang_deletion("*"),
     lambda storm: storm.fake.faults.hanging.clear(),
+    lambda storm: storm.fake.faults.silence(storm.kind.zones[0]),
+    lambda storm: storm.fake.faults.silent.clear(),
     lambda storm: storm.fake.faults.expire_credentials(),
     lambda storm: storm.fake.faults.renew_credentials(),
-    *(_on_node(lambda storm, name: storm.fake.preempt(name)),) * 3,
-    _on_node(lambda storm, name: storm.fake.vanish(name)),
-    _on_node(lambda storm, name: storm.fake.sicken(name)),
-    _on_node(lambda storm, name: storm.fake.maintain(name, 30.0)),
+    *(_on_one(lambda storm, name: storm.fake.preempt(name)),) * 3,
+    _on_one(lambda storm, name: storm.fake.vanish(name)),
+    _on_one(lambda storm, name: storm.fake.maintain(name, 30.0)),
 )
+_OF_ONE: dict[str, tuple[Callable[[Storm], object], ...]] = {
+    "tpu": (_on_one(lambda storm, name: storm.fake.sicken(name)),),
+    "gce": (lambda storm: storm.fake.faults.leave(storm.kind.zones[0], "*", storm.random.randrange(4)),),
+}

@@ -27,6 +27,7 @@ class Worker:
     post: Post
     gang: int
     phase: str = "booting"
+    begins_at: float = 0.0
     ends_at: float = float("inf")
     beat_at: float = 0.0
 
@@ -39,22 +40,35 @@ class Worker:
 class Crew:
     """The machines of a fake, without a room: who is up, and what they do whenever `work` is called.
 
-    `lasts` says how many seconds the command of an attempt runs, and how it ends.
+    `lasts` says how many seconds the command of an attempt runs, and how it ends; `boots`, how many a host takes to boot.
+    `gangs` are the hosts of a replica and of all replicas, by job.
     """
 
     bucket: Bucket
     ids: Ids
     lasts: Callable[[AttemptKey], tuple[float, Cause]]
+    boots: Callable[[], float] = lambda: 0.0
     clock: Clock | None = None
+    gangs: dict[str, tuple[int, int]] = field(default_factory=dict)
     workers: dict[tuple[str, int], Worker] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
     ran: int = 0
+
+    def birth(self, key: AttemptKey, machine: str) -> dict[str, str]:
+        """What a machine is told at its creation."""
+        hosts, gang = self.gangs[key.job]
+        return {
+            "machine": machine, "job": key.job, "task": str(key.task), "attempt": str(key.attempt),
+            "hosts": str(hosts), "gang": str(gang),
+        }  # fmt: skip
 
     # What the fake asks of machines
 
     def start(self, guest: Guest) -> None:
         post, gang = post_of(guest.resource, guest.number, guest.attributes)
-        self.workers[guest.resource, guest.number] = Worker(guest.resource, post, gang)
+        assert self.clock
+        begins_at = self.clock.monotonic() + self.boots()
+        self.workers[guest.resource, guest.number] = Worker(guest.resource, post, gang, begins_at=begins_at)
 
     def stop(self, resource: str, *, erase: bool) -> None:
         self.workers = {at: one for at, one in self.workers.items() if at[0] != resource}
@@ -75,6 +89,9 @@ class Crew:
         self._check()
 
     def _booting(self, worker: Worker) -> None:
+        assert self.clock
+        if self.clock.monotonic() < worker.begins_at:
+            return
         if worker.post.worker and self._claim(worker.post.key, 0) is None:
             return  # the real one waits here for the first of its gang
         machine: Any = SimpleNamespace(free_port=lambda: 1)

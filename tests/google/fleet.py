@@ -1,4 +1,4 @@
-"""A bastion's reconciler with the runner of TPU slices on the fake: jobs come, lose their slices, and end."""
+"""A bastion's reconciler with one of Google's runners on the fake: jobs come, lose their machines, and end."""
 
 from __future__ import annotations
 
@@ -9,24 +9,27 @@ from typing import Any
 
 from bastion import layout
 from bastion.buckets.memory import MemoryBucket
-from bastion.codec import decode, encode
+from bastion.codec import encode
 from bastion.decide import settle
 from bastion.desired import desired
-from bastion.errors import Missing
 from bastion.events import AnyEvent, Started, Submitted
 from bastion.fold import apply
 from bastion.observe import FactsRead, Sighting, Trouble, note
-from bastion.once import create_once
 from bastion.ports import AttemptKey
 from bastion.reconcile import Reconciler
-from bastion.records import Claim, Facts
+from bastion.records import Facts
 from bastion.spec import new_jobspec
 from bastion.specs import Specs
 from bastion.standing import Fence
 from bastion.state import AttemptState, Cause, State
 from bastion.system import RandomIds
 from runners.google.names import host_of
-from tests.google.tpus import FakesClock, Ground, at_once
+from runners.google.site import Site
+from tests.google.crew import Crew
+from tests.google.fake import Fake
+from tests.google.fake.desk import Asked
+from tests.google.kinds import SCOPE, FakesClock, Kind, at_once
+from tests.google.near import NearGoogle
 from tests.unit.bastion.doors import memory
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -34,16 +37,20 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 @dataclass
 class Fleet:
-    """State, bucket and reconciler of one bastion. Its workers claim as soon as their hosts are up."""
+    """State, bucket and reconciler of one bastion. Its workers claim as soon as their hosts are up, and run until `end`."""
 
-    ground: Ground
+    kind: Kind
+    more: dict[str, Any] = field(default_factory=dict)
     bucket: MemoryBucket = field(default_factory=memory)
     state: State = field(default_factory=lambda: State(now=NOON))
     troubles: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.state.epoch = 3
-        self.clock = FakesClock(self.ground.fake)
+        self.settings = self.kind.settings(**self.more)
+        self.crew = Crew(self.bucket, RandomIds(), lambda key: (float("inf"), Cause.OK))
+        self.fake = Fake(machines=self.crew)
+        self.clock = self.crew.clock = FakesClock(self.fake)
         self.fence = Fence(self.clock)
         self.specs = Specs(self.bucket)
         self.begin = self.clock.monotonic()
@@ -51,8 +58,13 @@ class Fleet:
 
     def restart(self) -> None:
         """The bastion begins anew, with nothing in memory."""
+        site = Site(
+            google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None), settings=self.settings,
+            scope=SCOPE, ids=RandomIds(), clock=self.clock, birth=self.crew.birth, at_once=at_once,
+        )  # fmt: skip
+        self.runner = self.kind.runner(site=site)
         self.reconciler = Reconciler(
-            runner=self.ground.again(), bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence,
+            runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence,
             specs=self.specs, epoch=3, desired=lambda: desired(self.state), now=self.now, at_once=at_once,
         )  # fmt: skip
 
@@ -61,16 +73,17 @@ class Fleet:
 
     def submit(self, names: Iterable[str], resources: dict[str, int], replicas: int = 1) -> None:
         """Jobs that start at once."""
-        workers = self.ground.runner.workers(resources, replicas)
+        hosts, workers = (self.runner.workers(resources, number) for number in (1, replicas))
         for name in names:
             spec = new_jobspec(
                 name=name, user="ada", project="p", command=["x"], resources=resources, replicas=replicas, max_tries=1
             )
             job = f"{name}-12345678"
             self.specs.keep(job, spec)
+            self.crew.gangs[job] = hosts, workers
             self.folds(
                 Submitted(request=name, job=job, spec=spec),
-                Started(job=job, task=0, attempt=0, runner=self.ground.runner.name, tier=0, workers=workers),
+                Started(job=job, task=0, attempt=0, runner=self.runner.name, tier=0, workers=workers),
             )
 
     def folds(self, *events: AnyEvent) -> None:
@@ -91,9 +104,7 @@ class Fleet:
             if attempts:
                 workers = len(attempts[-1].workers)
                 self.folds(
-                    Started(
-                        job=job, task=0, attempt=len(attempts), runner=self.ground.runner.name, tier=0, workers=workers
-                    )
+                    Started(job=job, task=0, attempt=len(attempts), runner=self.runner.name, tier=0, workers=workers)
                 )
 
     def take(self, seen: Iterable[Sighting]) -> None:
@@ -103,36 +114,11 @@ class Fleet:
             for event in note(self.state, sighting, self.now()):
                 self.folds(event)
 
-    def work(self) -> None:
-        """Each host that is up claims as its worker, if it may."""
-        for row in self.ground.fake.rows("nodes").values():
-            if row["state"] != "READY":
-                continue
-            prefix = row["metadata"]["machine"].replace("*", row["name"].rpartition("/")[2])
-            slice_of = int(row["name"].rpartition("-")[2]) if "*" in row["metadata"]["machine"] else 0
-            hosts, key = len(row["networkEndpoints"]), key_of(row)
-            for host in range(hosts):
-                self.claim(key, slice_of * hosts + host, f"{prefix}/{host}")
-
-    def claim(self, key: AttemptKey, worker: int, machine: str) -> None:
-        if worker and not self._came_with_the_first(key, machine):
-            return
-        claim = Claim(machine=machine, address="10.0.0.1", port=1, nonce=machine)
-        create_once(self.bucket, layout.claim(key, worker), encode(claim))
-
-    def _came_with_the_first(self, key: AttemptKey, machine: str) -> bool:
-        """As a worker does it: the first of the gang claims first, and others only beside it."""
-        try:
-            first = decode(self.bucket.read(layout.claim(key, 0)).data, Claim, "claim")
-        except Missing:
-            return False
-        return not first.void and first.machine.split("/")[2] == machine.split("/")[2]
-
     def goes_on(self, turns: int, every_s: float = 30.0) -> None:
         for _ in range(turns):
             self.turn()
             self.clock.sleep(every_s)
-            self.work()
+            self.crew.work()
 
     def end(self, key: AttemptKey, worker: int) -> None:
         """A worker's command ends well."""
@@ -141,16 +127,19 @@ class Fleet:
         self.bucket.write(layout.facts(key, worker), encode(facts))
         self.take([FactsRead(key, worker, facts)])
 
+    def rows(self, what: str) -> dict[str, Any]:
+        """What there is of a kind of Google's."""
+        return self.fake.rows(what)
+
+    def creations(self) -> list[Asked]:
+        """The requests for machines."""
+        return self.fake.calls(self.kind.creations[0])
+
     def running(self) -> list[AttemptKey]:
         return [key for key, _, one in self.state.live_attempts() if one.state is AttemptState.RUNNING]
 
     def machines_of(self, key: AttemptKey) -> set[str]:
-        """The names of the slices that an attempt's workers are on."""
+        """The names of the slices or VMs that an attempt's workers are on."""
         attempt: Any = self.state.attempt(key)
         hosts = [host_of(worker.machine) for worker in attempt.workers]
         return {host.name for host in hosts if host}
-
-
-def key_of(row: dict[str, Any]) -> AttemptKey:
-    labels = row["labels"]
-    return AttemptKey(labels["job"], int(labels["task"]), int(labels["attempt"]))

@@ -1,0 +1,41 @@
+"""What every runner of Google's machines is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bastion.google.door import Google
+from bastion.google.settings import GoogleSettings
+from bastion.ports import Clock, Ids, Placement
+from quota.resources import Resources
+from runners.google.asking import Birth
+from runners.google.names import Mark
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """One of Google's projects, as a bastion has machines in it.
+
+    `scope` names the bastion, the same at every start; `given` bounds what all machines hold. `birth` makes the metadata
+    that have a machine start its worker. `at_once` does several things side by side, as `Tasks.map`.
+    """
+
+    google: Google
+    settings: GoogleSettings
+    scope: str
+    ids: Ids
+    clock: Clock
+    birth: Birth
+    at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+    given: Resources | None = None
+
+    @property
+    def project(self) -> str:
+        """The project's id."""
+        return self.settings.project
+
+    def mark(self, placement: Placement) -> Mark:
+        """A new mark for what is about to be asked for: no other has its nonce."""
+        return Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=self.ids.new())
