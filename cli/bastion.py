@@ -14,6 +14,8 @@ _PAST = (
     Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
     Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
 )
+_DRY = Flag("dry_run", "Of a bastion in Google's cloud: print every call to Google's APIs, make none that changes anything, "
+            "and do nothing else.", kind=bool, default=False)  # fmt: skip
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
 
 _VIRTUAL = (
@@ -73,6 +75,7 @@ TOOL = Tool(
                 _CAPACITY,
                 Flag("here", "Run it here, though the settings say that it has a VM of its own.", kind=bool, default=False),
                 Flag("takeover", "Take over at once from a bastion that does not answer.", kind=bool, default=False),
+                _DRY,
             ),
         ),
         Command(
@@ -82,6 +85,7 @@ TOOL = Tool(
             flags=(
                 Flag("drain", "First wait until every job that is there now has ended. Later ones are not waited for: "
                      "what is pending then waits for the next start.", kind=bool, default=False),
+                _DRY,
             ),
         ),
         Command(
@@ -99,12 +103,14 @@ TOOL = Tool(
         ),
         Command(
             name="delete",
-            about="End the bastion for good. Refused while there are jobs, unless --force cancels them. "
+            about="End the bastion for good. Refused while it has jobs or machines, unless --force cancels and deletes them. "
             "The bucket keeps everything, unless --purge.",
             module="cli.bastion_delete",
             flags=(
-                Flag("force", "Cancel all jobs first.", kind=bool, default=False),
-                Flag("purge", "Remove the bastion's objects from the bucket, too.", kind=bool, default=False),
+                Flag("force", "Cancel all jobs and delete all machines first.", kind=bool, default=False),
+                Flag("purge", "Remove the bastion's objects from the bucket, too, and in Google's cloud the accounts that "
+                     "were made for it.", kind=bool, default=False),
+                _DRY,
                 _YES,
             ),
         ),

@@ -3,40 +3,45 @@
 from __future__ import annotations
 
 from bastion import snapshot
+from bastion.config import Config
 from bastion.errors import BastionError, Forbidden
 from bastion.ports import Bucket, Clock, Ids
 from bastion.requests import Cancel
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli import hosted
+from cli import hosted, hosted_end
 from cli.ask import agree
 from cli.bastion_create import store
 from cli.bastion_stop import LOOK_S, stop, unfinished
 from cli.desk import user_of
 from cli.detached import come_up
-from cli.fleet import runners
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
 from launcher.reader import Reader
 from launcher.submit import send
 
-NAMED = 5
 BATCH = 1000
 
 
 def run(call: Call) -> int:
-    """Return 0 when no job and no loop is left."""
-    place = known_place_of(call)
-    clock = SystemClock()
+    """Return 0 when no job, no loop and no machine is left."""
+    place, clock = known_place_of(call), SystemClock()
+    if call.flags["dry_run"]:
+        hosted_end.rehearse(call, place, accounts=call.flags["purge"])
+        return DONE
+    config = place.config()
+    fleet = hosted_end.fleet_of(place, config, call.environ)
     reader = Reader(place.bucket, clock, ThreadTasks())
     jobs = sorted(unfinished(reader.look()))
-    _check(call, place, jobs)
+    _check(call, place, jobs, [] if jobs else hosted_end.machines(fleet))
     if jobs:
         if not place.is_up(clock):
             _start(call, place, clock)
         with call.output.progress(f"cancelling {len(jobs)} jobs"):
             cancel_all(place, reader, user_of(call), clock, RandomIds())
     stop(place, clock)
-    sweep(call, place, clock)
+    with call.output.progress("deleting machines"):
+        hosted_end.sweep(fleet, clock)
+    _end_vm(call, place, config, clock)
     if call.flags["purge"]:
         purge(place.bucket)
     kept = "its objects are removed" if call.flags["purge"] else f"its objects stay in {place.bucket.url}"
@@ -57,28 +62,31 @@ def _start(call: Call, place: Place, clock: Clock) -> None:
         come_up(place, call.environ, clock)
 
 
-def sweep(call: Call, place: Place, clock: Clock) -> None:
-    """Delete the machines that are left of it, and the VM of its own, if it has one."""
-    if (vm := hosted.machine(place)) is None:
-        return
-    config = place.config()
-    for runner in runners(place, config, call.environ).values():
-        for machine in runner.list():
-            runner.delete(machine.id)
-    with call.output.progress(f"deleting {vm.name}"):
-        vm.delete()
-    store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
+def _end_vm(call: Call, place: Place, config: Config, clock: Clock) -> None:
+    """Delete the VM of its own, if it has one; with --purge the accounts that were made with it, too."""
+    vm = hosted.machine(place)
+    if vm:
+        with call.output.progress(f"deleting {vm.name}"):
+            vm.delete()
+    if call.flags["purge"] and hosted_end.has_accounts(place, config):
+        with call.output.progress("removing its accounts"):
+            gone = hosted_end.close_accounts(hosted.door(config.google), place, config)
+        call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
+    if vm:
+        store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
 
 
-def _check(call: Call, place: Place, jobs: list[str]) -> None:
+def _check(call: Call, place: Place, jobs: list[str], machines: list[str]) -> None:
     """Refuse what was not asked for, and ask before what cannot be undone."""
-    some = ", ".join(jobs[:NAMED]) + (", ..." if len(jobs) > NAMED else "")
-    what = f"bastion {place.name} has jobs that have not ended ({some})"
+    jobs_left = f"bastion {place.name} has jobs that have not ended ({hosted_end.named(jobs)})"
+    machines_left = f"bastion {place.name} has machines that are not gone ({hosted_end.named(machines)})"
     if jobs and not call.flags["force"]:
-        raise BastionError(f"{what}; wait for them with bastion stop --drain, or cancel them with --force")
-    if jobs:
+        raise BastionError(f"{jobs_left}; wait for them with bastion stop --drain, or cancel them with --force")
+    if machines and not call.flags["force"]:
+        raise BastionError(f"{machines_left}; wait until it has deleted them, or delete them with --force")
+    if jobs or machines:
         check_admin(place, user_of(call))
-        agree(call, f"{what}; cancel them all?")
+        agree(call, f"{jobs_left}; cancel them all?" if jobs else f"{machines_left}; delete them all?")
     if call.flags["purge"]:
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
 

@@ -25,6 +25,9 @@ from cloud.machine import Machine
 def run(call: Call) -> int:
     """Run until told to stop. What the command line says overrides the stored settings."""
     place = place_of(call)
+    if call.flags["dry_run"]:
+        hosted.rehearsed(call, place).start()
+        return DONE
     if not call.flags["here"] and (vm := hosted.machine(place)):
         return _start_vm(call, place, vm)
     said = given(call)

@@ -21,6 +21,9 @@ DRAIN_LOOK_S = 0.5
 def run(call: Call) -> int:
     """Return 0 when the loop has ended, or had ended before."""
     place = known_place_of(call)
+    if call.flags["dry_run"]:
+        hosted.rehearsed(call, place).stop()
+        return DONE
     clock = SystemClock()
     if call.flags["drain"]:
         with call.output.progress(f"waiting for the jobs of bastion {place.name} to end"):

@@ -9,9 +9,9 @@ from typing import Any
 
 from bastion.errors import UsageError
 from bastion.google.api import GoogleApi
+from bastion.google.door import Google
 from bastion.google.services import service
 from bastion.ground import Ground
-from bastion.ports import Runner
 from bastion.shell import SystemShell
 from cli.here import cache_folder, mark
 from cloud.host import slug
@@ -35,8 +35,8 @@ class GoogleMaker:
         """It has no options."""
         return (f"{key} is no option; its settings are those of [google]" for key in options)
 
-    def make(self, ground: Ground) -> Runner:
-        """Raises `UsageError` if the settings or the packages for it are missing."""
+    def make(self, ground: Ground, door: Google | None = None) -> TpuRunner | GceRunner:
+        """By this door, or one of its own. Raises `UsageError` if the settings or the packages for it are missing."""
         google, name = ground.config.google, self.kind.name
         lacks = [f"{name} is missing" for name in ("project", "zones") if not getattr(google, name)]
         if lacks:
@@ -47,7 +47,7 @@ class GoogleMaker:
         service("compute")  # the packages are there, and it is asked at an address that may be
         given = ground.given
         site = Site(
-            google=GoogleApi(google.project, ground.clock, ground.ids),
+            google=door or GoogleApi(google.project, ground.clock, ground.ids),
             settings=google,
             scope=mark(slug(ground.bastion, _SCOPE_MAX), ground.bucket.url),
             ids=ground.ids,

@@ -61,6 +61,16 @@ def machine(place: Place, google: Google | None = None) -> Machine | None:
     return Machine(google or door(held), held.project, held.vm_zone, vm_name(place.name))
 
 
+def rehearsed(call: Call, place: Place) -> Machine:
+    """The VM behind a door that prints every call, and makes those that only look. Raises `UsageError` if there is none."""
+    google = _stored(place).google
+    if vm := machine(place, Dry(door(google), call.output.say)):
+        return vm
+    raise UsageError(
+        f"bastion {place.name} has no VM of its own, so it calls none of Google's APIs; leave out --dry_run"
+    )
+
+
 def door(google: GoogleSettings) -> GoogleApi:
     """The real door to Google's APIs."""
     return GoogleApi(google.project, SystemClock(), RandomIds())
@@ -71,7 +81,7 @@ def host(call: Call, place: Place, config: Config) -> Host:
     found = Host(
         bastion=place.name,
         url=place.root.url,
-        buckets=sorted({_bucket(place.root.url), *map(_bucket, config.buckets.values())}),
+        buckets=buckets(place, config),
         zone=config.google.vm_zone,
         image=call.flags["image"] or _image(place, config.google),
         google=config.google,
@@ -80,6 +90,11 @@ def host(call: Call, place: Place, config: Config) -> Host:
     )
     check(found)
     return found
+
+
+def buckets(place: Place, config: Config) -> list[str]:
+    """The names of all its buckets."""
+    return sorted({_bucket(place.root.url), *map(_bucket, config.buckets.values())})
 
 
 def price(found: Host, config: Config) -> str:

@@ -29,3 +29,6 @@ class Dry:
         """The items of a listing."""
         self.tell(f"asked: {method} {json.dumps(parameters, sort_keys=True)}")
         return self.google.pages(method, items, **parameters)
+
+    def rest(self, seconds: float) -> None:
+        """What was not begun is not waited for."""

@@ -19,8 +19,7 @@ APIS = {
 
 FLEET = {
     "compute.disks.create": "machines boot from a disk",
-    "compute.disks.setLabels": "their disks carry the same labels",
-    "compute.images.useReadOnly": "the images that they boot from",
+    "compute.images.useReadOnly": "images of your own that they boot from",
     "compute.instances.create": "create machines",
     "compute.instances.delete": "delete them",
     "compute.instances.get": "the direct question: is it gone?",
@@ -28,18 +27,11 @@ FLEET = {
     "compute.instances.setLabels": "whose machine it is, from its creation on",
     "compute.instances.setMetadata": "what it runs at its start, from its creation on",
     "compute.instances.setServiceAccount": "machines run as the workers' account",
-    "compute.instances.setTags": "network tags",
-    "compute.networks.get": "to tell what is wrong with a network",
-    "compute.reservations.get": "machines of a reservation",
-    "compute.reservations.list": "machines of a reservation",
     "compute.resourcePolicies.create": "machines of a gang near each other",
-    "compute.resourcePolicies.delete": "that rule, once they are gone",
-    "compute.resourcePolicies.get": "that rule",
-    "compute.resourcePolicies.list": "that rule",
-    "compute.resourcePolicies.use": "that rule",
-    "compute.subnetworks.get": "to tell what is wrong with a network",
+    "compute.resourcePolicies.delete": "that rule is removed, once they are gone",
+    "compute.resourcePolicies.list": "one listing for all such rules",
+    "compute.resourcePolicies.use": "machines go by that rule",
     "compute.subnetworks.use": "machines are in a network",
-    "compute.zoneOperations.get": "what became of a creation",
     "compute.zoneOperations.list": "what became of all creations, in one question",
 }
 """The permissions of the role that lets a bastion have VMs (runner gce), and what for."""
@@ -53,6 +45,43 @@ SLICES = {
     "tpu.operations.get": "what became of a creation",
 }
 """What a bastion uses of `roles/tpu.admin` (runner tpu), and what for."""
+
+CREATE = {
+    "serviceusage.services.get": "which APIs are on",
+    "serviceusage.services.enable": "switch the others on",
+    "iam.serviceAccounts.create": "the two accounts",
+    "iam.serviceAccounts.get": "are they there?",
+    "iam.serviceAccounts.delete": "at the end, with --purge",
+    "iam.serviceAccounts.getIamPolicy": "who may use the machines' account",
+    "iam.serviceAccounts.setIamPolicy": "the bastion may",
+    "iam.serviceAccounts.actAs": "its VM runs as its account",
+    "iam.roles.create": "the two roles below",
+    "iam.roles.get": "are they there?",
+    "iam.roles.undelete": "where somebody has deleted them",
+    "iam.roles.update": "where a newer version needs more",
+    "resourcemanager.projects.getIamPolicy": "who may do what in the project",
+    "resourcemanager.projects.setIamPolicy": "grant the roles in the project",
+    "storage.buckets.getIamPolicy": "who may do what in the bucket",
+    "storage.buckets.setIamPolicy": "grant the roles on the bucket",
+    "compute.subnetworks.get": "can its VM reach Google's services?",
+    "compute.subnetworks.setPrivateIpGoogleAccess": "have it reach them",
+    "compute.regionOperations.get": "was that done?",
+    "compute.subnetworks.use": "its VM is in it",
+    "compute.disks.create": "its VM's disk",
+    "compute.instances.create": "its VM",
+    "compute.instances.setLabels": "whose it is",
+    "compute.instances.setMetadata": "what it runs, and another image",
+    "compute.instances.setServiceAccount": "as whom",
+    "compute.instances.get": "how it is",
+    "compute.instances.getSerialPortOutput": "what it says: bastion logs --console",
+    "compute.instances.reset": "put another image in force",
+    "compute.instances.start": "bastion start",
+    "compute.instances.stop": "bastion stop",
+    "compute.instances.delete": "bastion delete",
+    "compute.zoneOperations.get": "was that done?",
+}
+"""What whoever makes, looks after and ends a bastion with a VM of its own needs, beside the objects of the bucket."""
+
 
 LISTER = "bastionLister"
 

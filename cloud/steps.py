@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bastion.google.door import Answer, Google, GoogleError, IsThere, NotThere
+from bastion.google.door import Answer, Google, IsThere, NotThere
 from bastion.google.operations import finish
 from cloud import rights
-from cloud.host import Host, email, instance, items, metadata_of
-from cloud.rights import Grant
-
-_CHANGED = 5
-"""So often a list of rights is written anew that somebody else has changed meanwhile."""
+from cloud.grants import granted
+from cloud.host import BUCKET, Host, email, instance, items, metadata_of
 
 
 class Step(Protocol):
@@ -78,39 +75,6 @@ class Existing:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
-    """The accounts have these roles on one thing; rights that others granted stay."""
-
-    what: str
-    read: tuple[str, Mapping[str, Any]]
-    write: tuple[str, Mapping[str, Any]]
-    grants: tuple[Grant, ...]
-
-    def ensure(self, google: Google) -> bool:
-        """Make it so. True if it was not. Raises `GoogleError`."""
-        for left in reversed(range(_CHANGED)):
-            policy = self._policy(google)
-            missing = [grant for grant in self.grants if not _has(policy, grant)]
-            if not missing:
-                return False
-            after = {**policy, "version": 3, "bindings": [*policy.get("bindings", []), *map(_binding, missing)]}
-            bare = self.write[0].startswith("storage.")  # there the policy is the body
-            try:
-                google.call(self.write[0], **self.write[1], body=after if bare else {"policy": after})
-                return True
-            except GoogleError:
-                if not left or self._policy(google).get("etag") == policy.get("etag"):
-                    raise
-        return False
-
-    def _policy(self, google: Google) -> Answer:
-        try:
-            return google.call(self.read[0], **self.read[1])
-        except NotThere:  # of what is only about to be made, in a dry run
-            return {}
-
-
 def steps(host: Host) -> Iterator[Step]:
     """All of it, in an order in which each may rest on those before it."""
     services = [api for api in rights.APIS if not api.startswith("tpu.") or "tpu" in host.runners]
@@ -123,7 +87,7 @@ def steps(host: Host) -> Iterator[Step]:
     )
     if "gce" in host.runners:
         yield _role(host.project, host.role, f"The machines of the bastion {host.bastion}", list(rights.FLEET))
-    yield from _granted(host)
+    yield from granted(host)
     yield _subnetwork(host)
     yield vm(host)
 
@@ -134,6 +98,10 @@ def vm(host: Host) -> Existing:
 
     def image(found: Answer) -> bool:
         there, wanted = metadata_of(found), {item["key"]: item["value"] for item in items(host)}
+        if there.get(BUCKET, host.url) != host.url:
+            raise IsThere(
+                f"the VM {host.vm} in {host.zone} is that of a bastion in {there[BUCKET]}; give this one another name"
+            )
         return all(there.get(key) == value for key, value in wanted.items())
 
     def change(google: Google, found: Answer) -> None:
@@ -181,32 +149,6 @@ def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Ex
     )
 
 
-def _granted(host: Host) -> Iterator[Granted]:
-    """What the accounts may do, one step for each thing that it is on."""
-    by_thing: dict[tuple[str, str], list[Grant]] = {}
-    for grant in rights.grants(host):
-        by_thing.setdefault((grant.on, grant.name), []).append(grant)
-    for (on, name), wanted in by_thing.items():
-        yield _on(host, on, name, tuple(wanted))
-
-
-def _on(host: Host, on: str, name: str, wanted: tuple[Grant, ...]) -> Granted:
-    newest = {"options": {"requestedPolicyVersion": 3}}
-    if on == "bucket":
-        read = ("storage.buckets.getIamPolicy", {"bucket": name, "optionsRequestedPolicyVersion": 3})
-        return Granted(f"rights on gs://{name}", read, ("storage.buckets.setIamPolicy", {"bucket": name}), wanted)
-    if on == "account":
-        resource = f"projects/{host.project}/serviceAccounts/{name}"
-        version = {"options_requestedPolicyVersion": 3}
-        read = ("iam.projects.serviceAccounts.getIamPolicy", {"resource": resource, **version})
-        write = ("iam.projects.serviceAccounts.setIamPolicy", {"resource": resource})
-        return Granted(f"rights on {name}", read, write, wanted)
-    resource = f"projects/{host.project}"
-    read = ("cloudresourcemanager.projects.getIamPolicy", {"resource": resource, "body": newest})
-    write = ("cloudresourcemanager.projects.setIamPolicy", {"resource": resource})
-    return Granted(f"rights in {host.project}", read, write, wanted)
-
-
 def _subnetwork(host: Host) -> Existing:
     """Without an address of its own a VM reaches Google's services only if its subnetwork lets it."""
     project, region, name = _of_subnetwork(host.subnetwork, host.project, host.region)
@@ -232,19 +174,3 @@ def _of_subnetwork(path: str, project: str, region: str) -> tuple[str, str, str]
     if len(parts) >= 6 and parts[-6] == "projects":
         return parts[-5], parts[-3], parts[-1]
     return project, region, parts[-1]
-
-
-def _binding(grant: Grant) -> Answer:
-    binding: Answer = {"role": grant.role, "members": [grant.member]}
-    if grant.only:
-        binding["condition"] = {"title": grant.title, "expression": grant.expression}
-    return binding
-
-
-def _has(policy: Mapping[str, Any], grant: Grant) -> bool:
-    return any(
-        one.get("role") == grant.role
-        and grant.member in one.get("members", [])
-        and one.get("condition", {}).get("expression", "") == grant.expression
-        for one in policy.get("bindings", [])
-    )

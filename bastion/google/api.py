@@ -90,6 +90,10 @@ class GoogleApi:
             if not token or token == before:
                 return
 
+    def rest(self, seconds: float) -> None:
+        """Let time pass between two questions about the same."""
+        self._clock.sleep(seconds)
+
     def who(self) -> str:
         """The account whose rights are in force, as far as its credentials tell; empty if they do not."""
         credentials = self._credentials

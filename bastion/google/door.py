@@ -66,3 +66,6 @@ class Google(Protocol):
         Raises as `call`; and `GoogleError` if a part of the listing could not be asked (`unreachable`): a part is not
         the whole.
         """
+
+    def rest(self, seconds: float) -> None:
+        """Let time pass between two questions about the same."""

@@ -8,8 +8,8 @@ from typing import Any
 from bastion.google import failures
 from bastion.google.door import Answer, Google, GoogleError
 
-_WAITS = 60
-"""Each question waits up to two minutes at Compute Engine."""
+_WAITS, _PAUSE_S = 60, 5.0
+"""Each question waits up to two minutes at Compute Engine; others answer at once, and are asked again after a pause."""
 
 
 def finish(google: Google, service: str, operation: Answer, /, **where: Any) -> Answer:
@@ -39,6 +39,7 @@ def _is_running(operation: Mapping[str, Any]) -> bool:
 def _ask(google: Google, service: str, operation: Answer, where: Mapping[str, Any]) -> Answer:
     name = operation["name"]
     if service != "compute":
+        google.rest(_PAUSE_S)
         return google.call(f"{service}.operations.get", name=name)
     if "zone" in where:
         return google.call("compute.zoneOperations.wait", project=where["project"], zone=where["zone"], operation=name)

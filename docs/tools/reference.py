@@ -209,6 +209,17 @@ def _google_rights() -> Iterator[str]:
         "",
     )
     yield from table(["permission", "for"], ([f"`{name}`", what] for name, what in rights.FLEET.items()))
+    yield from ("", "Of `roles/tpu.admin` (runner `tpu`) it uses:", "")
+    yield from table(["permission", "for"], ([f"`{name}`", what] for name, what in rights.SLICES.items()))
+    yield from (
+        "",
+        "## Whoever runs `bastion create`, `start`, `stop`, `status`, `logs` and `delete`",
+        "",
+        "`roles/owner` has it all. Beside the objects of the bucket these are needed; and for `bastion delete`, which removes",
+        "machines that are left, those of the runners:",
+        "",
+    )
+    yield from table(["permission", "for"], ([f"`{name}`", what] for name, what in rights.CREATE.items()))
 
 
 def _grant(host: Host, grant: rights.Grant) -> list[str]:

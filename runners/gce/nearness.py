@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from bastion.google.door import Google, GoogleError, IsThere
+from bastion.google.door import Google, GoogleError, IsThere, NotThere
 from bastion.ports import AttemptKey, Clock
 from runners.gce import render
 from runners.gce.listing import Listing
@@ -55,8 +55,18 @@ class Nearness:
         self._used = {**fresh, **listed}
         self.at_once(self._remove, idle)
 
+    def clear(self, found: Listing) -> None:
+        """Remove all. Raises `GoogleError` for what stays."""
+        for answer in self.at_once(self._delete, found.nears):
+            if isinstance(answer, Exception):
+                raise answer
+
     def _remove(self, near: Near) -> None:
         with suppress(GoogleError):
+            self._delete(near)
+
+    def _delete(self, near: Near) -> None:
+        with suppress(NotThere):
             self.google.call(
                 "compute.resourcePolicies.delete", project=self.project, region=near.region, resourcePolicy=near.name
             )

@@ -106,6 +106,10 @@ class GceRunner:
     def sweep(self) -> None:
         """Machines are deleted with all that is on them."""
 
+    def clear(self) -> None:
+        """Remove what is left where there are no machines any more, and none will come. Raises `RunnerError` if blind."""
+        self._nearness.clear(read(self.site.google, self.site.project, self.site.scope, self.site.at_once))
+
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What the attempts wait for that have no running VMs yet."""
         return self._hopes.told(self._listed)

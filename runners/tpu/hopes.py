@@ -42,10 +42,10 @@ class Hopes(hopes.Hopes):
         return hope.zone, failure(of_status(error), f"queued resource in {hope.zone}", project=self.project)
 
     def seen(self, found: Listing) -> None:
-        """What is listed needs no hope."""
+        """What is listed needs no hope; what is refused is told until something lives."""
         now = self.clock.monotonic()
-        kept = self._of.items()
-        self._of = {key: hope for key, hope in kept if key not in found.by_key and now - hope.at < FORGET_S}
+        kept = [(key, hope, found.by_key if hope.zone else found.alive) for key, hope in self._of.items()]
+        self._of = {key: hope for key, hope, over in kept if key not in over and now - hope.at < FORGET_S}
         up = [row.mark.nonce for row in found.queued if row.state == "PROVISIONING"]
         self._set_up = {nonce: self._set_up.get(nonce, now) for nonce in up}
 

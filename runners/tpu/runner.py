@@ -91,6 +91,9 @@ class TpuRunner:
             if row.state == "DELETING":
                 self._removal.again(row)
 
+    def clear(self) -> None:
+        """Slices leave nothing where there are none any more."""
+
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What the attempts wait for that have no slices yet."""
         return self._hopes.told(self._listed)
@@ -145,6 +148,8 @@ class TpuRunner:
             if row.mark.nonce not in self._heard:
                 self._heard.add(row.mark.nonce)
                 self._asking.refuse(row.zone, row.want, error)
+                if self._hopes.zone(row.mark.key) in ("", row.zone):
+                    self._hopes.refused(row.mark.key, str(error))
         for row in found.queued:
             if row.state == "ACTIVE":
                 self._asking.gave(row.zone, row.want)

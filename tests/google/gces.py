@@ -36,11 +36,11 @@ class Ground(tpus.Ground):
         return [dict(call.body) for call in self.fake.calls(BULK)]
 
 
-def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> GceRunner:
+def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any) -> GceRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 3.0, **more})
     site = Site(
-        google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine, "startup-script": "#"}, at_once=at_once,
     )  # fmt: skip
     return GceRunner(site=site)

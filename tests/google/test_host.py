@@ -13,11 +13,12 @@ import pytest
 
 from bastion.errors import UsageError
 from bastion.google.api import GoogleApi
-from bastion.google.door import NoRight, NotThere
+from bastion.google.door import IsThere, NoRight, NotThere
 from bastion.google.settings import GoogleSettings
 from bastion.system import RandomIds
 from cloud import prices, rights, steps, terraform
 from cloud.dry import Dry
+from cloud.grants import leave
 from cloud.host import Host, check, instance, metadata_of, slug
 from cloud.machine import GONE, Machine
 from tests.google.fake import Fake
@@ -103,6 +104,44 @@ def test_rights_of_others_stay(fake: Fake, google: GoogleApi) -> None:
     fake.cloud.policies[f"projects/{PROJECT}"] = {"version": 1, "bindings": [theirs]}
     made(google)
     assert theirs in fake.cloud.policies[f"projects/{PROJECT}"]["bindings"]
+
+
+def test_at_its_end_the_accounts_go_and_what_others_have_stays(fake: Fake, google: GoogleApi) -> None:
+    theirs = {"role": "roles/tpu.admin", "members": ["user:ada@example.com"]}
+    fake.cloud.policies[f"projects/{PROJECT}"] = {"version": 1, "bindings": [theirs]}
+    made(google)
+    told: list[str] = []
+    for step in leave(HOST):
+        step.ensure(Dry(google, told.append))
+    before = len(changes(fake))
+    gone = [step.what for step in leave(HOST) if step.ensure(google)]
+    assert gone[-2:] == [f"the account {HOST.account}", f"the account {HOST.workers}"]
+    assert fake.rows("serviceAccounts") == {}
+    members = {
+        member for policy in fake.cloud.policies.values() for one in policy["bindings"] for member in one["members"]
+    }
+    assert {member for member in members if HOST.bastion in member} == set()
+    assert theirs in fake.cloud.policies[f"projects/{PROJECT}"]["bindings"]
+    would = [line.split()[2] for line in told if line.startswith("would call")]
+    assert would == changes(fake)[before:]
+    assert [step.what for step in leave(HOST) if step.ensure(google)] == []
+    assert len(fake.rows("roles")) == 2
+    assert "rights on gs://ours" in made(google)
+
+
+def test_an_account_that_somebody_else_made_stays(fake: Fake, google: GoogleApi) -> None:
+    address = f"trainer@{PROJECT}.iam.gserviceaccount.com"
+    host = other(google=msgspec.structs.replace(HOST.google, service_account=address))
+    made(google, host)
+    assert len(list(leave(host))) == len([step for step in leave(host) if step.ensure(google)])
+    assert [name.rpartition("/")[2] for name in fake.rows("serviceAccounts")] == [address]
+
+
+def test_a_vm_of_another_bastion_is_left_alone(fake: Fake, google: GoogleApi) -> None:
+    made(google)
+    with pytest.raises(IsThere, match="that of a bastion in gs://ours; give this one another name"):
+        made(google, other(url="gs://theirs", buckets=["theirs"]))
+    assert "compute.instances.reset" not in changes(fake)
 
 
 def test_another_image_restarts_the_vm_and_nothing_else(fake: Fake, google: GoogleApi) -> None:

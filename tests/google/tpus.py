@@ -62,11 +62,11 @@ class Ground:
         return [str(call.parameters["parent"]).rpartition("/")[2] for call in calls]
 
 
-def runner(fake: Fake, settings: GoogleSettings, **more: Any) -> TpuRunner:
+def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any) -> TpuRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
     site = Site(
-        google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
     return TpuRunner(site=site)

@@ -116,6 +116,7 @@ class Cloud:
     delays: Delays = field(default_factory=Delays)
     tokens: dict[str, str] = field(default_factory=dict)
     policies: dict[str, Row] = field(default_factory=dict)
+    used: set[tuple[str, str]] = field(default_factory=set)
     answered: dict[tuple[str, str, str], tuple[float, Answer]] = field(default_factory=dict)
     addresses: int = 0
     base: str = ""

@@ -52,7 +52,9 @@ def _get(call: Call) -> Answer:
 
 @answers(f"{_A}delete")
 def _delete(call: Call) -> Answer:
-    call.cloud.rows.put(_account(call)["name"], None)
+    name = _account(call)["name"]
+    call.cloud.policies.pop(name, None)
+    call.cloud.rows.put(name, None)
     return {}
 
 

@@ -18,6 +18,8 @@ _VERBS = {
     "getIamPolicy": "getIamPolicy",
     "getFromFamily": "get",
     "retry": "create",
+    "batchGet": "get",
+    "batchEnable": "enable",
 }
 _OF_TPU = {"queuedResources": "nodes", "acceleratorTypes": "acceleratortypes", "runtimeVersions": "runtimeversions"}
 # Queued resources have no permissions of their own, as far as public lists of them show: a belief.
@@ -90,6 +92,7 @@ ROLES: dict[str, tuple[str, ...]] = {
 def check(call: Call) -> None:
     """Raises `Refusal` if the account lacks a permission that the method wants."""
     for permission, resource in wanted(call):
+        call.cloud.used.add((call.account, permission))
         if not has(call.cloud, call.account, call.project, permission, resource):
             raise _refusal(call, permission, resource)
 
@@ -114,6 +117,10 @@ def _for_a_vm(call: Call, resource: str) -> Iterator[tuple[str, str]]:
     for field, permission in _BY_FIELD.items():
         if said.get(field):
             yield permission, resource
+    for disk in said.get("disks", ()):
+        image = disk.get("initializeParams", {}).get("sourceImage", "")
+        if image.startswith(("global/", f"projects/{call.project}/")):  # what Google publishes anybody may use
+            yield "compute.images.useReadOnly", image
     region = f"projects/{call.project}/regions/{call.text('zone').rpartition('-')[0]}"
     for net in said.get("networkInterfaces", ()):
         yield "compute.subnetworks.use", f"{region}/subnetworks/{net.get('subnetwork', 'default').rpartition('/')[2]}"
