@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.servers import gcs_server, s3_server
 
+pytest.register_assert_rewrite("bastion_testing", "tests.contract.fault_contract")  # suites that are no test modules
+
 # A slow machine breaks no law; and the same code always gives the same answer.
 settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")

@@ -11,9 +11,9 @@ import pytest
 
 from bastion.shell import SystemShell
 from bastion.state import Cause
+from bastion_testing.stage import order
 from runners.google.archive import Archive
 from runners.google.birth import Birth
-from tests.contract.runner_contract import order
 from tests.google.booted import KEY, Post
 from tests.google.client import ask, client
 from tests.google.fake import Fake

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.runner_contract import RunnerContract
+from bastion_testing.runner_contract import RunnerContract
 from tests.kubernetes.fleet import KubernetesFleet
 
 

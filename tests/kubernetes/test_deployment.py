@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bastion.errors import RunnerError
+from bastion_testing.stage import KEY, placement
 from runners.kubernetes.deployment import Host, manifests, rules
 from runners.kubernetes.settings import settings
-from tests.contract.runner_contract import KEY, placement
 from tests.kubernetes.fake.schemas import complaints
 from tests.kubernetes.fleet import KubernetesFleet
 

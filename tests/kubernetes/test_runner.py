@@ -11,10 +11,10 @@ import pytest
 from bastion.errors import Later, RunnerError
 from bastion.ports import AttemptKey, Placement, Sight
 from bastion.state import Cause
+from bastion_testing.stage import KEY, SAVES, WAIT, Stage, placement
 from runners.kubernetes import client as http
 from runners.kubernetes.client import Client, Login
 from runners.kubernetes.door import ApiError, Expired
-from tests.contract.runner_contract import KEY, SAVES, WAIT, Stage, placement
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
 

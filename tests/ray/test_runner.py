@@ -10,8 +10,8 @@ import pytest
 
 from bastion.errors import RunnerError
 from bastion.ports import Sight
+from bastion_testing.stage import KEY, OTHER, WAIT, Stage, placement
 from runners.ray.api import HttpDashboard
-from tests.contract.runner_contract import KEY, OTHER, WAIT, Stage, placement
 from tests.ray.cluster import Cluster, free_port, until
 from tests.ray.fleet import RayFleet
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.contract.runner_contract import RunnerContract
+from bastion_testing.runner_contract import RunnerContract
 
 
 class TestSlurmRunner(RunnerContract):

@@ -12,7 +12,7 @@ from bastion.errors import Later, RunnerError
 from bastion.ports import AttemptKey, Placement, Sight
 from bastion.records import Member, World
 from bastion.state import Cause
-from tests.contract.runner_contract import ENVIRONMENT, HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
+from bastion_testing.stage import ENVIRONMENT, HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 

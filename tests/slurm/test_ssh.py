@@ -15,9 +15,9 @@ from bastion.errors import RunnerError
 from bastion.ports import Said
 from bastion.shell import SystemShell
 from bastion.state import Cause
+from bastion_testing.stage import HELLO, Stage
 from runners.slurm.commands import Commands
 from runners.slurm.ssh import SshShell
-from tests.contract.runner_contract import HELLO, Stage
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 
