@@ -28,7 +28,7 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         hosted_end.rehearse(call, place, accounts=call.flags["purge"])
         return DONE
-    config = place.config()
+    config = hosted.stored(place)
     fleet = hosted_end.fleet_of(place, config, call.environ)
     reader = Reader(place.bucket, clock, ThreadTasks())
     jobs = sorted(unfinished(reader.look()))
@@ -72,7 +72,7 @@ def _end_vm(call: Call, place: Place, config: Config, clock: Clock) -> None:
         with call.output.progress("removing its accounts"):
             gone = hosted_end.close_accounts(hosted.door(config.google), place, config)
         call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
-    if vm:
+    if vm and not call.flags["purge"]:
         store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
 
 

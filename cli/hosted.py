@@ -38,7 +38,7 @@ def is_wanted(call: Call) -> bool:
 
 def settings(call: Call, place: Place) -> dict[str, Any]:
     """What the command line says of Google's cloud, by the words of `config.toml`; what it does not say stays."""
-    old = _stored(place)
+    old = stored(place)
     google, zone = old.google, call.flags["gcp_zone"] or old.google.vm_zone
     if not zone:
         raise UsageError("where is the bastion's VM to be? Say --gcp_zone=ZONE, as in us-central1-a")
@@ -55,7 +55,7 @@ def settings(call: Call, place: Place) -> dict[str, Any]:
 
 def machine(place: Place, google: Google | None = None) -> Machine | None:
     """The VM of the bastion at this place, if its settings say that it has one."""
-    held = _stored(place).google
+    held = stored(place).google
     if not held.vm_zone:
         return None
     return Machine(google or door(held), held.project, held.vm_zone, vm_name(place.name))
@@ -63,7 +63,7 @@ def machine(place: Place, google: Google | None = None) -> Machine | None:
 
 def rehearsed(call: Call, place: Place) -> Machine:
     """The VM behind a door that prints every call, and makes those that only look. Raises `UsageError` if there is none."""
-    google = _stored(place).google
+    google = stored(place).google
     if vm := machine(place, Dry(door(google), call.output.say)):
         return vm
     raise UsageError(
@@ -171,7 +171,15 @@ def told(place: Place) -> str:
 
 def forget(place: Place) -> dict[str, Any]:
     """The settings of a bastion whose VM is no more."""
-    return {"google": msgspec.structs.replace(_stored(place).google, vm_zone="")}
+    return {"google": msgspec.structs.replace(stored(place).google, vm_zone="")}
+
+
+def stored(place: Place) -> Config:
+    """The settings in force, though somebody may be about to mend them; the defaults of a bastion that is not made yet."""
+    try:
+        return in_force(place, place.bucket.read(CONFIG).data)
+    except Missing:
+        return Config()
 
 
 def _zones(said: str | None) -> list[str]:
@@ -187,14 +195,6 @@ def _image(place: Place, google: GoogleSettings) -> str:
         return metadata_of(door(google).call("compute.instances.get", **at)).get(IMAGE, "")
     except NotThere:
         return ""
-
-
-def _stored(place: Place) -> Config:
-    """The settings in force, though somebody may be about to mend them; the defaults of a bastion that is not made yet."""
-    try:
-        return in_force(place, place.bucket.read(CONFIG).data)
-    except Missing:
-        return Config()
 
 
 def _bucket(url: str) -> str:

@@ -73,7 +73,7 @@ def close_accounts(google: Google, place: Place, config: Config) -> list[str]:
 
 def rehearse(call: Call, place: Place, *, accounts: bool) -> None:
     """Print every call to Google's APIs that would be made, and make those that only look."""
-    config = place.config()
+    config = hosted.stored(place)
     google = Dry(hosted.door(config.google), call.output.say)
     if vm := hosted.machine(place, google):
         vm.stop()

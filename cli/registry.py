@@ -61,6 +61,5 @@ def _faults(name: str, options: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _advice(name: str, known: Mapping[str, EntryPoint]) -> str:
-    return did_you_mean(
-        name, known, f"it is not installed here; use {', '.join(sorted(known))}, or install its package"
-    )
+    others = f"use {', '.join(sorted(known))}, or install its package" if known else "install Bastion here again"
+    return did_you_mean(name, known, f"it is not installed here; {others}")
