@@ -46,6 +46,7 @@ def test_a_vm_with_a_gpu_runs_its_job_and_warns_it_when_somebody_shuts_it_down(
         post.order(order(KEY, SAVES, grace_s=600.0))
         (machine,) = here.up(KEY, {"l4": 1})
         post.until(lambda: post.log() == "on GPU 0\n", "GPU")
+        post.until(lambda: bool((facts := post.facts()) and facts.gpus), "what its worker sees of the GPU")
         facts = post.facts()
         assert facts is not None
         assert [(gpu.index, gpu.name, gpu.memory_total_mib) for gpu in facts.gpus or ()] == [
