@@ -19,7 +19,7 @@ LAUNCH = [sys.executable, "-I", "-m", "bastion_entry", "launch"]
 def rows() -> list[Row]:
     """Real processes, both sides of a ratio in turn."""
     with town() as here:
-        here.settle('poll = 0.5\nrunner = "local"\n[capacity]\nv4 = 4\n')
+        here.settle("poll = 0.5\n[capacity]\nv4 = 4\n")
         tree = _tree(here.home / "code")
         argv = [*LAUNCH, "--name=t", "--resources=v4=1", "--project_id=default", "--", "true"]
         _seconds(argv, here, tree)  # the first one uploads

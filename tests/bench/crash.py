@@ -11,7 +11,7 @@ from tests.bench.rows import Row, lap
 from tests.bench.town import Town, town, until
 
 PENDING, RUNNING = 10_000, 50
-CONFIG = f'poll = 0.5\nrunner = "local"\n[capacity]\nv4 = {RUNNING}\n'
+CONFIG = f"poll = 0.5\n[capacity]\nv4 = {RUNNING}\n"
 
 
 def rows() -> list[Row]:

@@ -14,7 +14,7 @@ from tests.bench.town import Town, town, until
 
 PENDING = 100_000
 CONFIG = "\n".join(
-    ["poll = 0.5", 'runner = "local"', "reclaim_delay = 86400", "[capacity]"]
+    ["poll = 0.5", "reclaim_delay = 86400", "[capacity]"]
     + [f"{kind} = {amount}" for kind, amount in jobs.CAPACITY.items()]
 )
 MB = 1_000_000

@@ -11,7 +11,7 @@ from tests.bench.rows import Row
 from tests.bench.town import Town, town, until
 
 SAMPLES = 24
-CONFIG = 'poll = 0.5\nrunner = "local"\n[capacity]\nv4 = 4\n'
+CONFIG = "poll = 0.5\n[capacity]\nv4 = 4\n"
 
 
 def rows() -> list[Row]:

@@ -11,7 +11,7 @@ from tests.bench.rows import Row, lap
 from tests.bench.town import Town, town, until
 
 RUNNING = 20
-CONFIG = f'poll = 0.5\nrunner = "local"\n[capacity]\nv4 = {RUNNING + 1}\n'
+CONFIG = f"poll = 0.5\n[capacity]\nv4 = {RUNNING + 1}\n"
 _RIGHTS = () if os.geteuid() == 0 else ("--map-root-user",)
 ELSEWHERE = ("unshare", "--uts", *_RIGHTS, "sh", "-c", 'hostname elsewhere; exec "$@"', "sh")
 """The same processes under another host's name: nobody there can see whether one of ours is dead."""
