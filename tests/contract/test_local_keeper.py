@@ -43,6 +43,7 @@ def couple(fleet: LocalFleet, machine: str) -> tuple[int, int]:
 def test_what_was_printed_is_in_the_log_of_a_worker_that_was_killed(fleet: LocalFleet, tmp_path: Path) -> None:
     stage = Stage(fleet)
     machine = stage.running(f"{DAEMON}; {counts(tmp_path)}")
+    fleet.until((tmp_path / "printed").exists, "the program's first number")
     os.kill(couple(fleet, machine.id)[1], signal.SIGKILL)
     facts = stage.ended()
     assert (facts.phase, facts.cause, facts.exit_code) == ("ended", Cause.LOST, None)
