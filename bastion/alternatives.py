@@ -21,7 +21,7 @@ KIND = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})")
 class Alternative(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One shape of a job: so many `replicas`, each with these `resources`; `instance_type` is as it was asked for."""
 
-    resources: dict[str, int]
+    resources: dict[str, int] = {}
     replicas: int = 1
     instance_type: str = ""
 
@@ -61,8 +61,6 @@ def alternatives(value: Sequence[Alternative]) -> Iterator[str]:
         yield f"has {len(value)} beside the first choice; at most {CHOICES_MAX - 1} are allowed"
         return
     for number, each in enumerate(value, start=1):
-        if not each.resources:
-            yield f"{number} asks for no resources; say which"
         yield from (f"{number}: resources {complaint}" for complaint in resources(each.resources))
         yield from (f"{number}: replicas {complaint}" for complaint in replicas(each.replicas))
         yield from (f"{number}: instance_type {complaint}" for complaint in instance_type(each.instance_type))
@@ -71,5 +69,7 @@ def alternatives(value: Sequence[Alternative]) -> Iterator[str]:
 def distinct(choices: Sequence[Alternative]) -> Iterator[str]:
     """What is wrong with the choices as a whole."""
     for number, each in enumerate(choices):
+        if number and not each.resources:
+            yield f"alternatives {number} asks for no resources; say which"
         if any(each.alike(other) for other in choices[:number]):
             yield f"alternatives has a shape twice, {shown(each.resources)} x {each.replicas}; name it once"

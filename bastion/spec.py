@@ -135,7 +135,7 @@ def written_out(value: Any) -> Any:
     """A spec, or a part of one, as plain values: every field, also those that are left at their defaults."""
     if isinstance(value, msgspec.Struct):
         return {name: written_out(getattr(value, name)) for name in value.__struct_fields__}
-    return msgspec.to_builtins(value)
+    return [written_out(each) for each in value] if isinstance(value, list) else msgspec.to_builtins(value)
 
 
 def deserialize_jobspec(text: str | bytes) -> JobSpec:

@@ -11,7 +11,7 @@ from launcher.decisions import Decisions
 from launcher.derive import decided_at
 from launcher.exposure import Exposure, exposure
 from launcher.outlook import outlook
-from launcher.supposed import Case
+from launcher.supposed import Case, as_it_waits
 from launcher.view import View
 from launcher.waiting import Waiting, waiting
 
@@ -31,6 +31,8 @@ def prospects(view: View, job: Job) -> Prospects:
     asked = Decisions.about(job, view.state)
     found = Prospects()
     if job.counts.get(JobState.PENDING) and job.ended is None:
+        case = as_it_waits(case, job.id)
+        job = case.state.jobs[job.id]
         answer = asked.plan(case)
         reasons, against = answer.reasons, waiting(case, job, answer)  # before other decisions
         against = replace(against, outlook=outlook(case, job, answer, asked))

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from quota import reasons
 from quota.board import Board
-from quota.claims import Schedule, Want
+from quota.claims import Schedule
 from quota.policy import Policy
 from quota.resources import Resources, fits, minus, total
 from quota.shares import amounts
@@ -45,7 +45,7 @@ class _Choosing:
         self._wants = {job: board.wants[job] for job in sorted(board.choosers)}
         self._pool: Sequence[Resources] = rest["pool"]
         self._used = total(board.used.values())
-        self._possible = {job: list(_possible(want, self._pool)) for job, want in self._wants.items()}
+        self._possible = {job: possible(want.choices, want.max_tier, self._pool) for job, want in self._wants.items()}
         self._first = {job: next(iter(choices), 0) for job, choices in self._possible.items()}
         self._wakes: list[datetime | None] = []
 
@@ -119,7 +119,7 @@ class _Choosing:
         return told
 
 
-def _possible(want: Want, pool: Sequence[Resources]) -> Iterator[int]:
+def possible(choices: Sequence[Resources], max_tier: int | None, pool: Sequence[Resources]) -> list[int]:
     """The choices that would fit if nobody used anything."""
-    within = total(pool if want.max_tier is None else pool[: want.max_tier + 1])
-    return (number for number, demand in enumerate(want.choices) if not reasons.impossible(amounts(demand), within))
+    within = total(pool if max_tier is None else pool[: max_tier + 1])
+    return [number for number, demand in enumerate(choices) if not reasons.impossible(amounts(demand), within)]
