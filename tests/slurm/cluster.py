@@ -12,7 +12,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -109,12 +109,12 @@ class Cluster:
         """All that runs on a node is gone at one moment, as when its power fails."""
         self.kill(node)
         for process in self._ours(lambda environ: environ.get("SLURMD_NODENAME") == node):
-            process.kill()
+            _kill(process)
         for (
             process
         ) in psutil.process_iter():  # a step's daemon has the node's name in its socket, not in its environment
             if any(str(self.folder / node) in path for path in _files(process)):
-                process.kill()
+                _kill(process)
 
     def clear(self) -> None:
         """End all jobs, and have every node back."""
@@ -128,7 +128,7 @@ class Cluster:
             daemon.kill()
             daemon.wait()
         for process in self._ours(lambda _: True):
-            process.kill()
+            _kill(process)
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for it; fail with what Slurm says, if it does not come in good time."""
@@ -187,6 +187,11 @@ def cluster() -> Iterator[Cluster]:
         stack.callback(made.stop)
         made.start()
         yield made
+
+
+def _kill(process: psutil.Process) -> None:
+    with suppress(psutil.Error):  # it has ended since it was found
+        process.kill()
 
 
 def _files(process: psutil.Process) -> list[str]:
