@@ -32,6 +32,7 @@ AccountingStorageHost=localhost
 AccountingStoragePort={self._port}
 AccountingStoragePass={folder}/munge.socket
 AccountingStorageEnforce=associations,limits,qos
+SchedulerParameters=sched_interval=1,bf_interval=1
 """
         super().__init__(folder)
 
