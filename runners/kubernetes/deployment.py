@@ -87,7 +87,8 @@ def rules_of_people(settings: KubernetesSettings) -> list[dict[str, Any]]:
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
         {"apiGroups": [""], "resources": ["serviceaccounts"], "verbs": ["create", "delete", "get"]},
-        {"apiGroups": [ROLES], "resources": ["roles", "rolebindings"], "verbs": _KEPT},
+        {"apiGroups": [ROLES], "resources": ["roles"], "verbs": _KEPT},
+        {"apiGroups": [ROLES], "resources": ["rolebindings"], "verbs": ["create", "delete", "get"]},
         {"apiGroups": ["apps"], "resources": ["deployments"], "verbs": _KEPT},
     ]
 
@@ -220,7 +221,8 @@ def _way_to_the_bucket(host: Host) -> tuple[dict[str, Any], list[dict[str, Any]]
         return {"envFrom": [{"secretRef": {"name": secret}}]}, [], []
     volumes = render.credentials(host.settings)
     if secret:
-        volumes = [{"name": "credentials", "secret": {"secretName": secret}}]
+        # A Secret that is not there is told by the bastion, at once, and not by a pod that waits for its volume.
+        volumes = [{"name": "credentials", "secret": {"secretName": secret, "optional": True}}]
     if not volumes:
         return {}, [], []
     file = {"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": f"{render.CREDENTIALS}/credentials.json"}
