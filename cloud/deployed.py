@@ -151,11 +151,7 @@ class Deployed:
 
     def _at_home(self) -> None:
         """Raise `BastionError` if this is another cluster than the one in which it was made."""
-        try:
-            found = namespace_uid(self.api, self.namespace)
-        except BastionError as error:
-            raise BastionError(f"{self.name} cannot be asked about: {error}") from error
-        if found != self.uid:
+        if (found := namespace_uid(self.api, self.namespace)) != self.uid:
             raise BastionError(
                 f"{self.name} is in another cluster: its namespace {self.namespace} has the uid {self.uid}, and here {found}; "
                 "choose its cluster by kubectl config use-context; if it is no more, remove deployed_in by bastion config edit"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kubernetes.fake.certificate import certificate
-from tests.kubernetes.fake.nodes import BASTION_IMAGE, BASTION_IMAGE_2, HOST, Nodes
+from tests.kubernetes.fake.nodes import BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE, Nodes
 from tests.kubernetes.fake.rights import Rights
 from tests.kubernetes.fake.server import Cluster, handler
 from tests.kubernetes.fake.store import Problem, Row, condition, owned_by
@@ -166,4 +166,4 @@ class HostingCluster(Cluster):
         self.store.make("Pod", namespace, {**template, "status": {"phase": "Pending"}})
 
 
-__all__ = ["ADMIN", "BASTION_IMAGE", "BASTION_IMAGE_2", "HOST", "TOKEN", "HostingCluster"]
+__all__ = ["ADMIN", "BASTION_IMAGE", "BASTION_IMAGE_2", "BROKEN_IMAGE", "TOKEN", "HostingCluster"]

@@ -16,6 +16,9 @@ from tests.kubernetes.fake.kubelet import Kubelet, Running
 from tests.kubernetes.fake.store import Row
 
 BASTION_IMAGE, BASTION_IMAGE_2 = "registry.example/bastion:1", "registry.example/bastion:2"
+BROKEN_IMAGE = "registry.example/bastion:broken"
+"""Whatever it is asked to do, it falls."""
+
 HOST = "bastion/host"
 _ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 _BACK_OFF_S = 1.0
@@ -43,7 +46,7 @@ class Nodes(Kubelet):
         if not _is_host(pod):
             return super()._pulled(pod, *kind)
         image = pod["spec"]["containers"][0]["image"]
-        if image in (BASTION_IMAGE, BASTION_IMAGE_2):
+        if image in (BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE):
             return True
         self._wait(pod, "ImagePullBackOff", f'Back-off pulling image "{image}"')
         return False
@@ -62,7 +65,10 @@ class Nodes(Kubelet):
             return
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("BASTION_")}
         env = {**inherited, "HOME": str(home), **env}
-        argv = [*_APART, "sh", "-c", _IN, str(home), sys.executable, "-I", "-m", "bastion_entry", "bastion"]
+        entry = [sys.executable, "-I", "-m", "bastion_entry", "bastion"]
+        if container["image"] == BROKEN_IMAGE:
+            entry = ["sh", "-c", "echo there is no bucket; exit 1"]
+        argv = [*_APART, "sh", "-c", _IN, str(home), *entry]
         log = home / "bastion.log"
         with open(log, "wb") as out:
             main = subprocess.Popen(
@@ -105,8 +111,10 @@ class Nodes(Kubelet):
 
     def _content(self, namespace: str, volume: Row) -> dict[str, str]:
         if "secret" in volume:
-            there = ("Secret", namespace, volume["secret"]["secretName"]) in self.store.rows
-            return self._secret(namespace, volume["secret"]["secretName"]) if there or not volume["secret"].get("optional") else {}
+            name, optional = volume["secret"]["secretName"], volume["secret"].get("optional")
+            return (
+                {} if optional and ("Secret", namespace, name) not in self.store.rows else self._secret(namespace, name)
+            )
         found: dict[str, str] = {}
         for source in volume["projected"]["sources"]:
             if "configMap" in source:
