@@ -20,7 +20,8 @@ import psutil
 
 from bastion.errors import RunnerError
 from bastion_testing.fleets import until
-from runners.ray import parse
+from runners.local import marks
+from runners.ray import parse, render
 from runners.ray.api import HttpDashboard
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +75,10 @@ class Cluster:
         self.address = f"http://127.0.0.1:{self.dashboard}"
         self.door = HttpDashboard(self.address, str(self.token))
         self._begun: dict[str, subprocess.Popen[bytes]] = {}
+        self._sessions: set[str] = set()
+
+    def start(self) -> None:
+        """Start both."""
         self.start_head()
         self.start_node()
 
@@ -83,6 +88,7 @@ class Cluster:
         ports = [f"--port={self.port}", f"--dashboard-port={self.dashboard}", f"--ray-client-server-port={free_port()}"]
         self._start("head", ["--head", *ports, "--num-cpus=4", "--num-gpus=0", f"--temp-dir={self.folder}/t"])
         until(self.nodes, "Ray's dashboard", more=self._last_words)
+        self._sessions.add(render.session_mark(parse.session(self.door.ask("GET", "/api/version").data)))
 
     def start_node(self) -> None:
         """Start the node with GPUs, and wait until the head knows it."""
@@ -98,9 +104,10 @@ class Cluster:
             return []
 
     def kill(self, part: str, program: str = "") -> None:
-        """Kill -9 of the `head` or the `node`: of its processes that run this program, or of all, and of what runs there."""
+        """Kill -9 of a program of the `head` or the `node`; or of all that runs there, as when its power fails."""
         for _ in range(3):
-            for process in self.processes(part):
+            there = self.processes(part)
+            for process in there if program else [one for each in there for one in (*_below(each), each)]:
                 with suppress(psutil.Error):
                     if any(program in word for word in process.cmdline()[:1]):
                         process.kill()
@@ -121,6 +128,11 @@ class Cluster:
                     out.append(process)
         return out
 
+    def machines(self) -> list[marks.Marked]:
+        """All processes of workers and of their jobs that it was asked to start."""
+        found = ((one, render.parse(one.machine)) for one in marks.scan())
+        return [one for one, name in found if name and name.session in self._sessions]
+
     def _start(self, part: str, words: Sequence[str]) -> None:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "BASTION_"))}
         auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
@@ -135,3 +147,9 @@ class Cluster:
 
     def _last_words(self) -> str:
         return (self.folder / "output").read_text(errors="replace")[-1500:]
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return list(process.children(recursive=True))
+    return []
