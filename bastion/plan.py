@@ -34,7 +34,7 @@ from bastion.lineup import Lineup
 from bastion.past_use import past
 from bastion.placing import places
 from bastion.state import Cause, Job, JobState, State
-from quota.claims import Knobs, Schedule
+from quota.claims import Knobs, Schedule, Start
 from quota.file import parse as parse_quota
 from quota.model import Quota
 from quota.resources import Resources, total
@@ -43,6 +43,9 @@ from quota.tiers import pool as effective_pool
 
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""
+
+UNREPORTED = "no runner has reported yet"
+"""What all wait for at a bastion's first start."""
 
 REMEMBERED = 4
 """So many texts of each file keep what they say: who replays, or asks for many moments, meets the same ones again."""
@@ -138,7 +141,7 @@ def _standstill(state: State, inputs: Inputs) -> str:
         return paused(state)
     if inputs.quota is None:
         return f"the quota file is broken: {state.files['quota'].problem}"
-    return "" if state.capacity else "no runner has reported yet"
+    return "" if state.capacity else UNREPORTED
 
 
 def _all_wait(state: State, why: str) -> dict[str, str]:
@@ -158,18 +161,20 @@ def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) ->
     return {**texts, **told}
 
 
-def starts(state: State, schedule: Schedule, seats: Mapping[str, tuple[str, int]], now: datetime) -> Iterator[Started]:
-    """The starts as events. `seats` has the runner and the number of hosts of each job's attempts; others do not start."""
+def starts(
+    state: State, schedule: Schedule, seats: Mapping[Start, tuple[str, int]], now: datetime
+) -> Iterator[Started]:
+    """The starts as events. `seats` has the runner and the number of hosts of each; others do not start."""
     ready: dict[str, Iterator[int]] = {}
     for start in schedule.starts:
-        if start.job not in seats:
+        if start not in seats:
             continue
         job = state.jobs[start.job]
         if job.id not in ready:
             ready[job.id] = waiting_tasks(job, now)
         number = next(ready[job.id])
         attempt = len(job.tasks[number].attempts) if number in job.tasks else 0
-        runner, hosts = seats[job.id]
+        runner, hosts = seats[start]
         yield Started(
             job=job.id,
             task=number,
@@ -178,6 +183,7 @@ def starts(state: State, schedule: Schedule, seats: Mapping[str, tuple[str, int]
             tier=start.tier,
             workers=hosts,
             overdue=start.overdue,
+            choice=start.choice,
         )
 
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, Request, ViewportSize, sync_playw
 
 from tests.house.source import ROOT
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 NARROW: ViewportSize = {"width": 400, "height": 800}
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 LEFT = "net::ERR_ABORTED"
@@ -78,7 +78,7 @@ def address(site: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """Chromium, without a window and without a way out of this machine."""
     chromium = shutil.which("chromium")
-    assert chromium, "there is no chromium; see what .ci/run installs"
+    assert chromium, "there is no chromium; see what .ci/install installs"
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=list(SECLUDED))
         yield running
