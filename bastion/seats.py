@@ -26,6 +26,11 @@ class Seats:
         """Nothing is known of any machine."""
         return all(self._is_blind(name) for name in self.places.offers)
 
+    @property
+    def blind(self) -> frozenset[str]:
+        """The runners of which nothing is known now, if others may stand in for them: where there are walls."""
+        return frozenset(filter(self._is_blind, self.places.offers)) if self.places.walls else frozenset()
+
     def of(self, job: Job, start: Start) -> Seat:
         """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
         name = self.places.runner_of(job.resources, start.tier)

@@ -49,7 +49,7 @@ def ground(bucket: Bucket) -> Ground:
 
 def check(spec: JobSpec, ground: Ground) -> None:
     """Raises `SpecError` with every reason for which the bastion would refuse the job."""
-    wrong = complaints(spec, ground.quota, ground.tiers)
+    wrong = complaints(spec, ground.quota, None if ground.tiers is None else [ground.pool])
     wrong += filter(None, [ground.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))

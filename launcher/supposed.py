@@ -21,7 +21,7 @@ from bastion.fold import apply, concerned
 from bastion.plan import Inputs, pool_of
 from bastion.ports import AttemptKey
 from bastion.state import AttemptState, Cause, State
-from quota.resources import Resources, plus, total
+from quota.resources import Resources, plus
 
 _MUTABLE = (dict, list, set, Struct)
 
@@ -132,7 +132,7 @@ def asking(case: Case, job: str, **fields: Any) -> Case:
 
 def pool(case: Case) -> dict[str, int]:
     """What all tiers hold together."""
-    return total(pool_of(case.state, case.inputs))
+    return pool_of(case.state, case.inputs).total()
 
 
 def enlarged(case: Case, more: Resources) -> Case:

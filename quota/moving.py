@@ -10,8 +10,8 @@ from quota.board import Board, Name, rank
 from quota.claims import Hold, Move
 from quota.resources import plus
 from quota.room import Room
-from quota.sides import Side, short
 from quota.shares import Demand, amounts
+from quota.sides import Side, short
 from quota.tiers import Tiers, take
 
 

@@ -153,12 +153,11 @@ class Reasons:
 
     def _stock(self, kind: str, max_tier: int | None) -> str:
         """How much of a kind is free of how much, on each side that has any."""
-        parts = self._room.of_sides(max_tier)
-        rows = [
-            (side, held) for side, pool in zip(self._room.sides, parts, strict=False) if (held := pool.get(kind, 0))
-        ]
+        parts = zip(self._room.sides, self._room.of_sides(None), strict=True)
+        rows = [(side, held) for side, pool in parts if (held := pool.get(kind, 0))]
         if len(rows) < 2:
             return f"{max(0, self._room.free.get(kind, 0))} of {self._shares.pool[kind]} free"
+        rows = [(side, held) for side, held in rows if max_tier is None or side.first <= max_tier]
         return ", ".join(f"{max(0, side.free.get(kind, 0))} of {held} free in {_tiers(side)}" for side, held in rows)
 
     def _over(self, project: str, demand: Demand) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
-from itertools import zip_longest
+from itertools import repeat
+from math import inf
 
 from quota.board import Board
 from quota.resources import Resources, total
@@ -21,10 +21,10 @@ class Side:
     """
 
     def __init__(self, pool: Sequence[Resources], board: Board, span: range, shut: frozenset[str]) -> None:
-        self.first, self._shut, self._end = span.start, shut, span.stop
+        self.first, self._shut = span.start, shut
         self.pool = tuple(pool[span.start : span.stop])
-        if span.stop == len(pool):
-            self._end = sys.maxsize  # what is named after a tier that is no more counts to the last one
+        # What is named after a tier that is no more counts to the last one.
+        self._end = inf if span.stop == len(pool) else span.stop
         self.tiers: Tiers = [dict(tier) for tier in self.pool]
         for tier in sorted(filter(self.covers, board.named)):
             charge(self.tiers, board.named[tier].items(), tier - self.first)
@@ -84,8 +84,8 @@ class Side:
 
 def sides(pool: Pool, board: Board) -> tuple[Side, ...]:
     """The books of all sides, best first."""
-    shut = zip_longest(pool.sides, pool.shut, fillvalue=frozenset[str]())
-    return tuple(Side(pool.tiers, board, span, kinds) for span, kinds in shut)
+    shut = pool.shut or repeat(frozenset[str]())
+    return tuple(Side(pool.tiers, board, span, kinds) for span, kinds in zip(pool.sides, shut, strict=False))
 
 
 def short(demand: Demand, tiers: Sequence[Resources]) -> dict[str, int]:

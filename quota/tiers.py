@@ -32,7 +32,7 @@ class Pool:
         """The numbers of the tiers of each side, best first."""
         return tuple(range(*ends) for ends in pairwise((0, *self.walls, len(self.tiers))))
 
-    def total(self) -> Resources:
+    def total(self) -> dict[str, int]:
         """What all tiers hold together."""
         return total(self.tiers)
 
