@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 from bastion.config import Config
@@ -56,12 +57,27 @@ class Places:
         changes = {tier for row in rows for tier in range(1, len(row)) if row[tier] != row[tier - 1]}
         return tuple(sorted(changes))
 
+    def passed_over(self, blind: Iterable[str]) -> frozenset[str]:
+        """These runners, which do not answer, if others may stand in for them: where there are walls."""
+        return frozenset(blind) if self.walls else frozenset()
+
+    def runners_of(self, resources: Resources, max_tier: int | None) -> list[str]:
+        """The runners of the sides that a job takes, best first; none where nobody has what it wants."""
+        found = dict[str, None]()
+        for tier in self._firsts(max_tier):
+            with suppress(RunnerError):
+                found[self.runner_of(resources, tier)] = None
+        return list(found)
+
+    def _firsts(self, max_tier: int | None) -> list[int]:
+        """The first tier of each side that a job takes."""
+        return [tier for tier in (0, *self.walls) if max_tier is None or tier <= max_tier]
+
     def faults(self, resources: Resources, max_tier: int | None) -> Iterator[str]:
         """What keeps a job from its runner on any side that it takes: its kinds are apart there, or it has another shape."""
         said = dict[str, None]()
-        for tier in (0, *self.walls):
-            if max_tier is None or tier <= max_tier:
-                said |= dict.fromkeys(self._faults(resources, tier))
+        for tier in self._firsts(max_tier):
+            said |= dict.fromkeys(self._faults(resources, tier))
         yield from said
 
     def _faults(self, resources: Resources, tier: int) -> Iterator[str]:

@@ -27,9 +27,9 @@ class Seats:
         return all(self._is_blind(name) for name in self.places.offers)
 
     @property
-    def blind(self) -> frozenset[str]:
-        """The runners of which nothing is known now, if others may stand in for them: where there are walls."""
-        return frozenset(filter(self._is_blind, self.places.offers)) if self.places.walls else frozenset()
+    def passed_over(self) -> frozenset[str]:
+        """The runners that are blind, where others may stand in for them."""
+        return self.places.passed_over(filter(self._is_blind, self.places.offers))
 
     def of(self, job: Job, start: Start) -> Seat:
         """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
