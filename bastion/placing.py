@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import suppress
 from dataclasses import dataclass
 
 from bastion.config import Config
@@ -63,11 +62,14 @@ class Places:
 
     def runners_of(self, resources: Resources, max_tier: int | None) -> list[str]:
         """The runners of the sides that a job takes, best first; none where nobody has what it wants."""
-        found = dict[str, None]()
-        for tier in self._firsts(max_tier):
-            with suppress(RunnerError):
-                found[self.runner_of(resources, tier)] = None
-        return list(found)
+        return list(dict.fromkeys(name for tier in self._firsts(max_tier) for name in self.runners_at(resources, tier)))
+
+    def runners_at(self, resources: Resources, tier: int) -> list[str]:
+        """The runner in this tier; none if nobody has what is wanted there."""
+        try:
+            return [self.runner_of(resources, tier)]
+        except RunnerError:
+            return []
 
     def _firsts(self, max_tier: int | None) -> list[int]:
         """The first tier of each side that a job takes."""
@@ -90,6 +92,16 @@ class Places:
             yield f"resources are of several runners: {error}; ask for one kind of machine{where}"
         except SpecError as error:
             yield f"resources: {error}{where}"
+
+    def shared(self) -> Mapping[tuple[str, ...], list[str]]:
+        """The kinds that several are known to have and the settings send nowhere, by who has them: the first gives them all."""
+        found = dict[tuple[str, ...], list[str]]()
+        sent = {*self.placed, *map(_kind_of, self.placed)} | COMPANIONS
+        for kind in sorted({kind for own in self.offers.values() for kind in own or ()} - sent):
+            having = tuple(name for name, own in self.offers.items() if own is not None and kind in own)
+            if len(having) > 1:
+                found.setdefault(having, []).append(kind)
+        return found
 
     def offered(self, resources: Resources, tier: int) -> Resources:
         """The part of these amounts that is of kinds which one of the runners gives in this tier."""
