@@ -76,8 +76,10 @@ def _not_so(changes: Changes, job: Job, state: State, inputs: Inputs) -> str:
         return f"job {job.id}: {wrong}"
     if changes.job_class and inputs.quota and not inputs.quota.grants(job.project, changes.job_class):
         return not_granted(job.project, changes.job_class)
-    if changes.max_tier is not UNSET and (wrong := next(placed.faults(job.resources, changes.max_tier), "")):
-        return f"job {job.id}: {wrong}"
+    if changes.max_tier is not UNSET:
+        shapes = (shape for each in job.choices or [job] for shape in placed.faults(each.resources, changes.max_tier))
+        if wrong := next(shapes, ""):
+            return f"job {job.id}: {wrong}"
     if changes.after and leads_to(state, conditions(changes.after), job.id):
         return f"job {job.id} would wait for itself, by way of {', '.join(changes.after)[:200]}"
     return _too_late(changes, job, state) if job.id in state.live else ""

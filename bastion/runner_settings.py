@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bastion.alternatives import KIND
 from bastion.errors import SpecError
 from bastion.instances import KINDS, resources
 from bastion.nearest import did_you_mean
-from bastion.spec import KIND, TIER_MAX
+from bastion.spec import TIER_MAX
 from bastion.wording import one_line, shown
 
 Placing = Mapping[str, str | Sequence[str]]

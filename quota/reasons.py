@@ -15,7 +15,7 @@ from quota.queue import Ask
 from quota.reclaim import Taken
 from quota.resources import Resources
 from quota.room import Room
-from quota.shares import Demand, Shares
+from quota.shares import Demand, Shares, amounts
 from quota.sides import Side
 
 
@@ -68,6 +68,35 @@ def impossible(demand: Demand, sides: Sequence[Resources]) -> str | None:
             where = "the pool holds" if len(sides) == 1 else "no runner's tiers hold more than"
             return f"asks for {amount} {kind} but {where} {most[kind]}: it can never start"
     return f"asks for {_amounts(demand)} but no runner's tiers hold all of it: it can never start"
+
+
+def choosing(want: Want, choice: int | None, text: str, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+    """What a want with several choices waits for (None: nothing that can be), why, and what the others lack.
+
+    `sides` are what each side holds, `free` what each has free.
+    """
+    if choice is None:
+        return f"{text}; so it is with each of its {len(want.choices)} choices"
+    others = [_lacking(amounts(demand), sides, free) for n, demand in enumerate(want.choices) if n != choice]
+    which = f"{_amounts(amounts(want.choices[choice]))} ({_ORDINALS[choice]} of {len(want.choices)} choices)"
+    return f"waits for {which}: {text}; else {'; else '.join(others)}"
+
+
+_ORDINALS = ("1st", "2nd", "3rd", "4th")
+
+
+def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+    """What a demand lacks that would do, too: on the side that has the most free."""
+    if impossible(demand, sides):
+        return f"{_amounts(demand)}, more than there is"
+    most = {
+        kind: max((left.get(kind, 0), side.get(kind, 0)) for left, side in zip(free, sides, strict=True))
+        for kind, _ in demand
+    }
+    kind, amount = max(demand, key=lambda row: (row[1] - most[row[0]][0], row[0]))
+    left, held = most[kind]
+    there = f"{max(0, left)} of {held} {kind} free"
+    return f"{_amounts(demand)}, {there}" if amount > left else f"{_amounts(demand)}, {there}, and not its turn"
 
 
 class Reasons:

@@ -32,6 +32,10 @@ class Pool:
         """The numbers of the tiers of each side, best first."""
         return tuple(range(*ends) for ends in pairwise((0, *self.walls, len(self.tiers))))
 
+    def side_of(self, tier: int) -> int:
+        """The number of the side in which a tier lies; one that is no more lies in the last."""
+        return sum(wall <= tier for wall in self.walls)
+
     def total(self) -> dict[str, int]:
         """What all tiers hold together."""
         return total(self.tiers)

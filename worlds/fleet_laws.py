@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bastion.state import AttemptState
-from quota.resources import Resources, fits, total
+from quota.resources import fits, total
 from worlds import side_laws
 from worlds.broken import Broken
 from worlds.host import SimHost
@@ -25,7 +25,7 @@ class FleetLaws:
         self._one_attempt(host for host in there if host.runs)
         for runner, pool in self.scene.fleet.items():
             own = (host for host in there if self.scene.owners[host.machine.id] == runner)
-            used = total(self._holds(host) for host in own if self._counts(host))
+            used = total(host.holds for host in own if self._counts(host))
             if not fits(used, pool):
                 raise Broken(f"the machines that are there hold {used} of {pool}")
         side_laws.check(self.scene.laws.truth, self.scene.fleet)
@@ -47,6 +47,3 @@ class FleetLaws:
         """It holds what its worker claimed: from the claim on until it is gone. One that came up again holds nothing."""
         claim = self.scene.laws.claims.get((host.machine.key, host.machine.worker))
         return host.runs or (claim is not None and claim.machine == host.machine.id and not host.reboots)
-
-    def _holds(self, host: SimHost) -> Resources:
-        return self.scene.specs[host.machine.key.job].resources

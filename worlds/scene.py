@@ -23,16 +23,19 @@ QUOTA = b"""
 version = "1"
 [total_resources]
 v4 = 6
+v5p = 4
 [project_membership]
 red = ["ann"]
 blue = ["bob"]
 [project_resources.red]
 v4 = 0.5
+v5p = 0.4
 [project_resources.blue]
 v4 = 0.5
+v5p = 0.4
 """
 WALLS = b'runners = ["local", "spot"]\nplacing = {v4 = ["local", "spot"]}\n'
-TIERS = b"[[total_resources]]\nv4 = 3\n[[total_resources]]\nv4 = 3\n"
+TIERS = b"[[total_resources]]\nv4 = 3\nv5p = 4\n[[total_resources]]\nv4 = 3\n"
 
 RARE = frozenset({JobState.PREEMPTING, JobState.CANCELLING})
 RARE_TRIES = 3
@@ -68,7 +71,7 @@ class Scene:
         self.faults = 0
         self._tables = {call: _table(faults, plan) for call, faults in RATES.items()}
         self.config = CONFIG + WALLS if plan.walls else CONFIG
-        self.quota = QUOTA.replace(b"[total_resources]\nv4 = 6\n", TIERS) if plan.walls else QUOTA
+        self.quota = QUOTA.replace(b"[total_resources]\nv4 = 6\nv5p = 4\n", TIERS) if plan.walls else QUOTA
         self.store.put("write", layout.CONFIG, self.config)
         self.store.put("write", layout.QUOTA, self.quota)
 
