@@ -265,7 +265,7 @@ class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 class Lapsed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What waits of a job ends: CANCELLED if a condition can never be met, TIMEOUT after its deadline, FAILED without its image."""
+    """What waits of a job ends: CANCELLED if a condition can never be met, TIMEOUT after its deadline, FAILED with its image."""
 
     job: str
     outcome: JobState
