@@ -13,6 +13,9 @@ from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
 from quota.claims import Schedule
 
+NOTHING = Plan(schedule=Schedule())
+"""What is decided where nothing waits."""
+
 
 def derived(view: View) -> Mapping[str, str]:
     """One line for each pending job that the bastion has read, by the job's id."""
@@ -22,7 +25,7 @@ def derived(view: View) -> Mapping[str, str]:
 def decided(view: View) -> Plan:
     """The decision itself; nothing to decide if nothing waits."""
     if not view.state.pending:
-        return Plan(schedule=Schedule())
+        return NOTHING
     return plan(view.state, inputs(view.state), decided_at(view))
 
 

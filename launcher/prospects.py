@@ -9,7 +9,7 @@ from bastion.placing import places
 from bastion.plan import inputs
 from bastion.state import AttemptState, Job, JobState
 from launcher.decisions import Decisions
-from launcher.derive import blind, decided_at, reasons, runner_of
+from launcher.derive import NOTHING, blind, decided_at, reasons, runner_of
 from launcher.exposure import Exposure, exposure
 from launcher.gates import Gate
 from launcher.outlook import outlook
@@ -20,7 +20,7 @@ from launcher.waiting import Waiting, waiting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospects:
-    """`reasons` are of all that waits, if the job does. What does not apply is None."""
+    """`reasons` are of all that waits, if the job does; else of what has no machines. What does not apply is None."""
 
     reasons: Mapping[str, str] = field(default_factory=dict)
     waiting: Waiting | None = None
@@ -31,7 +31,7 @@ def prospects(view: View, job: Job) -> Prospects:
     """Of this job, as of this look."""
     case = Case(state=view.state, inputs=inputs(view.state), now=decided_at(view))
     asked = Decisions.about(job, view.state)
-    found = Prospects()
+    found = Prospects(reasons=reasons(view, NOTHING))
     if job.counts.get(JobState.PENDING) and job.ended is None:
         answer = asked.plan(case)
         told, against = reasons(view, answer), waiting(case, job, answer)  # before other decisions

@@ -61,6 +61,8 @@ def test_an_attempt_without_machines_says_it_and_one_that_runs_does_not() -> Non
     assert (reason(world, job), reason(world, running)) == ("", "")
     blinded(world, "local")
     assert (reason(world, job), reason(world, running)) == (WORDS, "")
+    view = world.look()
+    assert prospects(view, view.state.jobs[job]).reasons == {job: WORDS}
 
 
 def test_jobs_of_another_runner_go_on() -> None:
