@@ -14,13 +14,16 @@ from enum import StrEnum
 from itertools import islice, takewhile
 
 from bastion import decision, plan
+from bastion.books import shape
 from bastion.codec import encode
 from bastion.events import AnyEvent, Decided, Epoch, FileBroken, FileChanged, Started
 from bastion.fold import apply
 from bastion.objects import JournalObject
+from bastion.placing import places
 from bastion.state import Job, State
-from quota.resources import Resources
+from quota.claims import Start
 
+_Shape = tuple[frozenset[tuple[str, int]], int, int]
 _Place = tuple[JournalObject, int, AnyEvent]
 
 
@@ -92,15 +95,19 @@ def _again(
     state: State, inputs: plan.Inputs, place: _Place, marker: Decided, written: tuple[AnyEvent, ...]
 ) -> Replayed:
     record, index, _ = place
-    starting = [(state.jobs[event.job], event.runner, event.workers) for event in written if isinstance(event, Started)]
-    seats = {(_shape(job.resources), job.replicas): (runner, workers) for job, runner, workers in starting}
+    starting = [event for event in written if isinstance(event, Started)]
+    walls = places(state, inputs.config).walls
+    seats = {
+        _shape(state.jobs[event.job], event.choice, event.tier, walls): (event.runner, event.workers)
+        for event in starting
+    }
     now = marker.now or record.now
 
-    def seat(job: Job) -> decision.Seat:
+    def seat(job: Job, start: Start) -> decision.Seat:
         """As it was said; of one that did not start although its answer is whole, nobody could say it."""
-        if (shape := (_shape(job.resources), job.replicas)) not in seats and len(written) == marker.events:
-            raise LookupError(shape)
-        return seats.get(shape, ("", job.replicas))
+        if (wanted := _shape(job, start.choice, start.tier, walls)) not in seats and len(written) == marker.events:
+            raise LookupError(wanted)
+        return seats.get(wanted, ("", wanted[1]))
 
     return Replayed(
         seq=record.seq,
@@ -114,5 +121,7 @@ def _again(
     )
 
 
-def _shape(resources: Resources) -> frozenset[tuple[str, int]]:
-    return frozenset(resources.items())
+def _shape(job: Job, choice: int, tier: int, walls: Iterable[int]) -> _Shape:
+    """What a seat depends on: starts that are alike in it have the same."""
+    wanted = shape(job, choice)
+    return frozenset(wanted.resources.items()), wanted.replicas, sum(wall <= tier for wall in walls)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from bastion.books import shape
 from bastion.decision import Seat
 from bastion.errors import RunnerError
 from bastion.placing import Places
 from bastion.ports import Runner
 from bastion.state import Job
+from quota.claims import Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,13 @@ class Seats:
         """Nothing is known of any machine."""
         return all(self._is_blind(name) for name in self.places.offers)
 
-    def of(self, job: Job) -> Seat:
-        """Where an attempt of this job goes. Raises `RunnerError` where nobody can say so now."""
-        name = self.places.runner_of(job.resources)
+    def of(self, job: Job, start: Start) -> Seat:
+        """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
+        wanted = shape(job, start.choice)
+        name = self.places.runner_of(wanted.resources, start.tier)
         if self._is_blind(name):
             raise RunnerError(f"the runner {name} does not answer")
-        return name, self.runners[name].workers(job.resources, job.replicas)
+        return name, self.runners[name].workers(wanted.resources, wanted.replicas)
 
     def _is_blind(self, name: str) -> bool:
         return name not in self.runners or name in self.blind

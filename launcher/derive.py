@@ -61,6 +61,6 @@ def blind(view: View) -> Mapping[str, Blind]:
 def runner_of(there: Places, job: Job) -> str:
     """The runner that the job's next attempt goes to; empty if that is nobody."""
     try:
-        return there.runner_of(job.resources)
+        return there.runner_of(job.resources, 0)
     except RunnerError:
         return ""

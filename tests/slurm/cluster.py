@@ -12,7 +12,6 @@ import socket
 import stat
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -21,9 +20,9 @@ import psutil
 
 from bastion.ports import Said
 from bastion.shell import SystemShell
+from bastion_testing.fleets import until
 
 NODES = ("n1", "n2", "n3", "n4")
-_DEADLINE_S = 180.0
 _CONF = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -127,12 +126,12 @@ class Cluster:
         """All that runs on a node is gone at one moment, as when its power fails."""
         self.kill(node)
         for process in self._ours(lambda environ: environ.get("SLURMD_NODENAME") == node):
-            process.kill()
+            _kill(process)
         for (
             process
         ) in psutil.process_iter():  # a step's daemon has the node's name in its socket, not in its environment
             if any(str(self.folder / node) in path for path in _files(process)):
-                process.kill()
+                _kill(process)
 
     def clear(self) -> None:
         """End all jobs, and have every node back."""
@@ -146,14 +145,11 @@ class Cluster:
             daemon.kill()
             daemon.wait()
         for process in self._ours(lambda _: True):
-            process.kill()
+            _kill(process)
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for it."""
-        deadline = time.monotonic() + _DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"no sign of {what}; {self._last_words()}"
-            time.sleep(0.02)
+        """Wait for it; fail with what Slurm says, if it does not come in good time."""
+        until(condition, what, more=self._last_words)
 
     def _configure(self) -> None:
         ports = free_ports(1 + len(NODES))
@@ -212,6 +208,11 @@ def cluster(kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
         stack.callback(made.stop)
         made.start()
         yield made
+
+
+def _kill(process: psutil.Process) -> None:
+    with suppress(psutil.Error):  # it has ended since it was found
+        process.kill()
 
 
 def _files(process: psutil.Process) -> list[str]:

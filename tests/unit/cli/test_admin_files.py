@@ -275,13 +275,13 @@ def interrupted(team: Team, script: str) -> Said:
     environ = {**os.environ, **team.environ, "EDITOR": str(editor), "TMPDIR": str(team.folder / "tmp")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(argv, env=environ, start_new_session=True, **pipes) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not ready.exists():
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=180)
     return Said(process.returncode, out, err)
 
 
