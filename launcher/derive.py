@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
+from itertools import product
 
 from bastion.errors import RunnerError
 from bastion.placing import Places, places
@@ -12,6 +14,7 @@ from bastion.records import Blind
 from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
 from quota.claims import Schedule
+from quota.resources import Resources
 
 NOTHING = Plan(schedule=Schedule())
 """What is decided where nothing waits."""
@@ -35,7 +38,7 @@ def decided_at(view: View) -> datetime:
 
 
 def reasons(view: View, answer: Plan) -> Mapping[str, str]:
-    """The decision's own reasons; but of those whose runner does not answer nothing is decided, and that is theirs.
+    """The decision's own reasons; but where no runner answers that a job could go to, nothing is decided of it, and that is its.
 
     It is also the reason of those that have started and have no machines.
     """
@@ -45,8 +48,8 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
     found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
     for job in (view.state.jobs[name] for name in view.state.pending):
         by_itself = job.id in found and job.id not in answer.schedule.reasons and found[job.id] != UNREPORTED
-        if not by_itself and (runner := runner_of(there, job)) in told:
-            found[job.id] = told[runner]
+        if not by_itself and (runners := unheard(view, there, job)):
+            found[job.id] = "; ".join(told[runner] for runner in runners)
     for _, job, attempt in view.state.live_attempts():
         if attempt.state is AttemptState.STARTING and attempt.runner in told and not job.counts.get(JobState.PENDING):
             found[job.id] = told[attempt.runner]
@@ -58,9 +61,12 @@ def blind(view: View) -> Mapping[str, Blind]:
     return view.status.blind if view.status else {}
 
 
-def runner_of(there: Places, job: Job) -> str:
-    """The runner that the job's next attempt goes to; empty if that is nobody."""
-    try:
-        return there.runner_of(job.resources, 0)
-    except RunnerError:
-        return ""
+def unheard(view: View, there: Places, job: Job) -> Sequence[str]:
+    """The runners that the job could go to, by any of its choices and tiers, if none of them answers."""
+    sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
+    tiers = [tier for tier in sorted({0, *there.walls}) if tier <= job.max_tier]
+    found: dict[str, None] = {}
+    for size, tier in product(sizes, tiers):
+        with suppress(RunnerError):  # nobody has it there
+            found[there.runner_of(size, tier)] = None
+    return list(found) if found.keys() <= blind(view).keys() else []

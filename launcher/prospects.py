@@ -9,7 +9,7 @@ from bastion.placing import places
 from bastion.plan import inputs
 from bastion.state import AttemptState, Job, JobState
 from launcher.decisions import Decisions
-from launcher.derive import NOTHING, blind, decided_at, reasons, runner_of
+from launcher.derive import NOTHING, decided_at, reasons, unheard
 from launcher.exposure import Exposure, exposure
 from launcher.gates import Gate
 from launcher.outlook import outlook
@@ -49,5 +49,5 @@ def prospects(view: View, job: Job) -> Prospects:
 
 def _unheard(view: View, case: Case, job: Job) -> Iterator[Gate]:
     """Nothing starts on a runner that does not answer."""
-    if (runner := runner_of(places(case.state, case.inputs.config), job)) in blind(view):
-        yield Gate(what="runner", text=f"an answer from the runner {runner}")
+    if runners := unheard(view, places(case.state, case.inputs.config), job):
+        yield Gate(what="runner", text=f"an answer from the runner {' or '.join(runners)}")
