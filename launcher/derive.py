@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
-from itertools import product
 
-from bastion.errors import RunnerError
 from bastion.placing import Places, places
-from bastion.plan import UNREPORTED, Plan, inputs, plan
+from bastion.plan import UNREPORTED, Inputs, Plan, inputs, plan
 from bastion.records import Blind
 from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
@@ -29,7 +27,7 @@ def decided(view: View) -> Plan:
     """The decision itself; nothing to decide if nothing waits."""
     if not view.state.pending:
         return NOTHING
-    return plan(view.state, inputs(view.state), decided_at(view))
+    return plan(view.state, rested_on(view), decided_at(view))
 
 
 def decided_at(view: View) -> datetime:
@@ -62,11 +60,13 @@ def blind(view: View) -> Mapping[str, Blind]:
 
 
 def unheard(view: View, there: Places, job: Job) -> Sequence[str]:
-    """The runners that the job could go to, by any of its choices and tiers, if none of them answers."""
+    """The runners that the job could go to, by any of its choices, if none of them answers."""
     sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
-    tiers = [tier for tier in sorted({0, *there.walls}) if tier <= job.max_tier]
-    found: dict[str, None] = {}
-    for size, tier in product(sizes, tiers):
-        with suppress(RunnerError):  # nobody has it there
-            found[there.runner_of(size, tier)] = None
-    return list(found) if found.keys() <= blind(view).keys() else []
+    runners = dict.fromkeys(name for size in sizes for name in there.runners_of(size, job.max_tier))
+    return list(runners) if runners.keys() <= blind(view).keys() else []
+
+
+def rested_on(view: View) -> Inputs:
+    """What the bastion rests its decision on now, beside the state."""
+    found = inputs(view.state)
+    return replace(found, blind=places(view.state, found.config).passed_over(blind(view)))

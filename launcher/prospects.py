@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from bastion.placing import places
-from bastion.plan import inputs
 from bastion.state import AttemptState, Job, JobState
 from launcher.decisions import Decisions
-from launcher.derive import NOTHING, decided_at, reasons, unheard
+from launcher.derive import NOTHING, decided_at, reasons, rested_on, unheard
 from launcher.exposure import Exposure, exposure
 from launcher.gates import Gate
 from launcher.outlook import outlook
@@ -29,7 +28,7 @@ class Prospects:
 
 def prospects(view: View, job: Job) -> Prospects:
     """Of this job, as of this look."""
-    case = Case(state=view.state, inputs=inputs(view.state), now=decided_at(view))
+    case = Case(state=view.state, inputs=rested_on(view), now=decided_at(view))
     asked = Decisions.about(job, view.state)
     found = Prospects(reasons=reasons(view, NOTHING))
     if job.counts.get(JobState.PENDING) and job.ended is None:
