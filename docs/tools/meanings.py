@@ -18,6 +18,11 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "resources": ("resources", "Amount of each kind, per replica"),
     "instance_type": ("instance_type", "What one replica is, by the name of a machine type"),
     "replicas": ("num_replicas", "Machines or slices that start together or not at all"),
+    "alternatives": (
+        "",
+        "Up to three tables with `resources`, `replicas` and `instance_type`: what would do instead, the better first; see "
+        "[choices](../how-to/choices.md)",
+    ),
     "count": ("count", "Tasks of an array"),
     "priority": ("priority", "Order inside the project"),
     "max_tries": ("max_tries", "How often the job may fail by itself"),

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from bastion import config, errors, instances, spec
+from bastion.alternatives import Alternative
 from bastion.google.settings import GoogleSettings
 from bastion.limits import Limits
 from bastion.ports import AttemptKey
@@ -53,6 +54,7 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     config.JobLimits: ("table of whole numbers", config.JobLimits(processes=-1)),
     spec.BundleRef: ("table", None),
     spec.Provenance: ("table", None),
+    list[Alternative]: ("list of tables", None),
 }
 """Of each type its name, and a value that rules refuse: what they say then is what they allow. None: do not ask."""
 
@@ -110,7 +112,7 @@ def _job_spec() -> Iterator[str]:
     yield f"It is JSON of at most {spec.SPEC_BYTES_MAX // 1024} KiB. Unknown fields are refused, and all complaints come in"
     yield "one message. `launch --dry_run` prints a spec and writes nothing; `launch show JOB` prints that of a job."
     yield from ("", *_fields(spec.JobSpec, _spec_meaning, lambda field, bad: spec.check(_with(some, field, bad))))
-    for part in (spec.BundleRef, spec.Provenance):
+    for part in (Alternative, spec.BundleRef, spec.Provenance):
         yield from ("", f"`{part.__name__}`: {_doc(part)}", "")
         yield from table(["field", "type", "default"], [[f"`{f.name}`", TYPES[f.type][0], _json(f)] for f in _of(part)])
 
