@@ -25,7 +25,7 @@ from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from cli.help import default, shown, usage
 from cloud import rights
 from cloud.host import Host
-from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
+from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
 
@@ -176,6 +176,9 @@ def _environment() -> Iterator[str]:
     free = {name for name in mine if variables({name: "mine"})[name] == "mine"}
     rows = ([f"`{name}`" + " *" * (name in free), ENVIRONMENT[name]] for name in mine)
     yield from ("", *table(["variable", "meaning"], rows))
+    yield from ("", "## What is not there", "", "Other launchers set these. Here they are missing, and why:")
+    names = ((", ".join(f"`{name}`" for name in said.split(", ")), why) for said, why in LEFT_OUT.items())
+    yield from ("", *table(["variable", "why"], map(list, names)))
 
 
 def variables(env: dict[str, str]) -> dict[str, str]:
