@@ -14,7 +14,7 @@ GPUS = "TEST_GPUS"
 """The products of its GPUs, by commas."""
 
 if __name__ == "__main__":
-    psutil.disk_partitions = lambda all=False: []
+    psutil.disk_partitions = lambda **_: []
     if names := list(filter(None, os.environ.get(GPUS, "").split(","))):
         sys.modules["pynvml"] = FakeNvml(*names)  # type: ignore[assignment]
     sys.exit(main(sys.argv[1:]))

@@ -78,14 +78,18 @@ class GoogleFleet:
     @contextmanager
     def away(self) -> Iterator[None]:
         self.fake.faults.drop("*", times=math.inf)
-        yield
-        self.fake.faults.calm()
+        try:
+            yield
+        finally:
+            self.fake.faults.calm()
 
     @contextmanager
     def answers_lost(self) -> Iterator[None]:
         self.fake.faults.lose_answer(self.kind.creations[0])
-        yield
-        self.fake.faults.calm()
+        try:
+            yield
+        finally:
+            self.fake.faults.calm()
 
     def questions(self) -> int:
         return len(self.fake.calls())

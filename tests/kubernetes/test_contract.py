@@ -19,4 +19,4 @@ def fleet(tmp_path: Path) -> Iterator[KubernetesFleet]:
 
 
 class TestKubernetesRunner(RunnerContract):
-    pass
+    wide = {"v5p": 16}

@@ -16,19 +16,9 @@ from runners.kubernetes import client as http
 from runners.kubernetes.client import Client, Login
 from runners.kubernetes.door import ApiError, Expired
 from tests.kubernetes.fake.kubelet import Node
-from tests.kubernetes.fleet import KubernetesFleet
+from tests.kubernetes.fleet import KubernetesFleet, NoClock
 
 Make = Callable[..., KubernetesFleet]
-
-
-class NoClock:
-    """Its sleeps are over at once, and kept."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
 
 
 @pytest.fixture
@@ -240,7 +230,7 @@ def test_a_pod_that_is_taken_away_has_notice_and_is_not_replaced(make: Make, how
             kubelet.nodes["node-2"] = Node()
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.LOST, 9)
-    assert stage.runner.look(machine.id) is Sight.GONE
+    stage.gone(machine.id)
     assert stage.machines() == []
 
 
