@@ -61,7 +61,8 @@ class LocalFleet(ProcessFleet):
         self.until(lambda: not self.runner.list(), "the end of all machines")
 
     def _scan(self) -> list[marks.Marked]:
+        """The processes of this test: others' may hold devices of the same numbers."""
         self._scans += 1
         if self._away:
             raise RunnerError("the processes of this machine cannot be listed")
-        return marks.scan()
+        return [process for process in marks.scan() if process.machine.partition("|")[0].endswith(f"-{os.getpid()}")]

@@ -20,14 +20,10 @@ from tests.kubernetes.fake.server import IMAGE, Cluster
 SCOPE = "bastion-1-1234abcd"
 
 
-class NoClock:
-    """Its sleeps are over at once, and kept."""
+class Impatient:
+    """A clock whose sleeps are over at once."""
 
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
+    def sleep(self, seconds: float) -> None: ...
 
 
 class KubernetesFleet(ProcessFleet):
@@ -61,7 +57,7 @@ class KubernetesFleet(ProcessFleet):
     def away(self) -> Iterator[None]:
         """Nobody listens at its address."""
         api = self.runner.api
-        self.runner.api = Client(lambda: Login("http://127.0.0.1:9"), NoClock())  # type: ignore[arg-type]
+        self.runner.api = Client(lambda: Login("http://127.0.0.1:9"), Impatient())  # type: ignore[arg-type]
         try:
             yield
         finally:

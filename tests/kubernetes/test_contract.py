@@ -11,7 +11,6 @@ from bastion_testing.runner_contract import RunnerContract
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
 
-
 _V5P_16 = {"accelerator": "tpu-v5p-slice", "topology": "2x2x2"}
 
 

@@ -16,9 +16,19 @@ from runners.kubernetes import client as http
 from runners.kubernetes.client import Client, Login
 from runners.kubernetes.door import ApiError, Expired
 from tests.kubernetes.fake.kubelet import Node
-from tests.kubernetes.fleet import KubernetesFleet, NoClock
+from tests.kubernetes.fleet import KubernetesFleet
 
 Make = Callable[..., KubernetesFleet]
+
+
+class NoClock:
+    """Its sleeps are over at once, and kept."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
 
 
 @pytest.fixture
@@ -39,17 +49,6 @@ def make(tmp_path: Path) -> Iterator[Make]:
 
 def key(number: int) -> AttemptKey:
     return AttemptKey(f"job-{number:08d}", 0, 0)
-
-
-def test_a_pass_is_two_requests_whatever_the_number_of_jobs(make: Make) -> None:
-    fleet = make()
-    for number in range(40):
-        fleet.runner.create(placement(key(number)))
-    fleet.runner.list()
-    before = fleet.client.asked
-    assert len(fleet.runner.list()) == 40
-    assert len(fleet.runner.waiting()) == 40
-    assert fleet.client.asked - before == 2
 
 
 def test_what_cannot_be_scheduled_says_so_and_is_not_seen(make: Make) -> None:
