@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import psutil
 
@@ -38,13 +38,15 @@ class ProcessFleet:
         """Kill -9 of the worker with its keeper, at one moment; of nothing else."""
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in workers(machine):
-                os.kill(pid, number)
+                with suppress(ProcessLookupError):  # it had only begun to be another program
+                    os.kill(pid, number)
         self.until(lambda: not workers(machine), "the worker's death")
 
     def take_away(self, machine: str) -> None:
         """SIGTERM to the worker, as of a system that goes down."""
         for pid in workers(machine):
-            os.kill(pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
 
     def is_idle(self, machine: str) -> bool:
         """Never: such a machine ends with its worker."""

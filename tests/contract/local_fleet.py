@@ -15,6 +15,8 @@ from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
 from runners.local.runner import LocalRunner
 
+_SCOPE = f"test-{os.getpid()}"
+
 
 class LocalFleet(ProcessFleet):
     """A `LocalRunner` on one bastion's part of a bucket below `folder`."""
@@ -26,10 +28,10 @@ class LocalFleet(ProcessFleet):
         self.runner = self.again()
 
     def again(self) -> LocalRunner:
-        return self._made(f"test-{os.getpid()}")
+        return self._made(_SCOPE)
 
     def stranger(self) -> LocalRunner:
-        return self._made(f"another-{os.getpid()}")
+        return self._made(f"another-{_SCOPE}")
 
     def _made(self, scope: str) -> LocalRunner:
         return LocalRunner(
@@ -61,8 +63,8 @@ class LocalFleet(ProcessFleet):
         self.until(lambda: not self.runner.list(), "the end of all machines")
 
     def _scan(self) -> list[marks.Marked]:
-        """The processes of this test: others' may hold devices of the same numbers."""
+        """Without those of the tests beside this one, which hold devices of the same names."""
         self._scans += 1
         if self._away:
             raise RunnerError("the processes of this machine cannot be listed")
-        return [process for process in marks.scan() if process.machine.partition("|")[0].endswith(f"-{os.getpid()}")]
+        return [process for process in marks.scan() if process.machine.startswith(f"{_SCOPE}|")]

@@ -23,8 +23,8 @@ from tests.ray.cluster import Cluster, free_port
 class Counting:
     """A dashboard whose requests are counted. While it `loses`, the answers to what changes something do not come."""
 
-    def __init__(self, address: str) -> None:
-        self.door = HttpDashboard(address)
+    def __init__(self, door: HttpDashboard) -> None:
+        self.door = door
         self.asked: list[str] = []
         self.loses = False
 
@@ -36,14 +36,24 @@ class Counting:
         return answer
 
 
+class Ahead(SystemClock):
+    """The clock of this machine, and as many seconds as a test wants to be over."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.seconds
+
+
 class RayFleet(ProcessFleet):
     """A `RayRunner` on one bastion's part of a bucket below `folder`."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster, self.folder = cluster, folder
         self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
-        self.dashboard = Counting(cluster.address)
+        self.dashboard = Counting(cluster.door)
         self.scope = f"test-{folder.name}"
+        self.clock = Ahead()
         self.runner = self.again()
 
     def again(self) -> RayRunner:
@@ -61,7 +71,7 @@ class RayFleet(ProcessFleet):
             scope=scope,
             bucket_url=self.bucket.url,
             ids=RandomIds(),
-            clock=SystemClock(),
+            clock=self.clock,
             flags={"steady_flush_s": 1},
         )
 
