@@ -135,13 +135,13 @@ ENVIRONMENT: Mapping[str, str] = {
 """Of a variable that a process finds. What the account has (PATH, HOME, USER, LANG) comes first."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "BASTION_GLOBAL_PROCESS_INDEX, BASTION_GLOBAL_PROCESS_COUNT": (
+    "`BASTION_GLOBAL_PROCESS_INDEX`, `BASTION_GLOBAL_PROCESS_COUNT`": (
         "A worker has one process, so these are `BASTION_WORKER_INDEX` and `BASTION_WORKER_COUNT`"
     ),
-    "BASTION_NODE": "It is `BASTION_MACHINE`",
-    "BASTION_POOL": "A bastion has one pool; its parts are told by `BASTION_TIER`",
-    "TPU_VISIBLE_CHIPS": "A worker has all chips of its host",
-    "ROCR_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES": (
+    "`BASTION_NODE`": "It is `BASTION_MACHINE`",
+    "`BASTION_POOL`": "A bastion has one pool; its parts are told by `BASTION_TIER`",
+    "`TPU_VISIBLE_CHIPS`": "A worker has all chips of its host",
+    "`ROCR_VISIBLE_DEVICES`, `ASCEND_RT_VISIBLE_DEVICES`": (
         "Workers divide GPUs of NVIDIA only; of others, a process finds what the machine has"
     ),
 }

@@ -177,9 +177,8 @@ def _environment() -> Iterator[str]:
     free = {name for name in mine if variables({name: "mine"})[name] == "mine"}
     rows = ([f"`{name}`" + " *" * (name in free), ENVIRONMENT[name]] for name in mine)
     yield from ("", *table(["variable", "meaning"], rows))
-    yield from ("", "## What is not there", "", "Other launchers set these. Here they are missing, and why:")
-    names = ((", ".join(f"`{name}`" for name in said.split(", ")), why) for said, why in LEFT_OUT.items())
-    yield from ("", *table(["variable", "why"], map(list, names)))
+    yield from ("", "## What is not there", "", "Other launchers set these. Here they are missing, and why:", "")
+    yield from table(["variable", "why"], map(list, LEFT_OUT.items()))
 
 
 def variables(env: dict[str, str]) -> dict[str, str]:
