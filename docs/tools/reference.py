@@ -26,7 +26,7 @@ from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from cli.help import default, shown, usage
 from cloud import rights
 from cloud.host import Host
-from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
+from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
 
@@ -179,6 +179,8 @@ def _environment() -> Iterator[str]:
     free = {name for name in mine if variables({name: "mine"})[name] == "mine"}
     rows = ([f"`{name}`" + " *" * (name in free), ENVIRONMENT[name]] for name in mine)
     yield from ("", *table(["variable", "meaning"], rows))
+    yield from ("", "## What is not there", "", "Other launchers set these. Here they are missing, and why:", "")
+    yield from table(["variable", "why"], map(list, LEFT_OUT.items()))
 
 
 def variables(env: dict[str, str]) -> dict[str, str]:
