@@ -10,7 +10,7 @@ import pytest
 from bastion.alternatives import Alternative
 from bastion.errors import SpecError
 from bastion.spec import BundleRef, JobSpec, Provenance
-from launcher.build import Wish, amounts, build, choices, command, environment
+from launcher.build import Wish, amounts, build, choices, command, environment, listed
 from quota.file import parse
 from quota.model import Quota
 
@@ -135,15 +135,15 @@ def test_the_environment_is_split_at_the_first_equals_sign() -> None:
 
 
 def test_several_shapes_are_listed_by_type_or_by_amounts() -> None:
-    first, second = choices("tpu-v4-32, tpu-v5p-32", ["memory=64"], 2)
+    first, second = choices("tpu-v4-32, tpu-v5p-32", listed(["memory=64"]), 2)
     spec = built(instance_type=first.instance_type, resources=first.resources, replicas=2, alternatives=[second])
     assert [(each.instance_type, each.resources, each.replicas) for each in spec.choices] == [
         ("tpu-v4-32", {"v4": 32, "memory": 64}, 2),
         ("tpu-v5p-32", {"v5p": 32, "memory": 64}, 2),
     ]
-    rows = choices("", ["v4=4,cpu=1/v5p=2", "cpu=3"], 1)
+    rows = choices("", listed(["v4=4,cpu=1/v5p=2", "cpu=3"]), 1)
     assert [each.resources for each in rows] == [{"v4": 4, "cpu": 1}, {"v5p": 2, "cpu": 3}]
-    assert choices("", [], 1) == [Alternative()]
+    assert choices("", listed([]), 1) == [Alternative()]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_several_shapes_are_listed_by_type_or_by_amounts() -> None:
 )
 def test_a_list_of_shapes_that_makes_no_sense_is_refused(types: str, texts: list[str], wrong: str) -> None:
     with pytest.raises(SpecError, match=wrong):
-        choices(types, texts, 1)
+        choices(types, listed(texts), 1)
 
 
 def test_an_alternative_says_an_amount_once() -> None:
