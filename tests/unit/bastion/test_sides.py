@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from bastion import layout
 from bastion.changes import Changes
+from bastion.config_changes import affected
 from bastion.events import Decided
 from bastion.recover import objects
 from bastion.replay import Difference, replayed
@@ -136,3 +138,20 @@ def test_a_side_of_which_nobody_knows_keeps_what_is_free_there_for_its_return() 
     town.ticks(70)
     assert places_of(town, stays) == [("near", 0)]
     assert set(replays(town)) == {Difference.NONE}
+
+
+def test_who_checks_settings_is_told_what_goes_elsewhere_and_what_several_have() -> None:
+    town = two_sides()
+    asks(town, count=3)
+    town.ticks(3)
+    old, state = town.bastion.inputs.config, town.bastion.journal.state
+    assert affected(state, old, old) == []
+    swapped = msgspec.structs.replace(old, placing={"h100": ["gce", "near"]})
+    assert affected(state, old, swapped) == [
+        "tier 0: 1 attempt stays on near and counts as use of gce, which gives it from now on",
+        "tier 1: 2 attempts stay on gce and count as use of near, which gives it from now on",
+    ]
+    bare = msgspec.structs.replace(old, placing={})
+    assert "h100: near and gce have such, and only near gives it; placing may say who does" in affected(
+        state, old, bare
+    )
