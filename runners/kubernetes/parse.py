@@ -19,7 +19,7 @@ _WORDS_MAX = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """One pod of ours. `waits`: what keeps it from running, in words."""
+    """One pod of ours. `waits`: what keeps it from running, or why it failed, in words."""
 
     name: str
     uid: str
@@ -63,7 +63,7 @@ def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
         mark=mark,
         worker=names.worker_of(metadata, mark),
         phase=status.get("phase", "Pending"),
-        waits=_waits(status),
+        waits=_fell(status) if status.get("phase") == "Failed" else _waits(status),
     )
 
 
@@ -109,8 +109,8 @@ def waiting(pods: Sequence[Pod], sets: Iterable[Set], queued: Mapping[str, str])
             said[one.mark.key] = queued.get(one.uid) or "it is suspended, and Kueue has said nothing of it yet"
         else:
             said[one.mark.key] = "the cluster has yet to make its pods"
-    for pod in sorted(pods, key=lambda pod: (pod.mark.key, pod.worker)):
-        if pod.phase == "Pending":
+    for pod in sorted(pods, key=lambda pod: (pod.phase == "Failed", pod.mark.key, pod.worker)):
+        if pod.phase in ("Pending", "Failed"):
             whose = f"worker {pod.worker}: " if pod.mark.workers > 1 else ""
             there = said.get(pod.mark.key, "")
             if not there or (there.endswith(_STARTING) and pod.waits != _STARTING):
@@ -145,6 +145,16 @@ def _waits(status: Mapping[str, Any]) -> str:
             if held.get("reason", "ContainerCreating") not in ("ContainerCreating", "PodInitializing"):
                 return _words("", held)
     return _STARTING
+
+
+def _fell(status: Mapping[str, Any]) -> str:
+    """Why a pod failed: its worker ends well whatever the job did, so it is the cluster that tells."""
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(kind) or []:
+            end = (container.get("state") or {}).get("terminated") or {}
+            if end.get("exitCode") and not status.get("reason"):
+                return _words(f"its container {container.get('name')} failed", end)
+    return _words("its pod failed", status)
 
 
 def _words(who: str, told: Mapping[str, Any]) -> str:

@@ -133,7 +133,7 @@ class KubernetesRunner:
         """What the attempts wait for that have no running pods."""
         asked = dict.fromkeys(self._asked, "the cluster has yet to make its pods")
         refused = {key: said for key, (_, said) in self._refused.items()}
-        return asked | refused | parse.waiting(self._pods, self._sets, self._queued)
+        return asked | parse.waiting(self._pods, self._sets, self._queued) | refused
 
     def look(self, machine: str) -> Sight:
         """The direct question about one pod."""
@@ -209,7 +209,7 @@ class KubernetesRunner:
 
     def _forget(self) -> None:
         """What is listed explains itself; what was refused long ago is asked for anew, if it is still wanted."""
-        listed, now = {one.mark.key for one in self._sets}, self.clock.monotonic()
+        listed, now = {one.mark.key for one in self._sets if not one.over}, self.clock.monotonic()
         self._asked = {key: at for key, at in self._asked.items() if key not in listed and now - at < PAUSE_S}
         self._refused = {
             key: (at, said) for key, (at, said) in self._refused.items() if key not in listed and now - at < 3 * PAUSE_S

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.controllers import Controllers
 from tests.kubernetes.fake.kubelet import Kubelet, Node
 from tests.kubernetes.fake.schemas import complaints
@@ -44,7 +45,7 @@ class Cluster:
 
     def __init__(self, folder: Path, *, jobset: bool = True, kueue: bool = False) -> None:
         self.store = Store()
-        self.kubelet = Kubelet(self.store, folder, {IMAGE})
+        self.kubelet = Kubelet(self.store, folder, {IMAGE: Image()}, folder.parent)
         self.controllers = Controllers(self.store, self.kubelet.end, self._name, kueue)
         self.jobset, self.kueue = jobset, kueue
         self.namespaces = {"default", "ml"}
