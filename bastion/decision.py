@@ -12,6 +12,7 @@ from bastion.codec import encode
 from bastion.events import AnyEvent, Decided, Moved, Started, Stopping
 from bastion.lineup import Lineup
 from bastion.state import Job, State
+from quota.claims import Start
 
 AGAIN = timedelta(seconds=60)
 """When a job is looked at again that could not be placed."""
@@ -45,13 +46,12 @@ def decided(
     state: State,
     inputs: plan.Inputs,
     now: datetime,
-    seat: Callable[[Job], Seat],
+    seat: Callable[[Job, Start], Seat],
     lineup: Lineup | None = None,
 ) -> Decision:
-    """Ask the schedule. `seat` says where an attempt of a job goes; it raises what keeps it from saying so."""
+    """Ask the schedule. `seat` says where a start of a job goes; it raises what keeps it from saying so."""
     answer = plan.plan(state, inputs, now, lineup)
-    starting = {start.job: state.jobs[start.job] for start in answer.schedule.starts}
-    seats, unseated = _seats(starting, seat)
+    seats, unseated = _seats(state, answer.schedule.starts, seat)
     events: tuple[Stopping | Moved | Started, ...] = (
         *plan.stops(state, answer.schedule, now),
         *plan.moves(state, answer.schedule),
@@ -68,16 +68,18 @@ def decided(
     return Decision(marker=marker, events=events, again=again, unseated=unseated)
 
 
-def _seats(starting: Mapping[str, Job], seat: Callable[[Job], Seat]) -> tuple[dict[str, Seat], dict[str, Exception]]:
-    """Where each job goes; one of which that cannot be said is in no other's way."""
-    seats: dict[str, Seat] = {}
+def _seats(
+    state: State, starting: Iterable[Start], seat: Callable[[Job, Start], Seat]
+) -> tuple[dict[Start, Seat], dict[str, Exception]]:
+    """Where each start goes; one of which that cannot be said is in no other's way. Those of an array are mostly equal."""
+    seats: dict[Start, Seat] = {}
     unseated: dict[str, Exception] = {}
-    for name, job in starting.items():
+    for start in dict.fromkeys(starting):
         try:
-            runner, hosts = seat(job)
-            seats[name] = runner, range(1, hosts + 1)[-1]  # a number, and one at the least
+            runner, hosts = seat(state.jobs[start.job], start)
+            seats[start] = runner, range(1, hosts + 1)[-1]  # a number, and one at the least
         except Exception as error:  # whatever it is: the runner may be somebody else's code
-            unseated[name] = error
+            unseated[start.job] = error
     return seats, unseated
 
 

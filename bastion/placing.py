@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bastion.config import Config
@@ -20,19 +20,20 @@ class Places:
     """The configured runners, in the order in which they are tried.
 
     `offers` are the kinds that each has; None: nobody knows, so maybe any. `capacity` is how much those hold that have said it;
-    None: no bound. `placed` has the runner by kind or instance type, where the settings name one.
+    None: no bound. `placed` has the runners of the tiers by kind or instance type, where the settings name any: the last one
+    goes for all further tiers.
     """
 
     offers: Mapping[str, frozenset[str] | None]
     capacity: Mapping[str, Resources | None]
-    placed: Mapping[str, str]
+    placed: Mapping[str, Sequence[str]]
 
-    def runner_of(self, resources: Resources) -> str:
-        """The runner for an attempt with replicas of this size. One that is known to have all of it goes before those that may.
+    def runner_of(self, resources: Resources, tier: int) -> str:
+        """The runner for replicas of this size in this tier. One that is known to have all of it goes before those that may.
 
         Raises `RunnerError` if none has, or the settings name several, or one that has not.
         """
-        wanted, named = frozenset(resources), self._named(resources)
+        wanted, named = frozenset(resources), self._named(resources, tier)
         if len({*named.values()}) > 1:
             told = " and ".join(f"{kind} to {runner}" for kind, runner in sorted(named.items()))
             raise RunnerError(f"placing of config.toml sends {told}")
@@ -43,19 +44,27 @@ class Places:
         which = "none of the configured runners" if not named else "the runner that placing of config.toml names"
         raise RunnerError(f"{which} ({', '.join(offers)}) has {' and '.join(sorted(wanted))}")
 
+    @property
+    def walls(self) -> frozenset[int]:
+        """The tiers whose runner of any kind is another than that of the tier before: with each a new side begins."""
+        rows = self.placed.values()
+        return frozenset(
+            tier for runners in rows for tier in range(1, len(runners)) if runners[tier] != runners[tier - 1]
+        )
+
     def apart(self, resources: Resources) -> Iterator[str]:
         """What is wrong with kinds of which each is offered, and not all of them by one runner."""
         if self.offered(resources) != resources:
             return
         try:
-            self.runner_of(resources)
+            self.runner_of(resources, 0)
         except RunnerError as error:
             yield f"resources are of several runners: {error}; ask for one kind of machine"
 
     def misshapen(self, resources: Resources) -> Iterator[str]:
         """What is wrong with an amount that is no slice and no machine, where these are what there is."""
         try:
-            runner = self.runner_of(resources)
+            runner = self.runner_of(resources, 0)
             if runner == "gce":
                 vms_of(resources)
             tpus = [kind for kind in KINDS["tpu"] if kind in resources]
@@ -89,13 +98,14 @@ class Places:
         having = having or [name for name, own in self.offers.items() if own is None]
         if any(_kind_of(key) == kind for key in self.placed):
             return having
-        return [name for name in having if name == self.placed.get(kind, name)]
+        return [name for name in having if name in self.placed.get(kind, (name,))]
 
-    def _named(self, resources: Resources) -> Mapping[str, str]:
-        """The runners that the settings name for what is wanted: by instance type, or by kind."""
+    def _named(self, resources: Resources, tier: int) -> Mapping[str, str]:
+        """The runners that the settings name for what is wanted in this tier: by instance type, or by kind."""
         types = {kind: f"{family}-{kind}-{amount}" for family, kind, amount in _typed(resources)}
         keys = {kind: types[kind] if types.get(kind) in self.placed else kind for kind in resources}
-        named = {kind: self.placed[key] for kind, key in keys.items() if key in self.placed}
+        rows = {kind: self.placed[key] for kind, key in keys.items() if key in self.placed}
+        named = {kind: runners[min(tier, len(runners) - 1)] for kind, runners in rows.items()}
         return {kind: runner for kind, runner in named.items() if kind not in COMPANIONS} or named
 
 
@@ -105,7 +115,7 @@ def places(state: State, config: Config) -> Places:
     return Places(
         offers={name: None if kinds is None else frozenset(kinds) for name, kinds in said.items()},
         capacity={name: state.capacity[name] for name in config.runners if name in state.capacity},
-        placed=config.placing,
+        placed={key: (runner,) for key, runner in config.placing.items()},
     )
 
 

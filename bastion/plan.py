@@ -34,7 +34,7 @@ from bastion.lineup import Lineup
 from bastion.past_use import past
 from bastion.placing import places
 from bastion.state import Cause, Job, JobState, State
-from quota.claims import Knobs, Schedule
+from quota.claims import Knobs, Schedule, Start
 from quota.file import parse as parse_quota
 from quota.model import Quota
 from quota.resources import Resources, total
@@ -158,18 +158,20 @@ def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) ->
     return {**texts, **told}
 
 
-def starts(state: State, schedule: Schedule, seats: Mapping[str, tuple[str, int]], now: datetime) -> Iterator[Started]:
-    """The starts as events. `seats` has the runner and the number of hosts of each job's attempts; others do not start."""
+def starts(
+    state: State, schedule: Schedule, seats: Mapping[Start, tuple[str, int]], now: datetime
+) -> Iterator[Started]:
+    """The starts as events. `seats` has the runner and the number of hosts of each; others do not start."""
     ready: dict[str, Iterator[int]] = {}
     for start in schedule.starts:
-        if start.job not in seats:
+        if start not in seats:
             continue
         job = state.jobs[start.job]
         if job.id not in ready:
             ready[job.id] = waiting_tasks(job, now)
         number = next(ready[job.id])
         attempt = len(job.tasks[number].attempts) if number in job.tasks else 0
-        runner, hosts = seats[job.id]
+        runner, hosts = seats[start]
         yield Started(
             job=job.id,
             task=number,

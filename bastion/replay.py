@@ -18,9 +18,11 @@ from bastion.codec import encode
 from bastion.events import AnyEvent, Decided, Epoch, FileBroken, FileChanged, Started
 from bastion.fold import apply
 from bastion.objects import JournalObject
+from bastion.placing import places
 from bastion.state import Job, State
-from quota.resources import Resources
+from quota.claims import Start
 
+_Shape = tuple[frozenset[tuple[str, int]], int, int]
 _Place = tuple[JournalObject, int, AnyEvent]
 
 
@@ -92,13 +94,14 @@ def _again(
     state: State, inputs: plan.Inputs, place: _Place, marker: Decided, written: tuple[AnyEvent, ...]
 ) -> Replayed:
     record, index, _ = place
-    starting = [(state.jobs[event.job], event.runner, event.workers) for event in written if isinstance(event, Started)]
-    seats = {(_shape(job.resources), job.replicas): (runner, workers) for job, runner, workers in starting}
+    starting = [event for event in written if isinstance(event, Started)]
+    walls = places(state, inputs.config).walls
+    seats = {_shape(state.jobs[event.job], event.tier, walls): (event.runner, event.workers) for event in starting}
     now = marker.now or record.now
 
-    def seat(job: Job) -> decision.Seat:
+    def seat(job: Job, start: Start) -> decision.Seat:
         """As it was said; of one that did not start although its answer is whole, nobody could say it."""
-        if (shape := (_shape(job.resources), job.replicas)) not in seats and len(written) == marker.events:
+        if (shape := _shape(job, start.tier, walls)) not in seats and len(written) == marker.events:
             raise LookupError(shape)
         return seats.get(shape, ("", job.replicas))
 
@@ -114,5 +117,6 @@ def _again(
     )
 
 
-def _shape(resources: Resources) -> frozenset[tuple[str, int]]:
-    return frozenset(resources.items())
+def _shape(job: Job, tier: int, walls: Iterable[int]) -> _Shape:
+    """What a seat depends on: starts that are alike in it have the same."""
+    return frozenset(job.resources.items()), job.replicas, sum(wall <= tier for wall in walls)

@@ -10,6 +10,7 @@ from bastion.errors import RunnerError
 from bastion.placing import Places
 from bastion.ports import Runner
 from bastion.state import Job
+from quota.claims import Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,9 @@ class Seats:
         """Nothing is known of any machine."""
         return all(self._is_blind(name) for name in self.places.offers)
 
-    def of(self, job: Job) -> Seat:
-        """Where an attempt of this job goes. Raises `RunnerError` where nobody can say so now."""
-        name = self.places.runner_of(job.resources)
+    def of(self, job: Job, start: Start) -> Seat:
+        """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
+        name = self.places.runner_of(job.resources, start.tier)
         if self._is_blind(name):
             raise RunnerError(f"the runner {name} does not answer")
         return name, self.runners[name].workers(job.resources, job.replicas)

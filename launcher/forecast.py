@@ -79,7 +79,7 @@ class _Future:
         """What was decided is done at once."""
         state = self._sketch.state
         self._sketch.happens(*stops(state, answer.schedule, self.now))
-        seats = {start.job: ("", 1) for start in answer.schedule.starts}
+        seats = dict.fromkeys(answer.schedule.starts, ("", 1))
         for event in list(starts(state, answer.schedule, seats, self.now)):
             at = {"job": event.job, "task": event.task, "attempt": event.attempt}
             self._sketch.happens(event, Claimed(**at, worker=0, machine="m"))  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from bastion.lineup import Lineup
 from bastion.objects import JournalObject
 from bastion.plan import Inputs
 from bastion.state import Cause, Job, State
+from quota.claims import Start
 from simulator.fleet import Fleet
 from simulator.work import Arrival, Pace
 
@@ -140,6 +141,6 @@ class World:
         self._replan |= not isinstance(event, plan.INDIFFERENT)
 
 
-def _seat(_job: Job) -> Seat:
+def _seat(_job: Job, _start: Start) -> Seat:
     """Attempts start and stop at once and whole, so that nothing hangs on how many hosts they have."""
     return RUNNER, 1

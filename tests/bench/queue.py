@@ -73,7 +73,7 @@ class Crowd:
 
     def _decide(self) -> float:
         began = time.process_time()
-        answer = decided(self._state, self._inputs, self._now, lambda _job: ("local", 1), self._lineup)
+        answer = decided(self._state, self._inputs, self._now, lambda _job, _start: ("local", 1), self._lineup)
         taken = time.process_time() - began
         for event in answer.events:
             self._add(event)

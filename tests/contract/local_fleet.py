@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
 from runners.local.runner import LocalRunner
 
-_DEADLINE_S = 180.0
 
-
-class LocalFleet:
+class LocalFleet(ProcessFleet):
     """A `LocalRunner` on one bastion's part of a bucket below `folder`."""
 
     def __init__(self, folder: Path) -> None:
@@ -36,22 +32,6 @@ class LocalFleet:
             flags={"steady_flush_s": 1, "secrets": self.folder / "secrets"},
             scan=self._scan,
         )
-
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"no sign of {what}"
-            time.sleep(0.02)
-
-    def crash_worker(self, machine: str) -> None:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # with its keeper, at one moment
-            for pid in self.workers(machine):
-                os.kill(pid, number)
-        self.until(lambda: not self.workers(machine), "the worker's death")
-
-    def workers(self, machine: str) -> list[int]:
-        """The pids of the worker and its keeper."""
-        return [process.pid for process in marks.scan() if process.machine == machine and not process.users]
 
     def questions(self) -> int:
         return self._scans

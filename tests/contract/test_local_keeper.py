@@ -15,6 +15,7 @@ import pytest
 from bastion import layout, logs
 from bastion.ports import Sight
 from bastion.state import Cause
+from bastion_testing.fleets import workers
 from bastion_testing.stage import KEY, SAVES, Stage
 from tests.contract.local_fleet import LocalFleet
 
@@ -35,8 +36,8 @@ def counts(folder: Path) -> str:
 
 def couple(fleet: LocalFleet, machine: str) -> tuple[int, int]:
     """The keeper and its worker."""
-    fleet.until(lambda: len(fleet.workers(machine)) == 2, "a worker with its keeper")
-    one, other = fleet.workers(machine)
+    fleet.until(lambda: len(workers(machine)) == 2, "a worker with its keeper")
+    one, other = workers(machine)
     return (one, other) if psutil.Process(other).ppid() == one else (other, one)
 
 
@@ -63,7 +64,7 @@ def test_a_worker_without_its_keeper_goes_on_and_hears_a_notice(fleet: LocalFlee
     stage = Stage(fleet)
     machine = stage.running(SAVES)
     os.kill(couple(fleet, machine.id)[0], signal.SIGKILL)
-    fleet.until(lambda: len(fleet.workers(machine.id)) == 1, "the keeper's end")
+    fleet.until(lambda: len(workers(machine.id)) == 1, "the keeper's end")
     stage.stop(Cause.PREEMPTED, grace_s=60)
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.PREEMPTED, 9)

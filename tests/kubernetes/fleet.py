@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.fleets import ProcessFleet
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, Login
 from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import settings
-from runners.local import marks
 from tests.kubernetes.fake.server import IMAGE, Cluster
 
-_DEADLINE_S = 180.0
 SCOPE = "bastion-1-1234abcd"
 
 
-class KubernetesFleet:
+class KubernetesFleet(ProcessFleet):
     """A `KubernetesRunner` on a fake cluster, with one bastion's part of a bucket below `folder`."""
 
     def __init__(self, folder: Path, *, options: Mapping[str, Any] | None = None, **cluster: bool) -> None:
@@ -44,23 +40,8 @@ class KubernetesFleet:
             worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
 
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + _DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"no sign of {what}"
-            time.sleep(0.02)
-
-    def crash_worker(self, machine: str) -> None:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # with its keeper, at one moment
-            for pid in self._workers(machine):
-                os.kill(pid, number)
-        self.until(lambda: not self._workers(machine), "the worker's death")
-
     def questions(self) -> int:
         return self.cluster.listings.count("Pod")
 
     def close(self) -> None:
         self.cluster.close()
-
-    def _workers(self, machine: str) -> list[int]:
-        return [process.pid for process in marks.scan() if process.machine == machine and not process.users]

@@ -11,15 +11,15 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from bastion.errors import RunnerError
+from bastion_testing.fleets import until
 from runners.ray import parse
 from runners.ray.api import HttpDashboard
 
@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements-ray.lock"
 VENV = ROOT / "build" / "ray"
 _MARK = "TESTS_RAY"
-_DEADLINE_S = 180.0
 
 
 def python() -> Path:
@@ -55,14 +54,6 @@ def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-def until(condition: Callable[[], object], what: str) -> None:
-    """Return when the condition holds; fail, naming `what`, if it does not in good time."""
-    deadline = time.monotonic() + _DEADLINE_S
-    while not condition():
-        assert time.monotonic() < deadline, f"no sign of {what}"
-        time.sleep(0.05)
 
 
 class Cluster:

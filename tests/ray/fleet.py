@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
 from runners.ray.api import Answer, HttpDashboard
 from runners.ray.render import parse
 from runners.ray.runner import RayRunner
 from runners.ray.settings import RaySettings
-from tests.ray.cluster import Cluster, until
+from tests.ray.cluster import Cluster
 
 
 class Counting:
@@ -31,7 +30,7 @@ class Counting:
         return self.door.ask(verb, path, body)
 
 
-class RayFleet:
+class RayFleet(ProcessFleet):
     """A `RayRunner` on one bastion's part of a bucket below `folder`."""
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
@@ -53,19 +52,6 @@ class RayFleet:
             clock=SystemClock(),
             flags={"steady_flush_s": 1},
         )
-
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        until(condition, what)
-
-    def crash_worker(self, machine: str) -> None:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # with its keeper, at one moment
-            for pid in self.workers(machine):
-                os.kill(pid, number)
-        until(lambda: not self.workers(machine), "the worker's death")
-
-    def workers(self, machine: str) -> list[int]:
-        """The pids of the worker and its keeper."""
-        return [process.pid for process in marks.scan() if process.machine == machine and not process.users]
 
     def questions(self) -> int:
         return len(self.dashboard.asked)

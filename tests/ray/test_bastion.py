@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from bastion_testing.fleets import until
 from runners.ray.api import HttpDashboard
 from tests.e2e.fleet import Fleet
-from tests.ray.cluster import Cluster, until
+from tests.ray.cluster import Cluster
 
 
 class RayTown:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from bastion_testing.fleets import until
 from runners.ray import parse
 from runners.ray.api import HttpDashboard
 from tests.e2e.fleet import Fleet
-from tests.ray.cluster import python, until
+from tests.ray.cluster import python
 
 
 @pytest.fixture

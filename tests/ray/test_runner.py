@@ -10,9 +10,10 @@ import pytest
 
 from bastion.errors import RunnerError
 from bastion.ports import Sight
+from bastion_testing.fleets import until
 from bastion_testing.stage import KEY, OTHER, WAIT, Stage, placement
 from runners.ray.api import HttpDashboard
-from tests.ray.cluster import Cluster, free_port, until
+from tests.ray.cluster import Cluster, free_port
 from tests.ray.fleet import RayFleet
 
 

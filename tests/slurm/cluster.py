@@ -11,7 +11,6 @@ import socket
 import stat
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,9 +19,9 @@ import psutil
 
 from bastion.ports import Said
 from bastion.shell import SystemShell
+from bastion_testing.fleets import until
 
 NODES = ("n1", "n2", "n3", "n4")
-_DEADLINE_S = 180.0
 _CONF = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)
@@ -132,11 +131,8 @@ class Cluster:
             process.kill()
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Wait for it."""
-        deadline = time.monotonic() + _DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, f"no sign of {what}; {self._last_words()}"
-            time.sleep(0.02)
+        """Wait for it; fail with what Slurm says, if it does not come in good time."""
+        until(condition, what, more=self._last_words)
 
     def _configure(self) -> None:
         ports = _free_ports(1 + len(NODES))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +10,13 @@ from typing import Any
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.fleets import ProcessFleet
 from runners.slurm.runner import SlurmRunner
 from runners.slurm.settings import SlurmSettings
 from tests.slurm.cluster import Cluster
 
 
-class SlurmFleet:
+class SlurmFleet(ProcessFleet):
     """A `SlurmRunner` on one bastion's part of a bucket below `folder`."""
 
     def __init__(self, folder: Path, cluster: Cluster, **options: Any) -> None:
@@ -41,27 +40,9 @@ class SlurmFleet:
     def until(self, condition: Callable[[], bool], what: str) -> None:
         self.cluster.until(condition, what)
 
-    def crash_worker(self, machine: str) -> None:
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # with its keeper, at one moment
-            for pid in self.workers(machine):
-                os.kill(pid, number)
-        self.until(lambda: not self.workers(machine), "the worker's death")
-
-    def workers(self, machine: str) -> list[int]:
-        """The pids of the worker and its keeper."""
-        return [int(pid.name) for pid in Path("/proc").iterdir() if pid.name.isdigit() and _is_worker(pid, machine)]
-
     def questions(self) -> int:
         return sum("squeue" in argv for argv in self.cluster.asked)
 
     def close(self) -> None:
         """End what the test left."""
         self.cluster.clear()
-
-
-def _is_worker(process: Path, machine: str) -> bool:
-    try:
-        words = (process / "cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return f"--machine={machine}".encode() in words

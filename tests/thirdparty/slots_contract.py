@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,11 +14,12 @@ from bastion.config import Config
 from bastion.ground import Ground
 from bastion.ports import Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
+from bastion_testing.fleets import ProcessFleet
 from bastion_testing.runner_contract import RunnerContract
 from runners.local import marks
 
 
-class Machines:
+class Machines(ProcessFleet):
     """What the suite asks of a fleet."""
 
     def __init__(self, folder: Path) -> None:
@@ -46,18 +45,6 @@ class Machines:
         runner = SLOTS.make(ground)
         runner.scan = self._scan
         return runner
-
-    def until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 180
-        while not condition():
-            assert time.monotonic() < deadline, f"no sign of {what}"
-            time.sleep(0.02)
-
-    def crash_worker(self, machine: str) -> None:
-        for number in (signal.SIGSTOP, signal.SIGKILL):
-            for process in marks.scan():
-                if process.machine == machine and not process.users:
-                    os.kill(process.pid, number)
 
     def questions(self) -> int:
         return self.scans

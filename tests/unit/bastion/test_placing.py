@@ -22,7 +22,7 @@ Offers = Mapping[str, frozenset[str] | None]
 
 
 def of(offers: Offers, placed: Mapping[str, str] | None = None, **capacity: Resources | None) -> Places:
-    return Places(offers=offers, capacity=capacity, placed=placed or {})
+    return Places(offers=offers, capacity=capacity, placed={key: (runner,) for key, runner in (placed or {}).items()})
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,23 @@ def of(offers: Offers, placed: Mapping[str, str] | None = None, **capacity: Reso
     ],
 )
 def test_the_first_runner_that_has_all_of_it(kinds: list[str], had: Offers, runner: str) -> None:
-    assert of(had).runner_of(dict.fromkeys(kinds, 8)) == runner
+    assert of(had).runner_of(dict.fromkeys(kinds, 8), 0) == runner
 
 
 def test_who_wants_what_no_runner_has_together_goes_nowhere() -> None:
     with pytest.raises(RunnerError, match=r"none of the configured runners \(tpu, gce\) has h100 and v4"):
-        of({"tpu": TPU, "gce": GCE}).runner_of({"v4": 8, "h100": 8})
+        of({"tpu": TPU, "gce": GCE}).runner_of({"v4": 8, "h100": 8}, 0)
+
+
+@pytest.mark.parametrize(("tier", "runner"), [(0, "slurm"), (1, "gce"), (7, "gce")])
+def test_the_settings_name_a_runner_for_each_tier_and_the_last_one_for_all_further(tier: int, runner: str) -> None:
+    there = Places(offers={"gce": GCE, "slurm": SLURM}, capacity={}, placed={"h100": ("slurm", "gce")})
+    assert there.runner_of({"h100": 8, "cpu": 4}, tier) == runner
+
+
+def test_a_side_begins_where_any_kind_changes_its_runner() -> None:
+    rows = {"h100": ("a", "a", "b"), "v4": ("a",), "gpu-l4-1": ("a", "b", "b", "a")}
+    assert Places(offers={}, capacity={}, placed=rows).walls == {1, 2, 3}
 
 
 SLURM = frozenset({"h100", "l4", "cpu", "memory"})
@@ -64,7 +75,7 @@ SLURM = frozenset({"h100", "l4", "cpu", "memory"})
 )
 def test_the_settings_say_which_runner_gives_a_kind_or_a_type(wanted: Resources, runner: str) -> None:
     there = of({"slurm": SLURM, "gce": GCE}, {"h100": "slurm", "gpu-h100-8": "gce", "cpu": "slurm"})
-    assert there.runner_of(wanted) == runner
+    assert there.runner_of(wanted, 0) == runner
 
 
 def test_what_the_settings_send_apart_or_to_who_has_it_not_goes_nowhere() -> None:
@@ -72,7 +83,7 @@ def test_what_the_settings_send_apart_or_to_who_has_it_not_goes_nowhere() -> Non
     [apart] = there.apart({"h100": 8, "l4": 1})
     assert "placing of config.toml sends h100 to slurm and l4 to gce" in apart
     with pytest.raises(RunnerError, match=r"the runner that placing of config.toml names \(tpu\) has h100"):
-        of({"tpu": TPU, "gce": GCE}, {"h100": "tpu"}).runner_of({"h100": 8})
+        of({"tpu": TPU, "gce": GCE}, {"h100": "tpu"}).runner_of({"h100": 8}, 0)
 
 
 def test_a_kind_that_no_runner_has_is_in_no_pool() -> None:

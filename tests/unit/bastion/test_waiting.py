@@ -65,7 +65,7 @@ def failed(job: str, task: int = 0, ready: float = 60.0) -> list[AnyEvent]:
 
 def started(state: State, inputs: Inputs = OPEN) -> list[tuple[str, int, int]]:
     answer = plan(state, inputs, NOON)
-    seats = {start.job: ("local", 1) for start in answer.schedule.starts}
+    seats = dict.fromkeys(answer.schedule.starts, ("local", 1))
     events = list(starts(state, answer.schedule, seats, NOON))
     folded(*events, state=state)
     return [(event.job, event.task, event.attempt) for event in events]
@@ -153,11 +153,11 @@ def test_a_borrower_is_stopped_with_its_grace_for_whom_it_was_promised() -> None
 def test_the_answer_becomes_events_in_its_order() -> None:
     state = folded(FLEET, submitted("a", count=2), submitted("b"))
     schedule = Schedule(starts=(Start("a", 0), Start("b", 1), Start("a", 2)))
-    events = list(starts(state, schedule, {"a": ("gce", 3), "b": ("gce", 1)}, NOON))
-    assert [(event.job, event.task, event.tier, event.workers) for event in events] == [
-        ("a", 0, 0, 3), ("b", 0, 1, 1), ("a", 1, 2, 3),
+    seats = dict(zip(schedule.starts, (("near", 3), ("gce", 1), ("far", 2)), strict=True))
+    events = list(starts(state, schedule, seats, NOON))
+    assert [(event.job, event.task, event.tier, event.runner, event.workers) for event in events] == [
+        ("a", 0, 0, "near", 3), ("b", 0, 1, "gce", 1), ("a", 1, 2, "far", 2),
     ]  # fmt: skip
-    assert {event.runner for event in events} == {"gce"}
     folded(*events, state=state)
     [stop] = stops(state, Schedule(stops=(Stop("b", 0, None, "why"),)), NOON)
     assert (stop.for_job, stop.reason) == ("", "why")

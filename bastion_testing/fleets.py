@@ -1,0 +1,45 @@
+"""What fleets in tests share: to wait for a condition, and to kill a worker that is a process of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+
+import psutil
+
+_DEADLINE_S = 180.0
+_LOOK_S = 0.02
+
+
+def until(condition: Callable[[], object], what: str, *, more: Callable[[], str] = lambda: "") -> None:
+    """Return when the condition holds. Fail, naming `what` and with what `more` has to say, if it does not in 3 minutes."""
+    deadline = time.monotonic() + _DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"no sign of {what}; {more()}"
+        time.sleep(_LOOK_S)
+
+
+def workers(machine: str) -> list[int]:
+    """The pids of the worker on a machine, and of its keeper."""
+    return [process.pid for process in psutil.process_iter(["cmdline"]) if _works(process.info["cmdline"], machine)]
+
+
+class ProcessFleet:
+    """The part of a fleet that is the same wherever a worker is a process of this machine."""
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Return when the condition holds; fail, naming `what`, if it does not in good time."""
+        until(condition, what)
+
+    def crash_worker(self, machine: str) -> None:
+        """Kill -9 of the worker with its keeper, at one moment; of nothing else."""
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in workers(machine):
+                os.kill(pid, number)
+        self.until(lambda: not workers(machine), "the worker's death")
+
+
+def _works(words: list[str] | None, machine: str) -> bool:
+    return words is not None and "worker" in words and f"--machine={machine}" in words
