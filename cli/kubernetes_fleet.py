@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.errors import SpecError, UsageError
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import Placement
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, check, log_in
 from runners.kubernetes.runner import KubernetesRunner
@@ -24,7 +24,7 @@ class Kubernetes:
         """What is wrong with `[runner_options.kubernetes]`."""
         return faults(options)
 
-    def make(self, ground: Ground) -> Runner:
+    def make(self, ground: Ground) -> KubernetesRunner:
         """Raises `UsageError` if settings or packages are missing."""
         try:
             given = settings(ground.options)
@@ -40,6 +40,10 @@ class Kubernetes:
             worker=render.Worker(bucket=ground.bucket.url, flags=ground.flags),
             given=ground.given,
         )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """The manifest."""
+        return self.make(ground).preview(placement)
 
 
 KUBERNETES = Kubernetes()

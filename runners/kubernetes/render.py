@@ -24,7 +24,7 @@ from runners.kubernetes.shapes import Shape, shape
 JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 HOME, SECRETS, CREDENTIALS = "/bastion", "/etc/bastion/secrets", "/var/run/bastion"
-LAID = "/opt/bastion"
+LAID = "/bastion-worker"
 """Where a worker lies in a pod whose image is a job's."""
 
 KEPT_S = 3600

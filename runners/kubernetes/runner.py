@@ -5,9 +5,10 @@ What it remembers saves requests, and explains. What there is, is what the clust
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bastion.errors import Later, RunnerError
 from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
@@ -82,7 +83,7 @@ class KubernetesRunner:
         if self.clock.monotonic() - at < PAUSE_S:
             raise Later(said)
         try:
-            body = self._manifest(placement)
+            body = self._manifest(self._can().sets, placement)
             try:
                 self.api.create(self._path(), body)
             except IsThere:
@@ -142,10 +143,15 @@ class KubernetesRunner:
         except ApiError:
             return Sight.BLIND
 
-    def _manifest(self, placement: Placement) -> Object:
+    def preview(self, placement: Placement) -> str:
+        """The manifest of the JobSet that this would be, however many workers that are; nobody is asked."""
+        workers = self.workers(placement.resources, placement.replicas)
+        return json.dumps(self._manifest(render.JOBSET, replace(placement, workers=workers)), indent=2)
+
+    def _manifest(self, sets: str, placement: Placement) -> Object:
         mark = render.mark(self.scope, placement, self.ids.new(), self.settings)
         name = name_of(self.scope, placement.key)
-        return render.manifest(self._can().sets, name, mark, placement, self.settings, self.worker)
+        return render.manifest(sets, name, mark, placement, self.settings, self.worker)
 
     def _is_there(self, machine: str) -> bool:
         pod, unborn = names.pod_of(machine), names.unborn_of(machine)
