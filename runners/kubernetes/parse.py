@@ -125,6 +125,10 @@ def queued_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
     state = {one.get("type"): one for one in _conditions(row)}
     if not uid or state.get("Admitted", {}).get("status") == "True":
         return None
+    for check in (row.get("status") or {}).get("admissionChecks") or []:
+        if check.get("state") != "Ready" and state.get("QuotaReserved", {}).get("status") == "True":
+            told = {"reason": check.get("state"), "message": check.get("message")}
+            return uid, _words(f"Kueue: admission check {check.get('name')}", told)
     for name in ("QuotaReserved", "Admitted"):
         if (one := state.get(name, {})).get("status") == "False":
             return uid, _words("Kueue", one)

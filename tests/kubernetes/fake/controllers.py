@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from tests.kubernetes.fake import kueue
 from tests.kubernetes.fake.store import Row, Store, condition, has, owned_by, owner_of
 
 OVER = ("Succeeded", "Failed")
@@ -38,10 +39,12 @@ class Controllers:
     def _jobset(self, row: Row) -> None:
         if has(row, "Completed", "Failed"):
             return
-        if self.kueue and row["spec"].get("suspend") and not list(self.store.owned("Workload", row)):
-            self._queue(row)
+        if self.kueue:
+            kueue.queue(self.store, row, row["spec"]["replicatedJobs"])
         if row["spec"].get("suspend"):
+            self._suspend(self.store.owned("Job", row), True)
             return
+        self._suspend(self.store.owned("Job", row), False)
         for group in row["spec"]["replicatedJobs"]:
             for index in range(group["replicas"]):
                 self._job_of(row, group, index)
@@ -56,11 +59,11 @@ class Controllers:
             condition(row, "Completed", reason="AllJobsCompleted", message="jobset completed successfully")
             self.store.touch(row)
 
-    def _queue(self, row: Row) -> None:
-        metadata = {"name": f"jobset-{row['metadata']['name']}", "ownerReferences": owned_by(row)}
-        workload = self.store.make("Workload", row["metadata"]["namespace"], {"metadata": metadata})
-        why = "couldn't assign flavors to pod set w: insufficient unused quota for cpu in flavor default"
-        condition(workload, "QuotaReserved", "False", "Pending", why)
+    def _suspend(self, jobs: Iterator[Row], suspended: bool) -> None:
+        for job in jobs:
+            if bool(job["spec"].get("suspend")) != suspended:
+                job["spec"]["suspend"] = suspended
+                self.store.touch(job)
 
     def _job_of(self, row: Row, group: Row, index: int) -> None:
         name = f"{row['metadata']['name']}-{group['name']}-{index}"
@@ -74,9 +77,16 @@ class Controllers:
         self.store.make("Job", row["metadata"]["namespace"], template)
 
     def _job(self, row: Row) -> None:
-        if has(row, "Complete", "Failed") or row["spec"].get("suspend"):
+        if has(row, "Complete", "Failed"):
             return
+        if self.kueue:
+            kueue.queue(self.store, row, [{"name": "main", "replicas": 1, "template": row}])
         known = self.indices.setdefault(row["metadata"]["uid"], {})
+        if row["spec"].get("suspend"):
+            known.clear()
+            for pod in self.store.owned("Pod", row):
+                self.end(pod, None)
+            return
         pods = {
             int(pod["metadata"]["labels"][f"{BATCH}job-completion-index"]): pod for pod in self.store.owned("Pod", row)
         }

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.kubernetes.fake import kueue
 from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.controllers import Controllers
 from tests.kubernetes.fake.kubelet import Kubelet, Node
@@ -88,9 +89,13 @@ class Cluster:
     def admit(self) -> None:
         """Kueue lets everybody in."""
         with self._lock:
-            for row in [*self.store.of("JobSet"), *self.store.of("Job")]:
-                row["spec"]["suspend"] = False
-                self.store.touch(row)
+            kueue.admit(self.store)
+            self._settle()
+
+    def throw_out(self, why: str) -> None:
+        """Kueue preempts everybody."""
+        with self._lock:
+            kueue.throw_out(self.store, why)
             self._settle()
 
     def evict(self, name: str, namespace: str = "default") -> None:
