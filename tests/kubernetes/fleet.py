@@ -8,6 +8,7 @@ from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.ports import Clock
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
 from runners.kubernetes import render
@@ -30,13 +31,17 @@ class KubernetesFleet(ProcessFleet):
         self.runner = self.again()
 
     def again(self) -> KubernetesRunner:
-        self.client = Client(lambda: Login(self.cluster.url), SystemClock())
+        return self.by(SystemClock())
+
+    def by(self, clock: Clock, url: str = "") -> KubernetesRunner:
+        """A new runner by this clock, led to another address than the cluster's."""
+        self.client = Client(lambda: Login(url or self.cluster.url), clock)
         return KubernetesRunner(
             api=self.client,
             settings=settings(self.options),
             scope=SCOPE,
             ids=RandomIds(),
-            clock=SystemClock(),
+            clock=clock,
             worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
 

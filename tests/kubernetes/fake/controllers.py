@@ -22,6 +22,9 @@ class Controllers:
     end: Callable[[Row, int | None], None]
     new_name: Callable[[], str]
     kueue: bool = False
+    refuses_pods: str = ""
+    """Why none is made; `NAME` is the pod's."""
+
     indices: dict[str, dict[int, str]] = field(default_factory=dict)
     """By the uid of a Job what its indices have come to: "", "ok", "failed"."""
 
@@ -92,15 +95,29 @@ class Controllers:
         }
         for index in range(row["spec"]["completions"]):
             pod = pods.get(index)
-            if index not in known:
+            if index not in known and self.refuses_pods:
+                self._event(
+                    row, self.refuses_pods.replace("NAME", f"{row['metadata']['name']}-{index}-{self.new_name()[:5]}")
+                )
+            elif index not in known:
                 known[index] = ""
                 self._pod(row, index)
             elif not known[index] and (pod is None or pod["status"]["phase"] in OVER):
                 known[index] = "ok" if pod and pod["status"]["phase"] == "Succeeded" else "failed"
-        if all(known.values()):
+        if all(known.values()) and len(known) == row["spec"]["completions"]:
             failed = "failed" in known.values()
             condition(row, "Failed" if failed else "Complete", reason="FailedIndexes" if failed else "")
             self.store.touch(row)
+
+    def _event(self, row: Row, why: str) -> None:
+        name, namespace = f"{row['metadata']['name']}.refused", row["metadata"]["namespace"]
+        if ("Event", namespace, name) in self.store.rows:
+            return
+        about = {"kind": "Job", "name": row["metadata"]["name"], "uid": row["metadata"]["uid"], "namespace": namespace}
+        told = {"reason": "FailedCreate", "message": f"Error creating: {why}", "lastTimestamp": "2026-01-01T00:00:00Z"}
+        self.store.make(
+            "Event", namespace, {"metadata": {"name": name}, "involvedObject": about, "type": "Warning", **told}
+        )
 
     def _pod(self, row: Row, index: int) -> None:
         pod = copy.deepcopy(row["spec"]["template"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import re
 import threading
@@ -27,7 +28,7 @@ USER = "system:serviceaccount:ml:bastion"
 _PATH = re.compile(
     r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?"
 )
-_KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload"}
+_KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload", "events": "Event"}
 _TURN_S = 0.05
 
 
@@ -98,6 +99,12 @@ class Cluster:
             kueue.throw_out(self.store, why)
             self._settle()
 
+    def refuse_pods(self, why: str) -> None:
+        """From now on no pods are made any more; "": they are."""
+        with self._lock:
+            self.controllers.refuses_pods = why
+            self._settle()
+
     def evict(self, name: str, namespace: str = "default") -> None:
         """Drain a pod from its node."""
         with self._lock:
@@ -139,8 +146,9 @@ class Cluster:
 
     def _groups(self) -> Row:
         there = ["batch/v1", *[APIS["JobSet"]] * self.jobset, *[APIS["Workload"]] * self.kueue]
-        groups = [{"name": api.split("/")[0], "preferredVersion": {"groupVersion": api}} for api in there]
-        return {"kind": "APIGroupList", "groups": groups}
+        groups = [(api.split("/")[0], {"groupVersion": api, "version": api.split("/")[1]}) for api in there]
+        told = [{"name": name, "versions": [version], "preferredVersion": version} for name, version in groups]
+        return {"kind": "APIGroupList", "groups": told}
 
     def _of(self, method: str, path: str, query: dict[str, str], body: Row | None) -> Row:
         found = _PATH.fullmatch(path)
@@ -190,10 +198,12 @@ class Cluster:
         else:
             self.listings.append(kind)
             wants = dict(pair.split("=", 1) for pair in query.get("labelSelector", "").split(",") if pair)
+            fields = dict(pair.split("=", 1) for pair in query.get("fieldSelector", "").split(",") if pair)
             rows = [
                 row
                 for row in self.store.of(kind, namespace)
                 if wants.items() <= row["metadata"].get("labels", {}).items()
+                and all(functools.reduce(dict.get, path.split("."), row) == value for path, value in fields.items())
             ]
         most = int(query.get("limit", 0)) or len(rows)
         metadata: dict[str, Any] = {"resourceVersion": str(self.store.version)}
