@@ -44,6 +44,9 @@ from quota.tiers import pool as effective_pool
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""
 
+UNREPORTED = "no runner has reported yet"
+"""What all wait for at a bastion's first start."""
+
 REMEMBERED = 4
 """So many texts of each file keep what they say: who replays, or asks for many moments, meets the same ones again."""
 
@@ -138,7 +141,7 @@ def _standstill(state: State, inputs: Inputs) -> str:
         return paused(state)
     if inputs.quota is None:
         return f"the quota file is broken: {state.files['quota'].problem}"
-    return "" if state.capacity else "no runner has reported yet"
+    return "" if state.capacity else UNREPORTED
 
 
 def _all_wait(state: State, why: str) -> dict[str, str]:

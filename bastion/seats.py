@@ -15,11 +15,11 @@ from quota.claims import Start
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """What the configured ones of these runners, those with `places`, say. `troubles` knows which of them do not answer."""
+    """What the configured ones of these runners, those with `places`, say. Those that are `blind` do not answer."""
 
     runners: Mapping[str, Runner]
     places: Places
-    troubles: Container[str]
+    blind: Container[str]
 
     @property
     def are_all_blind(self) -> bool:
@@ -34,4 +34,4 @@ class Seats:
         return name, self.runners[name].workers(job.resources, job.replicas)
 
     def _is_blind(self, name: str) -> bool:
-        return name not in self.runners or f"runner {name}" in self.troubles
+        return name not in self.runners or name in self.blind

@@ -14,7 +14,7 @@ from bastion.books import standing
 from bastion.checkpoints import Checkpoints
 from bastion.chores import Chores, Doors, Seen
 from bastion.desired import Desired, desired
-from bastion.errors import BucketError, Deposed, RunnerError
+from bastion.errors import BucketError, Deposed
 from bastion.events import AnyEvent, Forgotten, Submitted
 from bastion.heartbeat import Ear, Heard
 from bastion.journal import Journal
@@ -151,7 +151,7 @@ class Bastion:
             if isinstance(error, Deposed):
                 raise error
             if error is not None:
-                self.troubles.say(name, error if isinstance(error, (BucketError, RunnerError)) else repr(error))
+                self.troubles.fell(name, error, now)
                 continue
             self.troubles.clear_of(name)
             self._take(name, result, now)
@@ -229,7 +229,7 @@ class Bastion:
             self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        seats = Seats(self.doors.runners, places(state, self.inputs.config), self.troubles)
+        seats = Seats(self.doors.runners, places(state, self.inputs.config), self.troubles.blind)
         if seats.are_all_blind:
             self._replan, self._plan_at = True, None
             return  # blind: start nothing, stop nothing, until it has answered

@@ -35,8 +35,8 @@ SETTINGS = ("poll", "reclaim_delay", "policy", "run_as")
 def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     call = named(call)
-    if hosted.is_wanted(call):
-        return _on_google(call)
+    if hosted.chosen(call):
+        return _elsewhere(call)
     place = place_of(call, create=True)
     clock, said = SystemClock(), given(call)
     with call.output.progress(f"proving the stores of bastion {place.name}"):
@@ -56,25 +56,28 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _on_google(call: Call) -> int:
-    """Return 0 when the bastion ticks on a VM of its own, or all of that was told (--dry_run) or written down (--terraform)."""
+def _elsewhere(call: Call) -> int:
+    """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
     place, clock = place_of(call), SystemClock()
-    said = given(call) | hosted.settings(call, place)
+    way = hosted.way(call, place)
+    said = given(call) | way.settings(call, place)
     after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
     if wrong := config.check(after):
         raise UsageError("; ".join(wrong))
-    host = hosted.host(call, place, after)
-    call.output.note(hosted.price(host, after))
+    site = way.site(call, place, after)
+    if site.note:
+        call.output.note(site.note)
     if call.flags["dry_run"]:
-        hosted.rehearse(call, host)
+        for one in site.work(call.output.say):
+            one.ensure()
         return DONE
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
     changed = store(place.bucket, said, user_of(call), clock.wall())
-    if call.flags["terraform"]:
-        hosted.write_terraform(call, host)
+    if call.flags["terraform"] and site.write:
+        site.write(call.flags["terraform"])
         return DONE
-    new = hosted.bring_up(call, place, host, clock)
+    new = hosted.bring_up(call, place, site, clock)
     if changed:
         call.output.note(f"settings stored: {', '.join(changed)}")
     _tell(call, place, already=not new)
@@ -168,7 +171,7 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
         return
     verb = "already runs" if already else "runs"
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
-    if not already and not hosted.is_wanted(call):
+    if not already and not hosted.chosen(call):
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
     if call.flags["bucket"] and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")

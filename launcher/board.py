@@ -13,7 +13,7 @@ from bastion.state import Job, JobState
 from bastion.usage import Use, usage
 from launcher import account, gaps, telling
 from launcher.account import Account
-from launcher.derive import decided
+from launcher.derive import decided, reasons
 from launcher.durations import short
 from launcher.queue import Queue
 from launcher.selection import LIVE, state, submitted
@@ -72,7 +72,7 @@ def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
     live = [known for known in jobs if state(known) in LIVE]
     found = sorted((known for known in live if _holds(known, asked.text)), key=ORDERS[asked.order])
     answer, settings = decided(view), inputs(view.state)
-    shown = Queue(view, tuple(found[:ROWS_MAX]), answer.reasons)
+    shown = Queue(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
     opened = next((known for known in jobs if known.id == asked.job), None)
     pool = total(pool_of(view.state, settings))
     uses = usage(view.state, settings.quota or Quota.open())

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from bastion.plan import Plan, inputs, plan
+from bastion.errors import RunnerError
+from bastion.placing import Places, places
+from bastion.plan import UNREPORTED, Plan, inputs, plan
+from bastion.records import Blind
+from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
 from quota.claims import Schedule
 
 
 def derived(view: View) -> Mapping[str, str]:
     """One line for each pending job that the bastion has read, by the job's id."""
-    return decided(view).reasons
+    return reasons(view, decided(view))
 
 
 def decided(view: View) -> Plan:
@@ -25,3 +29,35 @@ def decided(view: View) -> Plan:
 def decided_at(view: View) -> datetime:
     """The moment of that decision: now, but for a journal that is ahead of this clock."""
     return max(view.state.now or view.now, view.now)
+
+
+def reasons(view: View, answer: Plan) -> Mapping[str, str]:
+    """The decision's own reasons; but of those whose runner does not answer nothing is decided, and that is theirs.
+
+    It is also the reason of those that have started and have no machines.
+    """
+    told = {name: one.told(name, view.now) for name, one in blind(view).items()}
+    if not told:
+        return answer.reasons
+    found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
+    for job in (view.state.jobs[name] for name in view.state.pending):
+        by_itself = job.id in found and job.id not in answer.schedule.reasons and found[job.id] != UNREPORTED
+        if not by_itself and (runner := runner_of(there, job)) in told:
+            found[job.id] = told[runner]
+    for _, job, attempt in view.state.live_attempts():
+        if attempt.state is AttemptState.STARTING and attempt.runner in told and not job.counts.get(JobState.PENDING):
+            found[job.id] = told[attempt.runner]
+    return found
+
+
+def blind(view: View) -> Mapping[str, Blind]:
+    """The runners that do not answer the bastion, as it said last."""
+    return view.status.blind if view.status else {}
+
+
+def runner_of(there: Places, job: Job) -> str:
+    """The runner that the job's next attempt goes to; empty if that is nobody."""
+    try:
+        return there.runner_of(job.resources, 0)
+    except RunnerError:
+        return ""

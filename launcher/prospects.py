@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from bastion.placing import places
 from bastion.plan import inputs
 from bastion.state import AttemptState, Job, JobState
 from launcher.decisions import Decisions
-from launcher.derive import decided_at
+from launcher.derive import blind, decided_at, reasons, runner_of
 from launcher.exposure import Exposure, exposure
+from launcher.gates import Gate
 from launcher.outlook import outlook
 from launcher.supposed import Case
 from launcher.view import View
@@ -32,10 +34,18 @@ def prospects(view: View, job: Job) -> Prospects:
     found = Prospects()
     if job.counts.get(JobState.PENDING) and job.ended is None:
         answer = asked.plan(case)
-        reasons, against = answer.reasons, waiting(case, job, answer)  # before other decisions
-        against = replace(against, outlook=outlook(case, job, answer, asked))
-        found = Prospects(reasons=reasons, waiting=against)
+        told, against = reasons(view, answer), waiting(case, job, answer)  # before other decisions
+        against = replace(
+            against, outlook=outlook(case, job, answer, asked), gates=(*against.gates, *_unheard(view, case, job))
+        )
+        found = Prospects(reasons=told, waiting=against)
     live = (task.live for task in job.tasks.values())
     if any(attempt and attempt.state is not AttemptState.STOPPING for attempt in live):
         found = replace(found, exposure=exposure(case, job, asked))
     return found
+
+
+def _unheard(view: View, case: Case, job: Job) -> Iterator[Gate]:
+    """Nothing starts on a runner that does not answer."""
+    if (runner := runner_of(places(case.state, case.inputs.config), job)) in blind(view):
+        yield Gate(what="runner", text=f"an answer from the runner {runner}")

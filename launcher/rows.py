@@ -63,8 +63,8 @@ def reason_of(job: Job, derived: str) -> str:
         case JobState.RUNNING | JobState.PROVISIONING:
             if derived and job.counts.get(JobState.PENDING):
                 return _tasks(job) + derived
-            if last and last.waits_for:
-                return last.waits_for
+            if last and (last.waits_for or derived):
+                return last.waits_for or derived
             return f"runs on, and is not started again: {held(job)}" if job.held else ""
         case JobState.PREEMPTING | JobState.CANCELLING:
             return (last.reason if last else "") or job.reason

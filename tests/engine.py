@@ -24,7 +24,7 @@ import docker
 
 from tests.servers import answers, server
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 180.0
 _DOCUMENTATION = re.compile(r"/usr/share/(doc|info|lintian|locale|man)(/|$)")
 _MERGED = [f"{top}/{name}" for top in ("/usr", "") for name in ("bin", "sbin", "lib", "lib64")]
 """Of /usr first: the others are links to them."""
@@ -81,7 +81,7 @@ def _client(address: str, process: subprocess.Popen[bytes], said: Path) -> Any:
     while process.poll() is None and time.monotonic() < deadline:
         with suppress(OSError), socket.socket(socket.AF_UNIX) as door:  # docker-py leaves one open that is refused
             door.connect(address.removeprefix("unix://"))
-            return docker.DockerClient(base_url=address, timeout=120)
+            return docker.DockerClient(base_url=address, timeout=600)
         time.sleep(0.05)
     raise AssertionError(f"no Docker engine comes up: {said.read_text()[-1000:]}")
 

@@ -173,7 +173,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
             elif fault is Harm.LOSE_REQUEST:
                 self._cut()
             elif fault is Harm.HANG:
-                proxy.over.wait(30)
+                proxy.over.wait(120)
                 self._cut()
             else:
                 with proxy.gate.through():
@@ -183,7 +183,7 @@ def _handler(proxy: FaultProxy) -> type[BaseHTTPRequestHandler]:
 
         def _ask(self, body: bytes) -> tuple[http.client.HTTPResponse, bytes]:
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _OUR_OWN}
-            server = http.client.HTTPConnection(proxy.target, timeout=30)
+            server = http.client.HTTPConnection(proxy.target, timeout=120)
             try:
                 server.request(self.command, self.path, body, {**headers, "Host": proxy.target})
                 answer = server.getresponse()

@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 _BINARY = "vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64"
-_PORTS, _PATIENCE_S = 5, 120.0
+_PORTS, _PATIENCE_S = 5, 180.0
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def new_bucket(address: str, name: str) -> None:
     """Make a bucket in a fake-gcs-server."""
     body = json.dumps({"name": name}).encode()
     request = urllib.request.Request(f"{address}/storage/v1/b?project=p", body, {"Content-Type": "application/json"})
-    urllib.request.urlopen(request, timeout=30).close()
+    urllib.request.urlopen(request, timeout=_PATIENCE_S).close()
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def answers(url: str, server: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + _PATIENCE_S
     while server.poll() is None and time.monotonic() < deadline:
         try:
-            urllib.request.urlopen(url, timeout=5).close()
+            urllib.request.urlopen(url, timeout=30).close()
         except (OSError, HTTPException):
             time.sleep(0.02)
         else:

@@ -16,7 +16,7 @@ SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
 """`.ci/run` installs all three; elsewhere those are tried that are there."""
 
 PROMPT = "ready> "
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 
 _TOOL = """
 {script}

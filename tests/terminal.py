@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 _MOVES = re.compile(r"\x1b(?:\[[0-9;?<>=:]*[ -/]*[@-~]|[()][A-Z0-9]|[@-Z\\-_]|[=>78])")
 
 

@@ -17,7 +17,7 @@ from docs.tools.stage import Said, Stage, StageError, stage
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOK_S = 0.5
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 IMPATIENCE_S = 3.0
 """How long to look again once something is not as the page says: what follows will often not be so, either."""
 

@@ -28,7 +28,7 @@ _DESERTED = "trap 'bastion delete --force --yes >/dev/null 2>&1' EXIT\n"
 """For a shell whose player was killed: it reads the end of its input, and ends what the page had started."""
 
 PATIENCE_S = 180.0
-CURTAIN_S = 20.0
+CURTAIN_S = 60.0
 
 
 class StageError(Exception):
@@ -88,7 +88,7 @@ class Stage:
             with suppress(BrokenPipeError):
                 self._shell.stdin.close()
         _, left = psutil.wait_procs(self.processes(), timeout=CURTAIN_S)
-        lines = [shlex.join(process.cmdline()) for process in left if process.is_running()]
+        lines = [line for process in left if (line := _command(process))]
         while left := self.processes():
             for process in left:
                 process.kill()
@@ -131,6 +131,14 @@ def stage() -> Iterator[Stage]:
             yield here
         finally:
             here.leave()
+
+
+def _command(process: psutil.Process) -> str:
+    """Its command line; empty, if it has ended by now."""
+    try:
+        return shlex.join(process.cmdline())
+    except psutil.Error:
+        return ""
 
 
 def _environ(home: Path) -> dict[str, str]:

@@ -127,7 +127,7 @@ def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
         "tolerations": [*map(dict, one.tolerations), *tolerated],
         **({"initContainers": brings} if brings else {}),
         "containers": [container],
-        "volumes": [work, shared, *program, *_credentials(given)],
+        "volumes": [work, shared, *program, *credentials(given)],
     }
 
 
@@ -205,7 +205,7 @@ def _env(mark: Mark, given: KubernetesSettings) -> list[dict[str, Any]]:
     return env
 
 
-def _credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
+def credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
     """The pod's own token, renewed by the cluster, beside the file that says how the bucket's owner takes it."""
     if not given.credentials:
         return []

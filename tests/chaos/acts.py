@@ -64,8 +64,9 @@ def kill_worker(town: Town, harmed: Harmed) -> str:
     crew = _victim(town, harmed)
     if crew is None or crew.worker is None:
         return ""
+    if not _kill(crew.worker):
+        return ""
     harmed.jobs.add(crew.name.key.job)
-    os.kill(crew.worker, signal.SIGKILL)
     return f"kill -9 of the worker of {crew.name.key}, pid {crew.worker}"
 
 
@@ -73,7 +74,8 @@ def kill_keeper(town: Town, harmed: Harmed) -> str:
     crew = _victim(town, harmed)
     if crew is None or crew.keeper is None:
         return ""
-    os.kill(crew.keeper, signal.SIGKILL)
+    if not _kill(crew.keeper):
+        return ""
     return f"kill -9 of the keeper of {crew.name.key}, pid {crew.keeper}"
 
 
@@ -168,6 +170,15 @@ def _victim(town: Town, harmed: Harmed) -> Crew | None:
     """A machine with a process of the user's, of a job that lost none before: a second loss would wait for half a minute."""
     crews = [crew for crew in town.crews() if crew.users and crew.name.key.job not in harmed.jobs]
     return town.random.choice(crews) if crews else None
+
+
+def _kill(pid: int) -> bool:
+    """False if it has ended by itself since it was found."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _stop(pid: int) -> None:

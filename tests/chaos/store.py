@@ -93,7 +93,7 @@ class Gcs:
         self.url, self.environ = f"gs://{self._name}", {"STORAGE_EMULATOR_HOST": self._proxy.url}
         body = json.dumps({"name": self._name}).encode()
         make = urllib.request.Request(f"{address}/storage/v1/b?project=p", body, {"Content-Type": "application/json"})
-        urllib.request.urlopen(make, timeout=30).close()
+        urllib.request.urlopen(make, timeout=180).close()
 
     def read(self, key: str) -> bytes:
         return _bytes(self._home / "objects" / self._name / BASTION / key)

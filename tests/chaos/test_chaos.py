@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
+from tests.chaos.acts import is_alive
 from tests.e2e.fleet import until
 
 ROUNDS = {
@@ -50,7 +51,7 @@ def test_what_the_chaos_started_ends_with_it(number: int) -> None:
         victim = below[0] if number == signal.SIGKILL else guard
         os.kill(victim.pid, number)
         process.communicate()
-    until(lambda: not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in below))
+    until(lambda: not any(is_alive(each) for each in below))
 
 
 def _argv(process: psutil.Process) -> list[str]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
+import psutil
+
 from bastion import layout, logs
 from bastion.errors import BastionError
 from bastion.events import Claimed, Ended, Epoch, Started
@@ -18,7 +20,7 @@ from bastion.recover import load, objects
 from bastion.state import Cause, JobState, State
 from runners.local import render
 from tests.chaos.acts import Harmed, is_alive
-from tests.chaos.town import Failed, Town
+from tests.chaos.town import PATIENCE_S, Failed, Town
 
 _NOTE = re.compile(r"\[bastion\] .*")
 
@@ -148,9 +150,9 @@ def _stopped(town: Town) -> Iterator[str]:
     for bastion in town.bastions:
         if bastion.poll() is None:
             bastion.terminate()
-            if bastion.wait(60) != 0:
+            if bastion.wait(PATIENCE_S) != 0:
                 yield f"a bastion that was asked to stop ended with {bastion.returncode}"
-    server = {process.pid for process in town.descendants() if "fake-gcs-server" in process.name()}
+    server = {process.pid for process in town.descendants() if "fake-gcs-server" in _name(process)}
 
     def left() -> list[str]:
         return [str(each) for each in town.descendants() if each.pid not in server and is_alive(each)]
@@ -161,6 +163,14 @@ def _stopped(town: Town) -> Iterator[str]:
         yield f"processes are left: {left()}"
     for crew in town.crews():
         yield f"a machine is left: {crew}"
+
+
+def _name(process: psutil.Process) -> str:
+    """Empty, if it has ended by now."""
+    try:
+        return str(process.name())
+    except psutil.Error:
+        return ""
 
 
 def story(town: Town) -> list[str]:

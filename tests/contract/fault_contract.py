@@ -29,7 +29,9 @@ LASTING = [Refuse(503, "the store is down"), Refuse(429), Harm.HANG, Harm.LOSE_R
 
 
 class FaultContract:
-    """Fixtures: `proxy` stands before the store; `bucket` holds the object `old`; `hasty` is it with short limits."""
+    """Fixtures: `proxy` stands before the store; `bucket` holds the object `old`; `hasty` is it with short limits, and
+    `steady` with a short one for a request alone.
+    """
 
     @pytest.mark.parametrize("verb", [verb for verb in ASKS if verb != "replace"])
     def test_one_call_is_one_request(self, proxy: FaultProxy, bucket: Bucket, verb: str) -> None:
@@ -99,9 +101,9 @@ class FaultContract:
         proxy.faults.append(Refuse(409))
         assert bucket.create("new", b"mine") is not None
 
-    def test_a_silent_store_is_asked_again_after_the_requests_limit(self, proxy: FaultProxy, hasty: Bucket) -> None:
+    def test_a_silent_store_is_asked_again_after_the_requests_limit(self, proxy: FaultProxy, steady: Bucket) -> None:
         proxy.faults.append(Harm.HANG)
-        assert hasty.read("old").data == b"old"
+        assert steady.read("old").data == b"old"
         assert len(proxy.requests) >= 2
 
     @pytest.mark.parametrize("fault", LASTING)

@@ -34,7 +34,7 @@ def name(proxy: FaultProxy) -> str:
 
 @pytest.fixture
 def bucket(name: str) -> Iterator[GcsBucket]:
-    bucket = GcsBucket(f"gs://{name}", limit_s=20, request_s=10)
+    bucket = GcsBucket(f"gs://{name}", limit_s=120, request_s=60)
     yield bucket
     bucket.close()
 
@@ -42,6 +42,13 @@ def bucket(name: str) -> Iterator[GcsBucket]:
 @pytest.fixture
 def hasty(name: str) -> Iterator[GcsBucket]:
     bucket = GcsBucket(f"gs://{name}", limit_s=2, request_s=0.3)
+    yield bucket
+    bucket.close()
+
+
+@pytest.fixture
+def steady(name: str) -> Iterator[GcsBucket]:
+    bucket = GcsBucket(f"gs://{name}", limit_s=120, request_s=1)
     yield bucket
     bucket.close()
 

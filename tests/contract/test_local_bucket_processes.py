@@ -126,7 +126,7 @@ def _processes(script: str, url: str) -> Iterator[Callable[[str], list[str]]]:
 
 
 def _until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 180
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.002)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -73,6 +74,7 @@ def asleep(bucket: LocalBucket, verb: str, number: int) -> Iterator[subprocess.P
         try:
             assert sleeper.stdout
             assert sleeper.stdout.readline() == "asleep\n"
+            os.waitid(os.P_PID, sleeper.pid, os.WSTOPPED)  # who is woken before it stands still would sleep for ever
             yield sleeper
         finally:
             sleeper.kill()

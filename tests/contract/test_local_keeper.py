@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion import layout, logs
+from bastion import host, layout, logs
 from bastion.ports import Sight
 from bastion.state import Cause
 from bastion_testing.fleets import workers
@@ -56,7 +56,7 @@ def test_what_was_printed_is_in_the_log_of_a_worker_that_was_killed(fleet: Local
     assert len(lines) in (printed, printed + 1)
     assert lines == [f"line {i + 1}" for i in range(len(lines))]
     assert logs.survey(fleet.bucket, layout.log(KEY, 0)).ended
-    assert not psutil.pid_exists(int(daemon)) or psutil.Process(int(daemon)).status() == psutil.STATUS_ZOMBIE
+    assert not host.is_alive(int(daemon))
     assert stage.runner.look(machine.id) is Sight.GONE
 
 

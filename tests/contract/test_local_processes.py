@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,10 +12,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
-from bastion import layout, logs
+from bastion import host, layout, logs
 from bastion.codec import encode
 from bastion.errors import RunnerError
 from bastion.gpus import Gpu as GpuFacts
@@ -53,11 +53,12 @@ def pid_in(stage: Stage) -> int:
     return int(stage.log().split()[-1])
 
 
-def gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+def waits_for(path: Path | str) -> str:
+    """A shell text that ends when there is such a file."""
+    return f"while [ ! -e {path} ]; do sleep 0.05; done"
 
 
-UP, UNTIL_UP = "touch up", "while [ ! -e up ]; do sleep 0.05; done"
+UP, UNTIL_UP = "touch up", waits_for("up")
 """What a daemon does when it is as the test wants it, and how its job waits for that."""
 
 
@@ -66,7 +67,7 @@ def test_a_daemon_ends_with_its_job(fleet: LocalFleet) -> None:
     stage.start(f"(setsid sh -c 'echo $$; {UP}; exec sleep 600' &) & {UNTIL_UP}; exit 4")
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.CODE, 4)
-    assert gone(pid_in(stage))
+    assert not host.is_alive(pid_in(stage))
 
 
 def test_a_daemon_that_ignores_the_notice_is_killed(fleet: LocalFleet) -> None:
@@ -76,7 +77,7 @@ def test_a_daemon_that_ignores_the_notice_is_killed(fleet: LocalFleet) -> None:
     )
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.OK, 0)
-    assert gone(pid_in(stage))
+    assert not host.is_alive(pid_in(stage))
 
 
 SLOW_TO_SAVE = """
@@ -103,9 +104,11 @@ def test_a_child_that_saves_has_its_grace_when_its_shell_is_gone(fleet: LocalFle
     assert stage.log() == "started\ntold\nsaved\n"
 
 
-def test_a_job_that_removes_its_own_folder_keeps_its_log(fleet: LocalFleet) -> None:
+def test_a_job_that_removes_its_own_folder_keeps_its_log(fleet: LocalFleet, tmp_path: Path) -> None:
     stage = Stage(fleet)
-    stage.running('rm -rf "$(dirname "$PWD")"; echo removed; sleep 1.5; echo here still; exit 5')
+    stage.start(f'rm -rf "$(dirname "$PWD")"; echo removed; {waits_for(tmp_path / "go")}; echo here still; exit 5')
+    fleet.until(lambda: stage.log() == "removed\n", "its first word")
+    (tmp_path / "go").touch()
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.CODE, 5)
     assert stage.log() == "removed\nhere still\n"
@@ -133,7 +136,7 @@ def test_delete_kills_a_daemon_that_cleared_its_environment(fleet: LocalFleet) -
     pid = pid_in(stage)
     machine = stage.machine()
     stage.runner.delete(machine.id)
-    fleet.until(lambda: gone(pid), "the daemon's death")
+    fleet.until(lambda: not host.is_alive(pid), "the daemon's death")
     fleet.until(lambda: stage.runner.look(machine.id) is Sight.GONE, "the machine's end")
 
 
@@ -153,7 +156,7 @@ def test_output_beyond_the_spool_is_dropped_and_counted_and_the_job_goes_on(flee
     stage.start("head -c 100000 /dev/zero | tr '\\0' x; exec sleep 2", OTHER)
     assert stage.ended(OTHER).cause is Cause.OK
     stored = stage.log(OTHER)
-    dropped = int(stored.partition("dropped ")[2].partition(" ")[0]) if "dropped" in stored else 0
+    dropped = sum(map(int, re.findall(r"dropped (\d+) ", stored)))
     assert stored.count("x") + dropped == 100_000
 
 
@@ -205,9 +208,7 @@ def test_a_file_that_is_no_program_is_126(fleet: LocalFleet, tmp_path: Path) -> 
 
 def test_a_job_outlives_a_bucket_that_is_away_and_all_arrives_later(fleet: LocalFleet, tmp_path: Path) -> None:
     stage = Stage(fleet)
-    machine = stage.running(
-        f"echo started; while [ ! -e {tmp_path}/go ]; do sleep 0.05; done; {COUNTS}; touch {tmp_path}/end"
-    )
+    machine = stage.running(f"echo started; {waits_for(tmp_path / 'go')}; {COUNTS}; touch {tmp_path}/end")
     (tmp_path / "bucket").rename(tmp_path / "away")
     (tmp_path / "go").touch()
     fleet.until((tmp_path / "end").exists, "the end of the job")

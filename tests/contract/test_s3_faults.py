@@ -40,7 +40,7 @@ def name(other: Any, proxy: FaultProxy) -> str:
 
 @pytest.fixture
 def bucket(name: str) -> Iterator[S3Bucket]:
-    bucket = S3Bucket(f"s3://{name}", limit_s=20, request_s=10)
+    bucket = S3Bucket(f"s3://{name}", limit_s=120, request_s=60)
     yield bucket
     bucket.close()
 
@@ -48,6 +48,13 @@ def bucket(name: str) -> Iterator[S3Bucket]:
 @pytest.fixture
 def hasty(name: str) -> Iterator[S3Bucket]:
     bucket = S3Bucket(f"s3://{name}", limit_s=2, request_s=0.3)
+    yield bucket
+    bucket.close()
+
+
+@pytest.fixture
+def steady(name: str) -> Iterator[S3Bucket]:
+    bucket = S3Bucket(f"s3://{name}", limit_s=120, request_s=1)
     yield bucket
     bucket.close()
 

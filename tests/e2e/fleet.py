@@ -87,7 +87,7 @@ class Fleet:
         """A job of one shell text that takes one unit of v4, unless the flags say more. Its id."""
         defaults = [] if any(flag.startswith(("--resources", "--instance_type")) for flag in flags) else ["v4=1"]
         resources = [f"--resources={amount}" for amount in defaults]
-        usual = [f"--name={name}", "--bundler_type=none", "--grace=2s", "--json", *resources]
+        usual = [f"--name={name}", "--bundler_type=none", "--grace=60s", "--json", *resources]
         said = self.run("launch", *usual, *flags, "--", "/bin/sh", "-c", run)
         assert said.returncode == 0, said
         return str(json.loads(said.stdout)["id"])
@@ -148,10 +148,16 @@ class Fleet:
     def close(self) -> None:
         """End everything by the tool itself; nothing may be left."""
         said = self.run("bastion", "delete", "--force", "--yes")
-        _, left = psutil.wait_procs(self.processes(), timeout=10)
+        _, left = psutil.wait_procs(self.processes(), timeout=PATIENCE_S)
         for process in left:
             process.kill()
         assert not left, (left, said)
+
+
+def files(folder: Path) -> Iterator[Path]:
+    """All files below a folder. What goes while one looks is left out."""
+    for above, _, names in os.walk(folder):
+        yield from (path for name in names if (path := Path(above, name)).is_file())
 
 
 def until(condition: Callable[[], bool]) -> None:

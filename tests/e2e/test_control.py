@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.e2e.fleet import PATIENCE_S, Fleet, until
 
 ME = getpass.getuser()
 
@@ -74,7 +74,7 @@ def test_what_a_dry_run_prints_is_the_same_job_from_standard_input(mine: Fleet) 
     words = ("--name=filed", "--env=A=x y", "--resources=v4=2", "--bundler_type=none")
     printed = mine.run("launch", *words, "--dry_run", "--", 'echo "$A"; exit 0').stdout
     with mine.popen("launch", "--spec=-", "--wait", stdin=-1) as process:
-        out, err = process.communicate(printed, timeout=60)
+        out, err = process.communicate(printed, timeout=PATIENCE_S)
     assert (process.returncode, out.splitlines()[-1]) == (0, "filed"), err
     assert mine.log("filed") == "x y\n"
     assert mine.job("filed")["resources"] == json.loads(printed)["resources"] == {"v4": 2}

@@ -39,7 +39,7 @@ def of_demo(folder: Path) -> list[psutil.Process]:
 
 def test_the_story_is_true(tmp_path: Path) -> None:
     with play(tmp_path) as demo:
-        said, _ = demo.communicate(timeout=120)
+        said, _ = demo.communicate(timeout=300)
     assert demo.returncode == 0, said
     for part in ("asked to stop: checkpoint saved", "resuming after step", "reclaimed for vision/eval", "SUCCEEDED"):
         assert part in said
@@ -53,7 +53,7 @@ def test_broken_off_it_leaves_nothing(tmp_path: Path, number: int, code: int) ->
         assert demo.stdout is not None
         assert any("step 3/" in line for line in demo.stdout)
         demo.send_signal(number)
-        said, _ = demo.communicate(timeout=120)
+        said, _ = demo.communicate(timeout=300)
     assert demo.returncode == code, said
     assert os.listdir(tmp_path) == []
     assert of_demo(tmp_path) == []

@@ -15,7 +15,7 @@ import pytest
 from bastion.buckets.memory import MemoryBucket
 from cli import doctor_store, main
 from cli.bastion import TOOL
-from tests.e2e.fleet import Fleet
+from tests.e2e.fleet import Fleet, files
 
 
 def visit(fleet: Fleet) -> tuple[int, dict[str, tuple[str, str]]]:
@@ -24,10 +24,6 @@ def visit(fleet: Fleet) -> tuple[int, dict[str, tuple[str, str]]]:
     found = json.loads(said.stdout)
     assert found["well"] == (said.returncode == 0)
     return said.returncode, {check["check"]: (check["level"], check["found"]) for check in found["checks"]}
-
-
-def files(folder: Path) -> set[Path]:
-    return {path for path in folder.rglob("*") if path.is_file() and "beats" not in path.parts}
 
 
 def test_a_doctor_finds_what_is_wrong_and_leaves_nothing(fleet: Fleet) -> None:

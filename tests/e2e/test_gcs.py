@@ -19,7 +19,7 @@ def fleet(tmp_path: Path, gcs_address: str) -> Fleet:
         data=json.dumps({"name": bucket}).encode(),
         headers={"Content-Type": "application/json"},
     )
-    urllib.request.urlopen(create, timeout=30).close()
+    urllib.request.urlopen(create, timeout=180).close()
     fleet = Fleet(tmp_path)
     fleet.environ |= {"STORAGE_EMULATOR_HOST": gcs_address, "BASTION_BUCKET": f"gs://{bucket}/some/folder"}
     return fleet

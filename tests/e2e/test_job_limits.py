@@ -19,9 +19,11 @@ OURS = "nobody" if os.geteuid() == 0 else ""
 BOMB = 'bomb() { [ "$1" -gt 8 ] || bomb $(($1 + 1)) | bomb $(($1 + 1)) & sleep 300; }; bomb 0'
 """Two thousand processes and no more, should nobody stop it for so long: others of its account find room then, too."""
 HOG = """exec python3 -c '
-kept = []
-for _ in range(4096): kept.append(bytearray(b"x") * 2**20)  # and no more, should nobody stop it
+import time
+kept = bytearray(b"x") * (1280 * 2**20)
+time.sleep(600)
 '"""
+"""More than a gibibyte, kept until somebody looks."""
 SHARED = """exec python3 -c '
 import os
 much = bytearray(b"x") * (600 * 2**20)

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.e2e.fleet import PATIENCE_S, Fleet, until
 
 COUNT = "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i of $BASTION_ATTEMPT; done"
 
@@ -78,7 +78,7 @@ def test_following_shows_lines_as_they_come_and_ctrl_c_leaves_the_job(shared: Fl
         assert follower.stdout.readline() == "one\n"
         follower.send_signal(signal.SIGINT)
         last = follower.stderr.read()
-        assert follower.wait(timeout=30) == 130
+        assert follower.wait(timeout=PATIENCE_S) == 130
         assert f"launch logs {job}" in last
     shared.await_state(job, "RUNNING")
     with shared.running("launch", "logs", job) as follower:
@@ -86,7 +86,7 @@ def test_following_shows_lines_as_they_come_and_ctrl_c_leaves_the_job(shared: Fl
         assert follower.stdout.readline() == "one\n"
         go.touch()
         assert follower.stdout.readline() == "two\n"
-        assert follower.wait(timeout=60) == 0
+        assert follower.wait(timeout=PATIENCE_S) == 0
 
 
 def test_following_goes_on_into_the_next_attempt(shared: Fleet) -> None:
@@ -105,6 +105,6 @@ def test_an_interrupted_wait_leaves_the_job(shared: Fleet) -> None:
         assert waiter.stderr is not None
         waiter.stderr.readline()
         waiter.send_signal(signal.SIGINT)
-        assert waiter.wait(timeout=30) == 130
+        assert waiter.wait(timeout=PATIENCE_S) == 130
     until(lambda: shared.job(job)["state"] == "RUNNING")
     assert shared.run("launch", "stop", job, "--wait").returncode == 0

@@ -104,7 +104,7 @@ def test_the_more_urgent_goes_first_and_who_waits_is_told_why(shared: Fleet) -> 
 
 def test_a_borrower_gets_notice_saves_and_goes_on_where_it_was(shared: Fleet) -> None:
     go = shared.folder / "go-train"
-    borrower = shared.submit("borrower", "--user_id=alice", "--resources=v4=8", "--grace=10s", run=TRAIN % go)
+    borrower = shared.submit("borrower", "--user_id=alice", "--resources=v4=8", run=TRAIN % go)
     until(lambda: "from 0" in shared.log(borrower))
     owner = shared.submit("owner", "--user_id=bob", "--resources=v4=4", run=f"while [ ! -e {go} ]; do sleep 0.05; done")
     shared.await_state(owner, "RUNNING")

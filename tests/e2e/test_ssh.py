@@ -12,7 +12,7 @@ from bastion import layout
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.events import Claimed, Started, Waiting
-from tests.e2e.fleet import Fleet, Said
+from tests.e2e.fleet import Fleet, Said, until
 from tests.unit.launcher.world import World
 
 FAKE_GCLOUD = """#!/bin/sh
@@ -125,7 +125,7 @@ def test_a_worker_that_lies_about_its_machine_leads_nowhere(cloud: Cloud) -> Non
 def test_on_this_machine_it_is_in_the_folder_and_environment_of_the_job(fleet: Fleet) -> None:
     fleet.create()
     job = fleet.submit("here", "--env=COLOR=green", run="pwd; exec sleep 600")
-    fleet.await_state(job, "RUNNING")
+    until(lambda: fleet.log(job).endswith("\n"))
     said = fleet.run("launch", "ssh", "here", "--", "sh", "-c", "pwd; echo $COLOR $BASTION_JOB; exit 5")
     assert said.returncode == 5, said
     assert said.stdout.splitlines() == [fleet.log("here").strip(), f"green {job}"]

@@ -13,7 +13,7 @@ from bastion import host
 from bastion.version import VERSION as OURS
 from launcher.ends import REJECTED
 from tests.e2e import later
-from tests.e2e.fleet import Fleet, Said, until
+from tests.e2e.fleet import Fleet, Said, files, until
 
 LINES = """exec python3 -uc '
 import itertools, pathlib, time
@@ -66,8 +66,8 @@ def pids(fleet: Fleet, job: str) -> set[tuple[int, float]]:
 def everything(fleet: Fleet) -> dict[str, bytes]:
     """Every object but what the workers of running jobs write."""
     theirs = ("beats/", "workers/", "logs/")
-    files = ((str(file.relative_to(fleet.root)), file) for file in fleet.root.rglob("*") if file.is_file())
-    return {key: file.read_bytes() for key, file in files if not key.startswith(theirs)}
+    found = ((str(file.relative_to(fleet.root)), file) for file in files(fleet.root))
+    return {key: file.read_bytes() for key, file in found if not key.startswith(theirs)}
 
 
 def is_told_to_upgrade(said: Said) -> bool:

@@ -26,7 +26,7 @@ from tests.google.metadata import Metadata
 from tests.google.relay import relayed
 
 KEY = AttemptKey("train-12345678", 0, 0)
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 _PORT = 4443
 _AND_WAIT = '; echo "script ended with $?"; exec /bin/cat'
 

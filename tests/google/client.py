@@ -28,7 +28,7 @@ def client(fake: Fake, service: str, *, account: str = "", token: str = "") -> A
     if token:
         credentials = Told()
         credentials.token = token
-    http = google_auth_httplib2.AuthorizedHttp(credentials, http=httplib2.Http(timeout=30))
+    http = google_auth_httplib2.AuthorizedHttp(credentials, http=httplib2.Http(timeout=180))
     return build_from_document(
         json.dumps(document(service)),  # as a text: the library writes into what it is given
         http=http,

@@ -97,7 +97,7 @@ class Machine:
             "-i",
         ]
         words = ["PATH=/usr/bin:/bin", "/bin/sh", "-c", command]
-        done = subprocess.run([*enter, *words], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([*enter, *words], capture_output=True, text=True, check=True, timeout=180)
         return done.stdout
 
     def press_power_button(self) -> None:
@@ -272,7 +272,7 @@ class Room:
         own = f"addr add {machine.guest.address}/8 dev eth0\nlink set eth0 up\n"
         for where, text in ((switch, commands), (pid, own)):
             enter = ["nsenter", "-t", where, "--net", "ip", "-batch", "-"]
-            subprocess.run(enter, input=text, text=True, check=True, capture_output=True, timeout=60)
+            subprocess.run(enter, input=text, text=True, check=True, capture_output=True, timeout=180)
 
 
 def _end(machine: Machine) -> None:

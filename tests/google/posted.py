@@ -21,7 +21,7 @@ from bastion.ports import AttemptKey
 from bastion.records import Facts, Order, StopOrder
 from bastion.state import Cause
 
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 
 
 class Posted:

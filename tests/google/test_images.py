@@ -109,7 +109,7 @@ def test_a_stop_tells_every_process_and_kills_what_outlasts_its_grace(shop: Shop
     command = f"trap 'echo outer' TERM; {inner} & while :; do wait; done"
     with posted.running(of_image(shop, command, posted), environ=environ(shop)) as process:
         posted.until(lambda: "ready" in posted.log(), "word")
-        posted.stop(grace_s=2.0)
+        posted.stop(grace_s=8.0)
         facts = posted.ended()
         process.wait()
     assert (facts.cause, facts.exit_code) == (Cause.CANCELLED, 137)

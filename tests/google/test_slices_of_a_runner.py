@@ -30,7 +30,7 @@ from tests.google.machines import Room
 from tests.google.tpus import placement, settings
 
 KEY = AttemptKey("train-12345678", 0, 0)
-PATIENCE_S = 120.0
+PATIENCE_S = 180.0
 SAYS = 'echo "on $BASTION_MACHINE"'
 
 

@@ -26,7 +26,7 @@ SLOW = HEAVY | {
 def loaded(*argv: str) -> set[str]:
     """The modules that a Python program imports from its start to its end."""
     command = [sys.executable, "-I", "-X", "importtime", *argv]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+    said = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True).stderr
     rows = (line.rsplit("|", 1) for line in said.splitlines() if line.startswith("import time:"))
     return {row[-1].strip() for row in rows}
 

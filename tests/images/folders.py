@@ -48,14 +48,14 @@ class Code:
 
     def git(self, *words: str) -> None:
         """Run git in it."""
-        subprocess.run(["git", "-C", str(self.folder), *words], check=True, timeout=60)
+        subprocess.run(["git", "-C", str(self.folder), *words], check=True, timeout=180)
 
 
 def printed(engine: Engine, image: str, *command: str) -> str:
     """What a container of an image prints, to its end."""
     container = engine.client.containers.run(image, list(command) or None, network_mode="host", detach=True)
     try:
-        container.wait(timeout=60)
+        container.wait(timeout=180)
         return str(container.logs().decode())
     finally:
         container.remove(force=True)

@@ -36,12 +36,12 @@ def packed(code: Code, *settings: str, kind: str = "docker", said: list[str] | N
 def digest_of(host: str, path: str, tag: str) -> str:
     """What the registry itself says."""
     asked = urllib.request.Request(f"http://{host}/v2/{path}/manifests/{tag}", headers={"Accept": MANIFEST})
-    with urllib.request.urlopen(asked, timeout=10) as answer:
+    with urllib.request.urlopen(asked, timeout=180) as answer:
         return str(answer.headers["Docker-Content-Digest"]).removeprefix("sha256:")
 
 
 def tags_of(host: str, path: str) -> Iterator[str]:
-    with urllib.request.urlopen(f"http://{host}/v2/{path}/tags/list", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://{host}/v2/{path}/tags/list", timeout=180) as answer:
         yield from json.load(answer)["tags"]
 
 

@@ -67,7 +67,7 @@ def inside(engine: Engine, image: str, *command: str) -> str:
     """What a command prints that is run in the place of the entry."""
     made = engine.client.containers.run(image, command[1:], entrypoint=command[0], network_mode="none", detach=True)
     try:
-        made.wait(timeout=60)
+        made.wait(timeout=180)
         return str(made.logs().decode())
     finally:
         made.remove(force=True)
@@ -139,8 +139,8 @@ def test_a_bastion_runs_from_its_image(docker_engine: Engine, image: str, tmp_pa
         said = bench.launch(*words, "--wait", "--", "sh", "-c", "id; python3 -V")
         assert (said.code, made.logs().decode()[-2000:]) == (0, made.logs().decode()[-2000:]), said.err
         assert "Python 3" in bench.launch("logs", "n", "--no_follow").out
-        made.stop(timeout=20)
-        assert made.wait(timeout=30)["StatusCode"] == 0
+        made.stop(timeout=180)
+        assert made.wait(timeout=180)["StatusCode"] == 0
     finally:
         made.remove(force=True)
 
@@ -201,8 +201,8 @@ def test_a_bastions_vm_starts_it_on_its_engine_and_it_asks_for_machines(
             [archive, nothing_else] = laid.output.decode().split()
             assert nothing_else == "manifest.json"
             assert open_part("gs://of-images/demo").read(f"builds/{archive}").version
-            container.stop(timeout=30)
-            assert container.wait(timeout=30)["StatusCode"] == 0
+            container.stop(timeout=180)
+            assert container.wait(timeout=180)["StatusCode"] == 0
             assert here.ask("bastion", "status")["state"] == "stopped"
         except AssertionError as error:
             error.add_note(container.logs().decode()[-3000:])

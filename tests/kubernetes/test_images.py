@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
+from bastion.errors import Later
 from bastion.spec import BundleRef
 from bastion.state import Cause
 from bastion_testing.stage import KEY, SAVES, Stage, order, placement
@@ -108,7 +110,8 @@ def test_a_worker_that_cannot_be_laid_into_a_pod_is_told(fleet: KubernetesFleet)
         kubelet.images[IMAGE] = Image()
 
     def again() -> bool:
-        stage.runner.create(replace(placement(KEY), image=BUNDLE.pinned))
+        with suppress(Later):
+            stage.runner.create(replace(placement(KEY), image=BUNDLE.pinned))
         return bool(stage.machines())
 
     fleet.until(again, "another set")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.launch.bench import Bench
-from tests.terminal import terminal
+from tests.terminal import PATIENCE_S, terminal
 
 BASTION = [sys.executable, "-c", "import sys; from bastion_entry import bastion; sys.exit(bastion())"]
 LAUNCH = [sys.executable, "-c", "import sys; from bastion_entry import launch; sys.exit(launch())"]
@@ -103,7 +103,7 @@ def test_watching_ends_when_nobody_reads_any_more(environ: dict[str, str]) -> No
         assert process.stdout is not None
         assert process.stdout.readline().startswith(b"no jobs.")
         process.stdout.close()
-        assert process.wait(60) == 141
+        assert process.wait(PATIENCE_S) == 141
         assert process.stderr is not None
         assert process.stderr.read() == b""
 

@@ -69,7 +69,7 @@ def played(world: World, *plays: Play, size: tuple[int, int] = (120, 30), bucket
 
 async def until(pilot: Pilot[int], condition: Callable[[], object]) -> None:
     """Let the app go on until it is so."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not condition():
         assert time.monotonic() < deadline
         assert pilot.app.is_running

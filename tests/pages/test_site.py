@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, Request, ViewportSize, sync_playw
 
 from tests.house.source import ROOT
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = 180_000
 NARROW: ViewportSize = {"width": 400, "height": 800}
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 LEFT = "net::ERR_ABORTED"

@@ -6,13 +6,14 @@ All of it lies in one folder, and listens on free ports of the loopback: several
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -45,7 +46,7 @@ MinJobAge=5
 SlurmdTimeout=120
 MessageTimeout=5
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+{accounting}
 MpiDefault=none
 SwitchType=switch/none
 {nodes}
@@ -56,6 +57,8 @@ PartitionName=brief Nodes=n[1-4] MaxTime=1 State=UP
 
 class Cluster:
     """A running Slurm. It is the shell that reaches it, too."""
+
+    accounting = "AccountingStorageType=accounting_storage/none"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,12 +82,16 @@ class Cluster:
         """Start all daemons, and wait until every node is idle."""
         self._start("munge", ["munged", "--foreground", "--force", *self._munge()])
         self.until(lambda: (self.folder / "munge.socket").exists(), "munge's socket")
+        self.start_accounting()
         self.start_controller()
         for node in NODES:
             self.start_node(node)
         self.until(
             lambda: self.say("sinfo", "-h", "-N", "-p", "main", "-o", "%t").split() == ["idle"] * 4, "idle nodes"
         )
+
+    def start_accounting(self) -> None:
+        """Start what the controller tells of its jobs; here nobody."""
 
     def start_controller(self) -> None:
         """Start slurmctld, and wait until it answers."""
@@ -109,12 +116,12 @@ class Cluster:
         """All that runs on a node is gone at one moment, as when its power fails."""
         self.kill(node)
         for process in self._ours(lambda environ: environ.get("SLURMD_NODENAME") == node):
-            process.kill()
+            _kill(process)
         for (
             process
         ) in psutil.process_iter():  # a step's daemon has the node's name in its socket, not in its environment
             if any(str(self.folder / node) in path for path in _files(process)):
-                process.kill()
+                _kill(process)
 
     def clear(self) -> None:
         """End all jobs, and have every node back."""
@@ -128,14 +135,14 @@ class Cluster:
             daemon.kill()
             daemon.wait()
         for process in self._ours(lambda _: True):
-            process.kill()
+            _kill(process)
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Wait for it; fail with what Slurm says, if it does not come in good time."""
         until(condition, what, more=self._last_words)
 
     def _configure(self) -> None:
-        ports = _free_ports(1 + len(NODES))
+        ports = free_ports(1 + len(NODES))
         host = socket.gethostname()
         nodes, gres = [], []
         for node, port in zip(NODES, ports[1:], strict=True):
@@ -145,7 +152,9 @@ class Cluster:
             gres.append(f"NodeName={node} Name=gpu File={self.folder}/gpu-{node}-[0-1]")
             for number in range(2):
                 os.mknod(self.folder / f"gpu-{node}-{number}", stat.S_IFCHR | 0o600, os.makedev(195, number))
-        text = _CONF.format(host=host, controller=ports[0], folder=self.folder, nodes="\n".join(nodes))
+        text = _CONF.format(
+            host=host, controller=ports[0], folder=self.folder, nodes="\n".join(nodes), accounting=self.accounting
+        )
         self.conf.write_text(text)
         self.conf.with_name("gres.conf").write_text("\n".join(gres) + "\n")
         self.conf.with_name("cgroup.conf").write_text("CgroupAutomount=no\n")
@@ -174,19 +183,25 @@ class Cluster:
 
     def _last_words(self) -> str:
         queue = self.run(["squeue", "--states=all"], limit_s=60).out
-        return queue + (self.folder / "controller.log").read_text(errors="replace")[-1500:]
+        logs = ((log.name, log.read_text(errors="replace")[-1000:]) for log in sorted(self.folder.glob("*.log")))
+        return queue + "\n".join(f"{name}: {text}" for name, text in logs)
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
     """A new one, as long as it is used."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # short: sockets lie in it
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        made = Cluster(folder)
+        made = kind(folder)
         stack.callback(made.stop)
         made.start()
         yield made
+
+
+def _kill(process: psutil.Process) -> None:
+    with suppress(psutil.Error):  # it has ended since it was found
+        process.kill()
 
 
 def _files(process: psutil.Process) -> list[str]:
@@ -196,7 +211,11 @@ def _files(process: psutil.Process) -> list[str]:
         return []
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, and that no connection is given as its own end while daemons come up one by one."""
     with ExitStack() as stack:
-        doors = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        doors: list[socket.socket] = []
+        while len(doors) < count:
+            with suppress(OSError):
+                doors.append(stack.enter_context(socket.create_server(("", random.randrange(15_000, 32_000)))))
         return [door.getsockname()[1] for door in doors]

@@ -75,10 +75,12 @@ def test_what_slurm_takes_away_is_not_the_jobs_fault(fleet: SlurmFleet, slurm: C
     assert (facts.cause, facts.exit_code, facts.message) == (Cause.LOST, 143, "the machine is being taken away")
 
 
-def test_a_notice_reaches_the_worker_and_not_the_jobs_own_processes(fleet: SlurmFleet) -> None:
+def test_a_notice_reaches_the_worker_and_not_the_jobs_own_processes(fleet: SlurmFleet, tmp_path: Path) -> None:
     stage = Stage(fleet)
-    stage.running("trap 'echo heard' TERM; echo started; while :; do sleep 0.05; done")
-    stage.stop(Cause.PREEMPTED, grace_s=1.0)
+    stage.running(f"trap 'echo heard' TERM; echo started; until [ -e {tmp_path}/go ]; do sleep 0.05; done; exit 3")
+    stage.stop(Cause.PREEMPTED, grace_s=600.0)
+    fleet.until(lambda: "heard" in stage.log(), "its answer")
+    (tmp_path / "go").touch()
     assert stage.ended().cause is Cause.PREEMPTED
     assert stage.log().count("heard") == 1
 

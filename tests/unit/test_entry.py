@@ -25,7 +25,7 @@ def theirs(tmp_path: Path) -> Path:
 
 def said(argv: list[str], cwd: Path, pythonpath: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "PYTHONPATH": pythonpath}
-    return subprocess.run(argv, cwd=cwd, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, cwd=cwd, env=environ, capture_output=True, text=True, timeout=180, check=False)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -14,6 +14,7 @@ HANGS = {
     "in a task that is waited for": "import threading; threading.Event().wait()",
 }
 START = "from cli.signals import Stopping; import sys; stopping = Stopping(limit_s=1); print('up', flush=True)\n"
+PATIENT = START.replace("limit_s=1", "limit_s=600")
 
 
 @pytest.mark.parametrize("how", HANGS.values(), ids=HANGS)
@@ -24,23 +25,23 @@ def test_it_ends_without_a_last_word_and_says_so(how: str, number: signal.Signal
         assert program.stdout is not None
         assert program.stdout.readline() == "up\n"
         program.send_signal(number)
-        _, said = program.communicate(timeout=60)
+        _, said = program.communicate(timeout=180)
     assert program.returncode == 1
     assert said == "error: no last word in 1 s, the bucket does not answer: ended without it; what runs goes on\n"
 
 
 def test_who_ends_in_time_ends_as_it_likes() -> None:
     loop = "import time\nwhile not stopping(): time.sleep(0.01)\nsys.exit(7)"
-    with subprocess.Popen([sys.executable, "-c", START + loop], stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen([sys.executable, "-c", PATIENT + loop], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         program.stdout.readline()
         program.terminate()
-        assert program.wait(timeout=60) == 7
+        assert program.wait(timeout=180) == 7
 
 
 def test_a_second_signal_has_its_rude_effect() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", START.replace("limit_s=1", "limit_s=60") + HANGS["in a loop that tries on"]],
+        [sys.executable, "-c", PATIENT + HANGS["in a loop that tries on"]],
         stdout=subprocess.PIPE,
         text=True,
     ) as program:
