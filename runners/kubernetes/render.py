@@ -33,7 +33,12 @@ KEPT_S = 3600
 _GROUP, _PROGRAM = "w", "program"
 _LAST_WORDS = "FallbackToLogsOnError"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-_SPOT, _FLEX = "cloud.google.com/gke-spot", "cloud.google.com/gke-flex-start"
+_TAINTS = {
+    "spot": ("cloud.google.com/gke-spot",),
+    "flex-start": ("cloud.google.com/gke-flex-start", "cloud.google.com/gke-queued"),
+}
+"""What of such nodes has to be tolerated; the first is their label, too."""
+
 _RESERVATION, _AFFINITY = "cloud.google.com/reservation-name", "cloud.google.com/reservation-affinity"
 _TOKEN_S = 3600
 
@@ -217,9 +222,9 @@ def credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
 def _bought(placement: Placement, given: KubernetesSettings) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """The nodes that are had in the way of this tier: their labels, and what of them has to be tolerated."""
     how = given.bought(placement.tier)
-    if how in ("spot", "flex-start"):
-        label = _SPOT if how == "spot" else _FLEX
-        return {label: "true"}, [{"key": label, "operator": "Equal", "value": "true", "effect": "NoSchedule"}]
+    if taints := _TAINTS.get(how):
+        how_to = {"operator": "Equal", "value": "true", "effect": "NoSchedule"}
+        return {taints[0]: "true"}, [{"key": taint, **how_to} for taint in taints]
     of_kind = [given.reservations[kind] for kind in placement.resources if kind in given.reservations]
     if how == "reserved" and of_kind:
         return {_RESERVATION: of_kind[0], _AFFINITY: "specific"}, []

@@ -136,8 +136,8 @@ def test_a_cluster_that_is_away_for_ten_minutes_costs_nobody_anything(make: Make
     assert [one.id for one in stage.machines()] == [machine.id]
     assert fleet.runner.look(machine.id) is Sight.THERE
     assert len(fleet.cluster.rows("JobSet")) == 2
-    (folder,) = fleet.folder.glob(f"pods/{machine.id.split('/')[2]}/work/work")
-    (folder / "code" / "go").touch()
+    (code,) = (fleet.folder / "pods" / machine.id.split("/")[2]).rglob("code")
+    (code / "go").touch()
     assert stage.ended().cause is Cause.OK
     fleet.until(lambda: any(one.seen for one in stage.machines(OTHER)), "the other's pod")
 
