@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from bastion.alternatives import Alternative
 from bastion.nearest import did_you_mean
 from bastion.spec import JobSpec
 from quota.model import Quota
@@ -18,8 +19,21 @@ def complaints(spec: JobSpec, quota: Quota | None, pool: Sequence[Resources] | N
     elif quota is not None and not quota.grants(spec.project, spec.job_class):
         wrong.append(not_granted(spec.project, spec.job_class))
     if pool is not None:
-        wrong += _too_much(spec, total(pool))
+        wrong += _never(spec, pool)
     return wrong
+
+
+def _never(spec: JobSpec, pool: Sequence[Resources]) -> list[str]:
+    """Why it can never start, in whatever shape; nothing if it can in one."""
+    found = [_too_much(choice, total(pool)) for choice in spec.choices]
+    return [text for one in found for text in one] if all(found) else []
+
+
+def hopeless(spec: JobSpec, pool: Sequence[Resources]) -> Iterator[str]:
+    """Of its choices those that can never start, while others may, and why."""
+    for number, choice in enumerate(spec.choices, start=1):
+        if wrong := _too_much(choice, total(pool)):
+            yield f"choice {number}, {text(choice.demand)}, can never start: {'; '.join(wrong)}"
 
 
 def _stranger(spec: JobSpec, quota: Quota) -> str:
@@ -39,9 +53,9 @@ def not_granted(project: str, job_class: str) -> str:
 _NO_POOL = "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT or a quota file"
 
 
-def _too_much(spec: JobSpec, pool: Resources) -> list[str]:
+def _too_much(choice: Alternative, pool: Resources) -> list[str]:
     wrong = []
-    for kind, amount in spec.demand.items():
+    for kind, amount in choice.demand.items():
         if kind not in pool:
             hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}" if pool else _NO_POOL)
             wrong.append(f"nobody has the resource {kind}; {hint}")

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bastion import layout
+from bastion.alternatives import AMOUNT_MAX, KIND
 from bastion.errors import Newer, RecordError
 from bastion.google.settings import GoogleSettings
 from bastion.google.settings import faults as faults_of_google
@@ -18,7 +19,7 @@ from bastion.limits import Limits
 from bastion.limits import faults as faults_of_limits
 from bastion.nearest import did_you_mean
 from bastion.runner_settings import faults_of_options, faults_of_placing, faults_of_runners, strays
-from bastion.spec import AMOUNT_MAX, KIND, USER
+from bastion.spec import USER
 from bastion.version import CONFIG, VERSION
 from bastion.wording import between, shown
 from quota.lines import PARTS_MAX, Lines, too_deep

@@ -163,12 +163,13 @@ class ImageBuilt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Resources are promised to a new attempt. `overdue`: it is a gang that had waited for too long."""
+    """Resources are promised to a new attempt, those of this `choice`. `overdue`: it is a gang that had waited for too long."""
 
     runner: str
     tier: int
     workers: int
     overdue: bool = False
+    choice: int = 0
 
 
 class Waiting(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

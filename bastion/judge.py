@@ -77,7 +77,8 @@ def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs, all_rea
     wrong = complaints(spec, inputs.quota, pool_of(state, inputs) if state.capacity else None)
     wrong += faults(wanted, job, state.jobs)
     there = places(state, inputs.config)
-    wrong += [*there.apart(spec.resources), *there.misshapen(spec.resources)]
+    for choice in spec.choices:
+        wrong += [*there.apart(choice.resources), *there.misshapen(choice.resources)]
     wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
     if wrong:
         return JobRejected(

@@ -183,6 +183,7 @@ def starts(
             tier=start.tier,
             workers=hosts,
             overdue=start.overdue,
+            choice=start.choice,
         )
 
 

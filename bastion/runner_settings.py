@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from bastion.alternatives import KIND
 from bastion.errors import SpecError
 from bastion.instances import KINDS, resources
 from bastion.nearest import did_you_mean
-from bastion.spec import KIND
 from bastion.wording import one_line, shown
 
 RUNNER = re.compile(r"[a-z][a-z0-9_-]{0,31}")

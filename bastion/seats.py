@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from bastion.books import shape
 from bastion.decision import Seat
 from bastion.errors import RunnerError
 from bastion.placing import Places
@@ -28,10 +29,11 @@ class Seats:
 
     def of(self, job: Job, start: Start) -> Seat:
         """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
-        name = self.places.runner_of(job.resources, start.tier)
+        wanted = shape(job, start.choice)
+        name = self.places.runner_of(wanted.resources, start.tier)
         if self._is_blind(name):
             raise RunnerError(f"the runner {name} does not answer")
-        return name, self.runners[name].workers(job.resources, job.replicas)
+        return name, self.runners[name].workers(wanted.resources, wanted.replicas)
 
     def _is_blind(self, name: str) -> bool:
         return name not in self.runners or name in self.blind

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import psutil
 
@@ -37,7 +38,8 @@ class ProcessFleet:
         """Kill -9 of the worker with its keeper, at one moment; of nothing else."""
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in workers(machine):
-                os.kill(pid, number)
+                with suppress(ProcessLookupError):  # it had only begun to be another program
+                    os.kill(pid, number)
         self.until(lambda: not workers(machine), "the worker's death")
 
 

@@ -54,7 +54,9 @@ def up(call: Call, name: str) -> int:
     once = replace(call, flags={**call.flags, "follow": False})
     wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall())
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
-    spec = checked_spec(desk, wish, request_id, settings.get("source") or ".", home=home)
+    if wish.alternatives:
+        raise UsageError("a cluster has one shape; say one instance type, or one set of resources")
+    spec = checked_spec(call, desk, wish, request_id, settings.get("source") or ".", home=home)
     spec = msgspec.structs.replace(spec, command=cluster.command(spec.resources))
     warn(call, spec)
     if dry:

@@ -17,7 +17,7 @@ from launcher.derive import decided, reasons
 from launcher.durations import short
 from launcher.queue import Queue
 from launcher.selection import LIVE, state, submitted
-from launcher.supposed import Case
+from launcher.supposed import Case, as_it_waits
 from launcher.timing import timing
 from launcher.view import Known, View
 from launcher.waiting import waiting
@@ -97,10 +97,11 @@ def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator
     yield f"submitted {short((now - submitted(known)).total_seconds())} ago, priority {row['priority']}"
     if isinstance(known, Job):
         waits = known.ended is None and known.counts.get(JobState.PENDING)
+        case = as_it_waits(Case(state=shown.view.state, inputs=settings, now=now), known.id) if waits else None
         told = Account(
             since=account.since(known),
             timing=timing(shown.view.state, known),
-            waiting=waiting(Case(state=shown.view.state, inputs=settings, now=now), known, answer) if waits else None,
+            waiting=waiting(case, case.state.jobs[known.id], answer) if case else None,
             running=tuple(account.running(known, one, key.task, None) for key, one in account.live(known, None)),
             end=account.end(known, None),
         )

@@ -13,7 +13,7 @@ from launcher.derive import blind, decided_at, reasons, runner_of
 from launcher.exposure import Exposure, exposure
 from launcher.gates import Gate
 from launcher.outlook import outlook
-from launcher.supposed import Case
+from launcher.supposed import Case, as_it_waits
 from launcher.view import View
 from launcher.waiting import Waiting, waiting
 
@@ -33,6 +33,8 @@ def prospects(view: View, job: Job) -> Prospects:
     asked = Decisions.about(job, view.state)
     found = Prospects()
     if job.counts.get(JobState.PENDING) and job.ended is None:
+        case = as_it_waits(case, job.id)
+        job = case.state.jobs[job.id]
         answer = asked.plan(case)
         told, against = reasons(view, answer), waiting(case, job, answer)  # before other decisions
         against = replace(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bastion import layout, recover
-from bastion.admit import complaints
+from bastion.admit import complaints, hopeless
 from bastion.codec import encode
 from bastion.errors import BastionError, BucketError, Denied, Full, Missing, NoBucket, SpecError
 from bastion.once import create_once, settled
@@ -53,6 +53,11 @@ def check(spec: JobSpec, ground: Ground) -> None:
     wrong += filter(None, [ground.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))
+
+
+def doubts(spec: JobSpec, ground: Ground) -> list[str]:
+    """What the bastion would accept, and what may not be meant."""
+    return [] if ground.tiers is None else list(hopeless(spec, ground.tiers))
 
 
 def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> None:

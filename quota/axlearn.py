@@ -182,7 +182,7 @@ class _Seats:
     """What runs, set against the verdicts in their order."""
 
     def __init__(self, board: Board, pool: Sequence[Resources], ranking: Ranking) -> None:
-        self._pool, self._ranking = total(pool), ranking
+        self._pool, self._ranking, self._wants = total(pool), ranking, board.wants
         self._running = {name: hold for name, hold in board.holds.items() if not hold.stopping}
         self._free = _free(board, pool)
         self._left = Counter(amounts(hold.demand) for hold in self._running.values())
@@ -222,7 +222,7 @@ class _Seats:
         for free in self._free[tier:]:
             for kind, amount in job.demand:
                 free[kind] -= amount
-        self.starts.append(Start(job.job, tier))
+        self.starts.append(Start(job.job, tier, choice=self._wants[job.job].choice))
 
     def _stop(self, job: str, task: int, demand: Demand) -> None:
         self.stops.append(Stop(job, task, None, _behind(demand, self._ranking, self._pool)))

@@ -15,7 +15,7 @@ from quota.queue import Ask
 from quota.reclaim import Taken
 from quota.resources import Resources
 from quota.room import Room
-from quota.shares import Demand, Shares
+from quota.shares import Demand, Shares, amounts
 
 
 def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
@@ -60,6 +60,31 @@ def impossible(demand: Demand, pool: Resources) -> str | None:
         if amount > held:
             return f"asks for {amount} {kind} but the pool holds {held}: it can never start"
     return None
+
+
+def choosing(want: Want, choice: int | None, text: str, pool: Resources, free: Resources) -> str:
+    """What a want with several choices waits for (None: nothing that can be), why, and what the others lack."""
+    if choice is None:
+        return f"{text}; so it is with each of its {len(want.choices)} choices"
+    others = [_lacking(amounts(demand), pool, free) for n, demand in enumerate(want.choices) if n != choice]
+    which = f"{_amounts(amounts(want.choices[choice]))} ({_ORDINALS[choice]} of {len(want.choices)} choices)"
+    return f"waits for {which}: {text}; else {'; else '.join(others)}"
+
+
+_ORDINALS = ("1st", "2nd", "3rd", "4th")
+
+
+def _lacking(demand: Demand, pool: Resources, free: Resources) -> str:
+    """What a demand lacks that would do, too."""
+    if impossible(demand, pool):
+        return f"{_amounts(demand)}, more than there is"
+    kind, amount = max(demand, key=lambda row: (row[1] - free.get(row[0], 0), row[0]))
+    there = f"{max(0, free.get(kind, 0))} of {pool[kind]} {kind} free"
+    return (
+        f"{_amounts(demand)}, {there}"
+        if amount > free.get(kind, 0)
+        else f"{_amounts(demand)}, {there}, and not its turn"
+    )
 
 
 class Reasons:

@@ -30,6 +30,7 @@ from types import MappingProxyType
 from quota import axlearn, reasons
 from quota.bars import Bars
 from quota.board import Board, Line, Name, rank
+from quota.choosing import choosing
 from quota.claims import STANDARD, Knobs, Schedule, Start, Stop
 from quota.model import Quota
 from quota.moving import Moving
@@ -236,7 +237,7 @@ class _Round:
         self._weights.pop((want.project, want.user), None)
         if self._room.has(line.demand, line.max_tier):
             tier = self._room.start(want.project, want.user, line.demand, line.max_tier)
-            self._starts.append(Start(want.job, tier, self._overdue.has(want, line)))
+            self._starts.append(Start(want.job, tier, self._overdue.has(want, line), want.choice))
         else:
             ask.kept += 1
             self._room.keep(want.project, want.user, line.demand, line.max_tier)
@@ -280,4 +281,6 @@ class _Round:
         self._reasons.stopped.append(hold)
 
 
-POLICIES: Mapping[str, Policy] = MappingProxyType({"default": schedule, "axlearn": axlearn.schedule})
+POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {"default": choosing(schedule), "axlearn": choosing(axlearn.schedule)}
+)

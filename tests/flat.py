@@ -85,9 +85,10 @@ class Looking(Flat):
     protocol = "looking"
 
     def pipe_file(self, path: str, value: bytes, mode: str = "overwrite", **how: Any) -> None:
-        if mode == "create" and path in self.store(path)[1]:
-            raise FileExistsError(path)
-        time.sleep(0.005)
+        if mode == "create":
+            if path in self.store(path)[1]:
+                raise FileExistsError(path)
+            time.sleep(0.05)  # so that whoever races looks meanwhile, on a busy machine, too
         super().pipe_file(path, value, **how)
 
 

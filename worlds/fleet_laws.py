@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bastion.state import AttemptState
-from quota.resources import Resources, fits, total
+from quota.resources import fits, total
 from worlds.broken import Broken
 from worlds.host import SimHost
 from worlds.scene import Scene
@@ -22,7 +22,7 @@ class FleetLaws:
         """Raises `Broken`."""
         there = [host for host in self.scene.hosts.values() if host.there]
         self._one_attempt(host for host in there if host.runs)
-        used = total(self._holds(host) for host in there if self._counts(host))
+        used = total(host.holds for host in there if self._counts(host))
         if not fits(used, self.scene.laws.pool):
             raise Broken(f"the machines that are there hold {used} of {self.scene.laws.pool}")
 
@@ -43,6 +43,3 @@ class FleetLaws:
         """It holds what its worker claimed: from the claim on until it is gone. One that came up again holds nothing."""
         claim = self.scene.laws.claims.get((host.machine.key, host.machine.worker))
         return host.runs or (claim is not None and claim.machine == host.machine.id and not host.reboots)
-
-    def _holds(self, host: SimHost) -> Resources:
-        return self.scene.specs[host.machine.key.job].resources

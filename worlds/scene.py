@@ -23,13 +23,16 @@ QUOTA = b"""
 version = "1"
 [total_resources]
 v4 = 6
+v5p = 4
 [project_membership]
 red = ["ann"]
 blue = ["bob"]
 [project_resources.red]
 v4 = 0.5
+v5p = 0.4
 [project_resources.blue]
 v4 = 0.5
+v5p = 0.4
 """
 
 

@@ -12,6 +12,8 @@ from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
 from runners.local.runner import LocalRunner
 
+_SCOPE = f"test-{os.getpid()}"
+
 
 class LocalFleet(ProcessFleet):
     """A `LocalRunner` on one bastion's part of a bucket below `folder`."""
@@ -24,7 +26,7 @@ class LocalFleet(ProcessFleet):
 
     def again(self) -> LocalRunner:
         return LocalRunner(
-            scope=f"test-{os.getpid()}",
+            scope=_SCOPE,
             bucket_url=self.bucket.url,
             work_root=self.folder / "work",
             ids=RandomIds(),
@@ -43,5 +45,6 @@ class LocalFleet(ProcessFleet):
         self.until(lambda: not self.runner.list(), "the end of all machines")
 
     def _scan(self) -> list[marks.Marked]:
+        """Without those of the tests beside this one, which hold devices of the same names."""
         self._scans += 1
-        return marks.scan()
+        return [process for process in marks.scan() if process.machine.startswith(f"{_SCOPE}|")]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bastion.errors import RunnerError
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.stage import KEY, OTHER, placement
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, Login, check, in_pod, log_in
-from runners.kubernetes.deployment import Host, faults, holds, is_hopeless, manifests, rules, state
+from runners.kubernetes.deployment import Host, faults, holds, is_hopeless, manifests, rules, rules_of_people, state
 from runners.kubernetes.listing import LATE_S
 from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import settings
@@ -227,3 +229,13 @@ def made(cluster: HostingCluster, clock: Late) -> KubernetesRunner:
         clock=clock,
         worker=render.Worker(bucket="file:///nowhere"),
     )
+
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/kubernetes.md"
+
+
+def test_the_page_has_these_rules() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    mine, of_people = (yaml.safe_load(block)["rules"] for block in blocks if "kind: Role" in block)
+    assert set(rights(mine)) == set(rights(rules(GIVEN)))
+    assert set(rights(of_people)) == set(rights(rules_of_people(GIVEN)))

@@ -50,8 +50,14 @@ JobAcctGatherType=jobacct_gather/none
 MpiDefault=none
 SwitchType=switch/none
 {nodes}
-PartitionName=main Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
-PartitionName=brief Nodes=n[1-4] MaxTime=1 State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=DEFAULT Nodes=n[1-4] State=UP MaxTime=INFINITE PriorityTier=1
+PartitionName=main Default=YES PreemptMode=OFF
+PartitionName=brief MaxTime=1 PreemptMode=OFF
+PartitionName=cancelled PreemptMode=CANCEL GraceTime=60
+PartitionName=requeued PreemptMode=REQUEUE GraceTime=60
+PartitionName=first PriorityTier=2 PreemptMode=OFF
 """
 
 
@@ -106,6 +112,10 @@ class Cluster:
         """Kill -9 of one daemon alone."""
         self._daemons[daemon].kill()
         self._daemons[daemon].wait()
+
+    def forget(self) -> None:
+        """What the controller keeps is lost; it must be stopped."""
+        shutil.rmtree(self.folder / "state")
 
     def stop_controller(self) -> None:
         """Stop slurmctld in good order. One that is killed forgets what it did in its last seconds."""
@@ -193,6 +203,7 @@ def cluster(kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # short: sockets lie in it
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder.chmod(0o755)  # other accounts have to reach munge's socket
         made = kind(folder)
         stack.callback(made.stop)
         made.start()

@@ -26,7 +26,7 @@ class LooksFirst(MemoryBucket):
     def create(self, key: str, data: bytes) -> str | None:
         if any(stat.key == key for stat in self.list(key)):
             return None
-        time.sleep(0.005)
+        time.sleep(0.05 if "race/" in key else 0.0)  # so that others look meanwhile, on a busy machine, too
         return self.write(key, data)
 
 
