@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from bastion.errors import RunnerError
 from bastion.placing import Places, places
-from bastion.plan import UNREPORTED, Plan, inputs, plan
+from bastion.plan import UNREPORTED, Inputs, Plan, inputs, plan
 from bastion.records import Blind
 from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
@@ -23,7 +23,7 @@ def decided(view: View) -> Plan:
     """The decision itself; nothing to decide if nothing waits."""
     if not view.state.pending:
         return Plan(schedule=Schedule())
-    return plan(view.state, inputs(view.state), decided_at(view))
+    return plan(view.state, rested_on(view), decided_at(view))
 
 
 def decided_at(view: View) -> datetime:
@@ -42,7 +42,7 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
     found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
     for job in (view.state.jobs[name] for name in view.state.pending):
         by_itself = job.id in found and job.id not in answer.schedule.reasons and found[job.id] != UNREPORTED
-        if not by_itself and (runner := runner_of(there, job)) in told:
+        if not by_itself and (runner := unheard(view, there, job)):
             found[job.id] = told[runner]
     for _, job, attempt in view.state.live_attempts():
         if attempt.state is AttemptState.STARTING and attempt.runner in told and not job.counts.get(JobState.PENDING):
@@ -55,9 +55,13 @@ def blind(view: View) -> Mapping[str, Blind]:
     return view.status.blind if view.status else {}
 
 
-def runner_of(there: Places, job: Job) -> str:
-    """The runner that the job's next attempt goes to; empty if that is nobody."""
-    try:
-        return there.runner_of(job.resources, 0)
-    except RunnerError:
-        return ""
+def unheard(view: View, there: Places, job: Job) -> str:
+    """The runner that the job waits for because it does not answer: none, while another could give it as much."""
+    runners, dark = there.runners_of(job.resources, job.max_tier), blind(view)
+    return runners[0] if runners and all(name in dark for name in runners) else ""
+
+
+def rested_on(view: View) -> Inputs:
+    """What the bastion rests its decision on now, beside the state."""
+    found = inputs(view.state)
+    return replace(found, blind=places(view.state, found.config).passed_over(blind(view)))

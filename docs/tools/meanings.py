@@ -47,7 +47,7 @@ CONFIG: Mapping[str, str] = {
     "usage_half_life": "Seconds after which past use counts half between the users of a project; 0: it does not count",
     "policy": "How jobs are scheduled; see [scheduling](../explanation/scheduling.md)",
     "runners": "Which backends give machines; a job goes to the first that has all the kinds it wants",
-    "placing": "Runner by kind or instance type, where several have it; see [several runners](../how-to/several-runners.md)",
+    "placing": "Runner by kind or instance type, or one for each tier; see [several runners](../how-to/several-runners.md)",
     "runner_options": "For each runner a table of its own; see [write a runner](../how-to/write-a-runner.md)",
     "run_as": (
         "Account that jobs run as where root starts the workers; empty: `bastion-job` if the machine has it, else root; "

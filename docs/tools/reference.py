@@ -41,6 +41,7 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     list[str]: ("list of texts", ["/"]),
     list[str] | str: ("list of texts, or text", None),
     dict[str, str]: ("table of texts", {"0": ""}),
+    dict[str, str | list[str]]: ("table of texts, or of lists of them", {"0": ""}),
     dict[str, int]: ("table of whole numbers", {"0": -1}),
     dict[str, dict[str, Any]]: ("table of tables", {"0": {}}),
     bool: ("true or false", None),

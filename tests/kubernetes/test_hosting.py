@@ -102,6 +102,7 @@ def test_from_a_dry_run_to_a_jobs_log_to_an_upgrade_and_to_nothing(make: Make) -
     epoch = here.status()["epoch"]
     upgraded = here.run("bastion", "create", f"--image={BASTION_IMAGE_2}")
     assert upgraded.returncode == 0, upgraded
+    assert "already runs" in here.call("create").stdout, "it goes by what is stored"
     assert here.status()["epoch"] == epoch + 1
     assert here.job(job)["state"] == "RUNNING"
 
@@ -204,6 +205,9 @@ def test_a_cluster_that_is_away_or_another_is_told_and_left_alone(make: Make) ->
     (here.folder / "kubeconfig").rename(here.folder / "old")
     fails(here, here.call("delete"), "no way into a Kubernetes cluster")
     (here.folder / "old").rename(here.folder / "kubeconfig")
+    kubeconfig(here.folder / "kubeconfig", "http://127.0.0.1:9")
+    fails(here, here.call("stop"), "Kubernetes does not answer at http://127.0.0.1:9")
+    kubeconfig(here.folder / "kubeconfig", here.cluster.url)
     here.cluster.id = uuid4()
     sent = len(here.cluster.sent)
     for words in (("stop",), ("delete", "--yes"), ("create", "--image=other:1")):

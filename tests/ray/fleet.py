@@ -21,13 +21,22 @@ from tests.ray.cluster import Cluster
 class Counting:
     """A dashboard whose requests are counted."""
 
-    def __init__(self, address: str) -> None:
-        self.door = HttpDashboard(address)
+    def __init__(self, door: HttpDashboard) -> None:
+        self.door = door
         self.asked: list[str] = []
 
     def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         self.asked.append(f"{verb} {path}")
         return self.door.ask(verb, path, body)
+
+
+class Ahead(SystemClock):
+    """The clock of this machine, and as many seconds as a test wants to be over."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.seconds
 
 
 class RayFleet(ProcessFleet):
@@ -36,8 +45,9 @@ class RayFleet(ProcessFleet):
     def __init__(self, cluster: Cluster, folder: Path) -> None:
         self.cluster, self.folder = cluster, folder
         self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
-        self.dashboard = Counting(cluster.address)
+        self.dashboard = Counting(cluster.door)
         self.scope = f"test-{folder.name}"
+        self.clock = Ahead()
         self.runner = self.again()
 
     def again(self) -> RayRunner:
@@ -49,7 +59,7 @@ class RayFleet(ProcessFleet):
             scope=self.scope,
             bucket_url=self.bucket.url,
             ids=RandomIds(),
-            clock=SystemClock(),
+            clock=self.clock,
             flags={"steady_flush_s": 1},
         )
 
