@@ -42,7 +42,9 @@ def run(call: Call) -> int:
 
 
 def up(call: Call, name: str) -> int:
-    """Submit the job that is the cluster. Raises `UsageError` if one of this name lives."""
+    """Submit the job that is the cluster. Raises `UsageError` if it has no name, or one of this name lives."""
+    if not name:
+        raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
     settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
     check_setup(settings.kind, call.flags["setup"] or "")
     desk = desk_of(call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,6 +12,10 @@ from bastion.records import Blind
 from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
 from quota.claims import Schedule
+from quota.resources import Resources
+
+NOTHING = Plan(schedule=Schedule())
+"""What is decided where nothing waits."""
 
 
 def derived(view: View) -> Mapping[str, str]:
@@ -22,7 +26,7 @@ def derived(view: View) -> Mapping[str, str]:
 def decided(view: View) -> Plan:
     """The decision itself; nothing to decide if nothing waits."""
     if not view.state.pending:
-        return Plan(schedule=Schedule())
+        return NOTHING
     return plan(view.state, rested_on(view), decided_at(view))
 
 
@@ -32,7 +36,7 @@ def decided_at(view: View) -> datetime:
 
 
 def reasons(view: View, answer: Plan) -> Mapping[str, str]:
-    """The decision's own reasons; but of those whose runner does not answer nothing is decided, and that is theirs.
+    """The decision's own reasons; but where no runner answers that a job could go to, nothing is decided of it, and that is its.
 
     It is also the reason of those that have started and have no machines.
     """
@@ -42,8 +46,8 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
     found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
     for job in (view.state.jobs[name] for name in view.state.pending):
         by_itself = job.id in found and job.id not in answer.schedule.reasons and found[job.id] != UNREPORTED
-        if not by_itself and (runner := unheard(view, there, job)):
-            found[job.id] = told[runner]
+        if not by_itself and (runners := unheard(view, there, job)):
+            found[job.id] = "; ".join(told[runner] for runner in runners)
     for _, job, attempt in view.state.live_attempts():
         if attempt.state is AttemptState.STARTING and attempt.runner in told and not job.counts.get(JobState.PENDING):
             found[job.id] = told[attempt.runner]
@@ -55,10 +59,11 @@ def blind(view: View) -> Mapping[str, Blind]:
     return view.status.blind if view.status else {}
 
 
-def unheard(view: View, there: Places, job: Job) -> str:
-    """The runner that the job waits for because it does not answer: none, while another could give it as much."""
-    runners, dark = there.runners_of(job.resources, job.max_tier), blind(view)
-    return runners[0] if runners and all(name in dark for name in runners) else ""
+def unheard(view: View, there: Places, job: Job) -> Sequence[str]:
+    """The runners that the job could go to, by any of its choices, if none of them answers."""
+    sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
+    runners = dict.fromkeys(name for size in sizes for name in there.runners_of(size, job.max_tier))
+    return list(runners) if runners.keys() <= blind(view).keys() else []
 
 
 def rested_on(view: View) -> Inputs:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,12 @@ from tests.kubernetes.fake.server import IMAGE, Cluster
 SCOPE = "bastion-1-1234abcd"
 
 
+class Impatient:
+    """A clock whose sleeps are over at once."""
+
+    def sleep(self, seconds: float) -> None: ...
+
+
 class KubernetesFleet(ProcessFleet):
     """A `KubernetesRunner` on a fake cluster, with one bastion's part of a bucket below `folder`."""
 
@@ -33,20 +40,47 @@ class KubernetesFleet(ProcessFleet):
     def again(self) -> KubernetesRunner:
         return self.by(SystemClock())
 
-    def by(self, clock: Clock, url: str = "") -> KubernetesRunner:
-        """A new runner by this clock, led to another address than the cluster's."""
+    def stranger(self) -> KubernetesRunner:
+        return self.by(SystemClock(), scope="another-1234abcd")
+
+    def by(self, clock: Clock, url: str = "", scope: str = SCOPE) -> KubernetesRunner:
+        """A new runner by this clock, of a bastion of this scope, led to another address than the cluster's."""
         self.client = Client(lambda: Login(url or self.cluster.url), clock)
         return KubernetesRunner(
             api=self.client,
             settings=settings(self.options),
-            scope=SCOPE,
+            scope=scope,
             ids=RandomIds(),
             clock=clock,
             worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody listens at its address."""
+        client = self.client
+        clock, client.clock = client.clock, Impatient()  # type: ignore[assignment]
+        try:
+            with self.cluster.away():
+                yield
+        finally:
+            client.clock = clock
+
+    @contextmanager
+    def answers_lost(self) -> Iterator[None]:
+        """The connection breaks when it is done, however often it is tried."""
+        self.cluster.fails("POST .*", 0, times=100)
+        try:
+            yield
+        finally:
+            self.cluster.mend()
+
+    def take_away(self, machine: str) -> None:
+        """Its node is drained."""
+        self.cluster.evict(machine.split("/")[0])
+
     def questions(self) -> int:
-        return self.cluster.listings.count("Pod")
+        return self.client.asked
 
     def close(self) -> None:
         self.cluster.close()

@@ -62,6 +62,11 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def clean() -> dict[str, str]:
+    """Our environment, without what would speak to Ray or to Bastion."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "BASTION_"))}
+
+
 class Cluster:
     """A head with 4 CPUs and no GPU, and a node with 4 CPUs and 2 GPUs that are said to be H100. They want a token."""
 
@@ -134,9 +139,8 @@ class Cluster:
         return [one for one, name in found if name and name.session in self._sessions]
 
     def _start(self, part: str, words: Sequence[str]) -> None:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "BASTION_"))}
         auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
-        env = {**clean, **auth, **_QUICK, _MARK: f"{self.mark}-{part}", "RAY_DISABLE_IMPORT_WARNING": "1"}
+        env = {**clean(), **auth, **_QUICK, _MARK: f"{self.mark}-{part}", "RAY_DISABLE_IMPORT_WARNING": "1"}
         ray = [self.python, "-m", "ray.scripts.scripts", "start", "--block", *_LITTLE]
         ports = [f"--dashboard-agent-listen-port={free_port()}", "--min-worker-port=0", "--max-worker-port=0"]
         with open(self.folder / "output", "ab") as output:
