@@ -76,6 +76,7 @@ def rules(settings: KubernetesSettings) -> list[dict[str, Any]]:
         {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL},
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete", "get", "list"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]},
         *([queue] if settings.queue else []),
     ]
 
