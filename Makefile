@@ -30,7 +30,8 @@ test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 test-gcp: $(READY)  ## The tests of Google Cloud, against a fake one whose machines are real; wants root
 	$(BIN)/python -m pytest $(XDIST) tests/google
 
-test-engines: $(READY)  ## The tests of other schedulers' engines, which they install and start themselves
+test-engines: $(READY)  ## The tests of other schedulers' engines, which it installs and they start; wants root
+	@.ci/install engines
 	$(BIN)/python -m pytest -n $(WORKERS) $(wildcard tests/slurm tests/ray tests/kubernetes)
 
 lint: $(READY)  ## Style, format, types

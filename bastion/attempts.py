@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bastion import past_use
-from bastion.books import job_of, move, settle
+from bastion.books import choose, job_of, move, settle
 from bastion.errors import IllegalMove
 from bastion.events import Claimed, Ended, Exited, Gone, Moved, OfAttempt, Saved, Started, Stopping, Voided, Waiting
 from bastion.moves import ATTEMPT_MOVES, FAILURES, MOVES
@@ -37,11 +37,15 @@ def started(state: State, event: Started, *_at: int) -> None:
     if job.held is not None:
         raise IllegalMove(f"{job.id} is held by {job.held}")
     _legal(MOVES, task.state, JobState.PROVISIONING, event)
+    if not 0 <= event.choice < max(1, len(job.choices)) or (job.id in state.live and event.choice != job.choice):
+        raise IllegalMove(f"{event.key} cannot be of choice {event.choice}; {job.id} is of choice {job.choice}")
+    choose(job, event.choice)
     past_use.begins(state, job)
     job.tasks[event.task] = task
     task.attempts.append(
         Attempt(
             number=event.attempt,
+            choice=event.choice,
             runner=event.runner,
             tier=event.tier,
             overdue=event.overdue,
@@ -156,6 +160,7 @@ def ended(state: State, event: Ended, *_at: int) -> None:
     del live[event.task]
     if not live:
         del state.live[job.id]
+        choose(job, 0)
     job.reason = event.reason
     settle(state, job, event.task)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bastion import awaiting, building
+from bastion.alternatives import Alternative
 from bastion.errors import IllegalMove
 from bastion.state import ENDED, Job, JobState, State, tally
 
@@ -35,6 +36,18 @@ def move(job: Job, number: int, to: JobState) -> None:
         job.waiting.pop(number, None)
     while job.fresh < job.count and job.fresh in job.tasks:
         job.fresh += 1
+
+
+def choose(job: Job, choice: int) -> None:
+    """What the job holds, or waits for, is from here on of this choice."""
+    if job.choices:
+        shape = job.choices[choice]
+        job.choice, job.resources, job.replicas = choice, shape.resources, shape.replicas
+
+
+def shape(job: Job, choice: int) -> Alternative:
+    """What attempts of this choice are, or were."""
+    return job.choices[choice] if job.choices else Alternative(resources=dict(job.resources), replicas=job.replicas)
 
 
 def close(job: Job, to: JobState) -> None:

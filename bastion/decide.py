@@ -165,6 +165,7 @@ def _successor(key: AttemptKey, attempt: Attempt) -> Started:
         runner=attempt.runner,
         tier=attempt.tier,
         workers=len(attempt.workers),
+        choice=attempt.choice,
     )
 
 

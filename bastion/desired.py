@@ -100,7 +100,13 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
 def order(row: Desired, spec: JobSpec) -> Order:
     """What the workers of an attempt are to run."""
     first = first_order(row.key, spec, workers=row.placement.workers, tier=row.placement.tier)
-    return msgspec.structs.replace(first, restart_reason=row.restart_reason, last_step=row.last_step)
+    return msgspec.structs.replace(
+        first,
+        resources=row.placement.resources,
+        replicas=row.placement.replicas,
+        restart_reason=row.restart_reason,
+        last_step=row.last_step,
+    )
 
 
 def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) -> Order:

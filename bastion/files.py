@@ -9,8 +9,9 @@ from typing import Any
 from bastion import config, layout
 from bastion.errors import Missing, Newer, RecordError, TooLarge
 from bastion.events import FileBroken, FileChanged
+from bastion.file import File
 from bastion.ports import Bucket, Clock
-from bastion.state import File, State
+from bastion.state import State
 from quota.file import parse as parse_quota
 from quota.model import QuotaError
 

@@ -42,9 +42,10 @@ from bastion.events import (
     Voided,
     Waiting,
 )
+from bastion.file import File
 from bastion.moves import MOVES
 from bastion.objects import JournalObject
-from bastion.state import ENDED, File, Job, JobState, State, Task
+from bastion.state import ENDED, Job, JobState, State, Task
 
 MARKS_MAX = 1_000
 _NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -152,6 +153,7 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
         max_parallel=spec.max_parallel,
         job_class=spec.job_class,
         max_tier=spec.max_tier,
+        choices=spec.choices if spec.alternatives else (),
         counts={JobState.PENDING: spec.count},
     )
     if state.counted:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bastion.alternatives import AMOUNT_MAX
 from bastion.errors import SpecError
 from bastion.nearest import did_you_mean
-from bastion.spec import AMOUNT_MAX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

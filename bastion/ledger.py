@@ -68,16 +68,17 @@ class Entry:
 
 @dataclass(slots=True)
 class _Job:
-    """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold `demand` each.
+    """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold the demand of its `choice`.
 
     `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`, or when it
     might begin, by its own time and by the last end that it waited for.
     """
 
     who: str
-    demand: Resources
+    demands: Sequence[Resources]
     submitted: datetime
     left: int
+    choice: int = 0
     live: set[int] = field(default_factory=set)
     counted: bool = False
     held: bool = False
@@ -131,7 +132,11 @@ class Ledger:
             if job.ended:
                 continue
             known = self._known(job.id, job, job.submitted)
-            known.held, known.released = job.held is not None, max(job.since, job.begin or job.since)
+            known.choice, known.held, known.released = (
+                job.choice,
+                job.held is not None,
+                max(job.since, job.begin or job.since),
+            )
             self._wait(job.id, job.after)
             known.left = sum(number for where, number in job.counts.items() if where not in ENDED)
             for number, task in job.tasks.items():
@@ -150,7 +155,8 @@ class Ledger:
                 self._hold(job, 0, len(job.live))
 
     def _known(self, job_id: str, job: Job | JobSpec, submitted: datetime) -> _Job:
-        known = _Job(self._of(job, job_id), times(job.resources, job.replicas), submitted, job.count)
+        demands = [choice.demand for choice in job.choices] or [times(job.resources, job.replicas)]
+        known = _Job(self._of(job, job_id), demands, submitted, job.count)
         self._jobs[job_id] = known
         return known
 
@@ -164,7 +170,7 @@ class Ledger:
     def _hold(self, job: _Job, place: int, number: int) -> None:
         """From this place on so many more attempts of the job hold what it needs."""
         held = self._entry(job).held
-        for kind, amount in job.demand.items():
+        for kind, amount in job.demands[job.choice].items():
             if kind not in held:
                 held[kind] = Meter(self.window)
             held[kind].add(place, number * amount)
@@ -181,6 +187,7 @@ class Ledger:
         if job is None or event.task in job.live:
             return
         job.live.add(event.task)
+        job.choice = event.choice
         waiting = max(job.again.pop(event.task, job.submitted), job.released or job.submitted)
         if self._opened:
             self._hold(job, place, 1)

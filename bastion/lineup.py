@@ -14,7 +14,7 @@ from bastion.events import AnyEvent, CancelRequested, Ended, Lapsed, OfAttempt, 
 from bastion.fold import concerned
 from bastion.gates import gate
 from bastion.holding import until
-from bastion.state import Attempt, AttemptState, Cause, Job, State
+from bastion.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, State
 from quota.board import Board
 from quota.claims import CLASSES, Hold, Want
 from quota.model import Quota
@@ -159,7 +159,14 @@ def want(job: Job, tasks: int) -> Want:
         stops=max((job.tasks[number].stops for number in job.waiting), default=0),
         waited_s=max((_waited_s(job, job.tasks[number].attempts) for number in job.waiting), default=0.0),
         stopped=max(_stopped(job), default=None),
+        choice=job.choice,
+        choices=() if _is_bound(job) else tuple(choice.demand for choice in job.choices),
     )
+
+
+def _is_bound(job: Job) -> bool:
+    """Some of its tasks hold something: the others are of the same choice."""
+    return not job.counts.keys() <= ENDED | {JobState.PENDING}
 
 
 def _stopped(job: Job) -> Iterator[datetime]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice, takewhile
 
 from bastion import decision, plan
+from bastion.books import shape
 from bastion.codec import encode
 from bastion.events import AnyEvent, Decided, Epoch, FileBroken, FileChanged, Started
 from bastion.fold import apply
@@ -96,14 +97,17 @@ def _again(
     record, index, _ = place
     starting = [event for event in written if isinstance(event, Started)]
     walls = places(state, inputs.config).walls
-    seats = {_shape(state.jobs[event.job], event.tier, walls): (event.runner, event.workers) for event in starting}
+    seats = {
+        _shape(state.jobs[event.job], event.choice, event.tier, walls): (event.runner, event.workers)
+        for event in starting
+    }
     now = marker.now or record.now
 
     def seat(job: Job, start: Start) -> decision.Seat:
         """As it was said; of one that did not start although its answer is whole, nobody could say it."""
-        if (shape := _shape(job, start.tier, walls)) not in seats and len(written) == marker.events:
-            raise LookupError(shape)
-        return seats.get(shape, ("", job.replicas))
+        if (wanted := _shape(job, start.choice, start.tier, walls)) not in seats and len(written) == marker.events:
+            raise LookupError(wanted)
+        return seats.get(wanted, ("", wanted[1]))
 
     return Replayed(
         seq=record.seq,
@@ -113,10 +117,11 @@ def _again(
         version=state.version,
         marker=marker,
         written=written,
-        again=decision.decided(state, inputs, now, seat),
+        again=decision.decided(state, replace(inputs, blind=frozenset(marker.blind)), now, seat),
     )
 
 
-def _shape(job: Job, tier: int, walls: Iterable[int]) -> _Shape:
+def _shape(job: Job, choice: int, tier: int, walls: Iterable[int]) -> _Shape:
     """What a seat depends on: starts that are alike in it have the same."""
-    return frozenset(job.resources.items()), job.replicas, sum(wall <= tier for wall in walls)
+    wanted = shape(job, choice)
+    return frozenset(wanted.resources.items()), wanted.replicas, sum(wall <= tier for wall in walls)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
+from bastion.books import shape
 from bastion.decision import Seat
 from bastion.errors import RunnerError
 from bastion.placing import Places
@@ -15,23 +16,29 @@ from quota.claims import Start
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """What the configured ones of these runners, those with `places`, say. `troubles` knows which of them do not answer."""
+    """What the configured ones of these runners, those with `places`, say. Those that are `blind` do not answer."""
 
     runners: Mapping[str, Runner]
     places: Places
-    troubles: Container[str]
+    blind: Container[str]
 
     @property
     def are_all_blind(self) -> bool:
         """Nothing is known of any machine."""
         return all(self._is_blind(name) for name in self.places.offers)
 
+    @property
+    def passed_over(self) -> frozenset[str]:
+        """The runners that are blind, where others may stand in for them."""
+        return self.places.passed_over(filter(self._is_blind, self.places.offers))
+
     def of(self, job: Job, start: Start) -> Seat:
         """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
-        name = self.places.runner_of(job.resources, start.tier)
+        wanted = shape(job, start.choice)
+        name = self.places.runner_of(wanted.resources, start.tier)
         if self._is_blind(name):
             raise RunnerError(f"the runner {name} does not answer")
-        return name, self.runners[name].workers(job.resources, job.replicas)
+        return name, self.runners[name].workers(wanted.resources, wanted.replicas)
 
     def _is_blind(self, name: str) -> bool:
-        return name not in self.runners or f"runner {name}" in self.troubles
+        return name not in self.runners or name in self.blind

@@ -9,7 +9,8 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from bastion import command_rules, conditions, image, repo
+from bastion import alternatives, command_rules, conditions, image, repo
+from bastion.alternatives import KIND, Alternative
 from bastion.codec import ERROR_MAX, Record, decode, encode, numbered, readable
 from bastion.errors import Newer, RecordError, SpecError
 from bastion.nearest import did_you_mean
@@ -19,8 +20,6 @@ from quota.claims import CLASSES, STANDARD
 
 SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
 COUNT_MAX = 100_000
-REPLICAS_MAX = 10_000
-AMOUNT_MAX = 1_000_000
 TRIES_MAX = 1_000
 TIER_MAX = 63
 GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
@@ -29,7 +28,6 @@ GRACE_MAX_S = 86_400.0
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
-KIND = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})")
 
 
 class BundleRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -77,9 +75,10 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     """A job as its user asked for it. What it leaves at the default is left out in the bucket: so an older bastion reads it, too.
 
     `command` is an argv, or one string for `/bin/sh`; `setup` is such a string, run once for a bundle on a machine.
-    `resources` are per replica. Times are in seconds. It starts when all conditions of `after` are met and not before `begin`;
-    what has not ended by its `deadline` is ended. Of an array at most `max_parallel` tasks hold resources at once.
-    `output_dir` and `checkpoint_dir` are URLs or absolute paths that outlive attempts.
+    `resources` are per replica; `alternatives` are what would do instead, the better first. Times are in seconds. It starts
+    when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Of an array
+    at most `max_parallel` tasks hold resources at once. `output_dir` and `checkpoint_dir` are URLs or absolute paths that
+    outlive attempts.
     """
 
     schema: int = numbered(SPEC)
@@ -91,6 +90,7 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     resources: dict[str, int] = {}
     instance_type: str = ""
     replicas: int = 1
+    alternatives: list[Alternative] = []
     count: int = 1
     priority: int = 5
     max_tries: int = 1
@@ -114,6 +114,12 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
         """What one task holds: all its replicas together."""
         return {kind: amount * self.replicas for kind, amount in self.resources.items()}
 
+    @property
+    def choices(self) -> tuple[Alternative, ...]:
+        """All its shapes, the one that it wants most first."""
+        first = Alternative(resources=self.resources, replicas=self.replicas, instance_type=self.instance_type)
+        return (first, *self.alternatives)
+
 
 def new_jobspec(**fields: Any) -> JobSpec:
     """A checked job spec. Raises `SpecError` with all that is wrong, each complaint naming its field."""
@@ -129,7 +135,7 @@ def written_out(value: Any) -> Any:
     """A spec, or a part of one, as plain values: every field, also those that are left at their defaults."""
     if isinstance(value, msgspec.Struct):
         return {name: written_out(getattr(value, name)) for name in value.__struct_fields__}
-    return msgspec.to_builtins(value)
+    return [written_out(each) for each in value] if isinstance(value, list) else msgspec.to_builtins(value)
 
 
 def deserialize_jobspec(text: str | bytes) -> JobSpec:
@@ -159,7 +165,11 @@ def _raw(data: bytes) -> dict[str, Any]:
 def check(spec: JobSpec) -> list[str]:
     """Every rule that the spec breaks, each complaint naming its field."""
     wrong = [f"{field} {complaint}" for field, rule in RULES for complaint in rule(getattr(spec, field))]
-    return wrong or list(conditions.in_order(spec.begin, spec.deadline))
+    return wrong or _as_a_whole(spec)
+
+
+def _as_a_whole(spec: JobSpec) -> list[str]:
+    return [*conditions.in_order(spec.begin, spec.deadline), *alternatives.distinct(spec.choices)]
 
 
 _HINTS = get_type_hints(JobSpec)
@@ -197,7 +207,7 @@ def _checked(raw: Mapping[str, Any]) -> JobSpec:
     spec = JobSpec(
         **{name: value for name, value in fields.items() if name in _REQUIRED or value != _DEFAULTS.get(name)}
     )
-    return _sound(spec, list(conditions.in_order(spec.begin, spec.deadline)))
+    return _sound(spec, _as_a_whole(spec))
 
 
 def _sound(spec: JobSpec, wrong: list[str]) -> JobSpec:
@@ -223,16 +233,6 @@ def _writable(value: Any) -> bool:
         return False
 
 
-def _resources(value: dict[str, int]) -> Iterator[str]:
-    if len(value) > 16:
-        yield f"names {len(value)} kinds; at most 16 are allowed"
-    for kind, amount in value.items():
-        if not KIND.fullmatch(kind):
-            yield f"names the kind {shown(kind)}; use letters, digits, '.', '_' and '-'"
-        elif not 1 <= amount <= AMOUNT_MAX:
-            yield f"{kind} is {shown(amount)}; use a whole number from 1 to {AMOUNT_MAX}"
-
-
 def _bundle(value: BundleRef) -> Iterator[str]:
     if value.type == "none":
         return
@@ -247,11 +247,6 @@ def _bundle(value: BundleRef) -> Iterator[str]:
         yield f"has type {shown(value.type)} and key {shown(value.key)}; name both"
     if not image.DIGEST.fullmatch(value.digest):
         yield f"digest is {shown(value.digest)}; use the SHA-256 in hexadecimal"
-
-
-def _type(value: str) -> Iterator[str]:
-    if value and not KIND.fullmatch(value):
-        yield f"is {shown(value)}; use letters, digits, '.', '_' and '-'"
 
 
 def _folder(value: str) -> Iterator[str]:
@@ -273,9 +268,10 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("project", named(NAME, _WORD)),
     ("command", command_rules.command),
     ("env", command_rules.env),
-    ("resources", _resources),
-    ("instance_type", _type),
-    ("replicas", between(1, REPLICAS_MAX)),
+    ("resources", alternatives.resources),
+    ("instance_type", alternatives.instance_type),
+    ("replicas", alternatives.replicas),
+    ("alternatives", alternatives.alternatives),
     ("count", between(1, COUNT_MAX)),
     ("priority", between(1, 5, " (1 is the highest)")),
     ("max_tries", between(1, TRIES_MAX)),

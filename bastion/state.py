@@ -10,8 +10,10 @@ from enum import StrEnum
 
 import msgspec
 
+from bastion.alternatives import Alternative
 from bastion.census import Census
 from bastion.changes import Changes, Renewal
+from bastion.file import File
 from bastion.ports import AttemptKey
 from bastion.sharing import one, sharing
 from bastion.stamp import Moment, Stamp
@@ -92,9 +94,10 @@ class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
 
 class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One try at running a task. It holds its resources until every worker is voided or gone."""
+    """One try at running a task, in the shape of its `choice`. It holds that until every worker is voided or gone."""
 
     number: int
+    choice: int = 0
     state: AttemptState = AttemptState.STARTING
     runner: str
     tier: int = 0
@@ -147,7 +150,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     the queue, too, unless it was moved to another `place`. `later` are the numbers of the journal objects after `seq` that
     hold events of it. `after` are the conditions that are still open, `changes` what updates changed of the spec but for the
     command, which is `renewed`. While it is `held` nothing more of it starts; nor before its `build` has made its image, which
-    then has this `digest`.
+    then has this `digest`. `choices` are its shapes, if it has several; `choice` is that of its live attempts, else the first.
     """
 
     id: str
@@ -173,6 +176,8 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     max_parallel: int | None = None
     job_class: str = CLASSES[STANDARD]
     max_tier: int = 0
+    choices: tuple[Alternative, ...] = ()
+    choice: int = 0
     later: tuple[int, ...] = ()
     fresh: int = 0
     rest: JobState = JobState.PENDING
@@ -227,14 +232,6 @@ _SUMMARY = (
     S.RUNNING, S.PROVISIONING, S.PREEMPTING, S.CANCELLING, S.PENDING,
     S.REJECTED, S.FAILED, S.TIMEOUT, S.CANCELLED, S.SUCCEEDED,
 )  # fmt: skip
-
-
-class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of the admin's. `text` is the last good one, None if there never was one; `problem` says what is wrong."""
-
-    version: str
-    text: str | None = None
-    problem: str = ""
 
 
 class State(msgspec.Struct, kw_only=True, dict=True):

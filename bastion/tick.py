@@ -14,7 +14,7 @@ from bastion.books import standing
 from bastion.checkpoints import Checkpoints
 from bastion.chores import Chores, Doors, Seen
 from bastion.desired import Desired, desired
-from bastion.errors import BucketError, Deposed, RunnerError
+from bastion.errors import BucketError, Deposed
 from bastion.events import AnyEvent, Forgotten, Submitted
 from bastion.heartbeat import Ear, Heard
 from bastion.journal import Journal
@@ -151,7 +151,7 @@ class Bastion:
             if isinstance(error, Deposed):
                 raise error
             if error is not None:
-                self.troubles.say(name, error if isinstance(error, (BucketError, RunnerError)) else repr(error))
+                self.troubles.fell(name, error, now)
                 continue
             self.troubles.clear_of(name)
             self._take(name, result, now)
@@ -229,13 +229,13 @@ class Bastion:
             self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        seats = Seats(self.doors.runners, places(state, self.inputs.config), self.troubles)
+        seats = Seats(self.doors.runners, places(state, self.inputs.config), self.troubles.blind)
         if seats.are_all_blind:
             self._replan, self._plan_at = True, None
             return  # blind: start nothing, stop nothing, until it has answered
         for dropped in plan.dropped(state, self.inputs):
             self._add(dropped)
-        answer = decision.decided(state, self.inputs, now, seats.of, self._lineup)
+        answer = decision.decided(state, replace(self.inputs, blind=seats.passed_over), now, seats.of, self._lineup)
         if answer.events or self.journal.dirty:  # an idle tick writes nothing
             self.journal.add(answer.marker)
         for event in answer.events:

@@ -14,7 +14,7 @@ _PAST = (
     Flag("diff", "With history: what changed, line by line.", kind=bool, default=False),
     Flag("limit", "With history: the newest N.", "N", kind=int, short="n"),
 )
-_DRY = Flag("dry_run", "Of a bastion in Google's cloud: print every call to Google's APIs, make none that changes anything, "
+_DRY = Flag("dry_run", "Of a bastion that lives elsewhere: print every call to the API there, make none that changes anything, "
             "and do nothing else.", kind=bool, default=False)  # fmt: skip
 _CAPACITY = Flag("capacity", "What this machine may give away, as v4=8,cpu=4.", "KIND=N,...")
 
@@ -56,10 +56,19 @@ TOOL = Tool(
                 Flag("gcp_zone", "Zone of that VM.", "ZONE"),
                 Flag("fleet_zones", "Zones that machines are had in, in the order in which they are tried, with commas. "
                      "Default: the setting google.zones, else the zone of the VM.", "ZONES"),
-                Flag("image", "Container image that the VM runs, by digest. Another one replaces it; no job notices.", "IMAGE"),
+                Flag("runner", "Where the bastion lives: kubernetes, as a Deployment in the cluster that has its fleet.",
+                     "RUNNER", choices=("kubernetes",)),
+                Flag("namespace", "Namespace of that Deployment, and of the fleet. Default: the setting, else default.",
+                     "NAMESPACE"),
+                Flag("worker_image", "Container image of the pods that jobs run in.", "IMAGE"),
+                Flag("service_account", "Service account of these pods. Default: the setting, else the namespace's.", "NAME"),
+                Flag("bucket_secret", "Secret in the namespace with the bastion's credentials for the bucket, where its service "
+                     "account has none.", "NAME"),
+                Flag("image", "Container image that the VM or Deployment runs, by digest. Another one replaces it; no job "
+                     "notices.", "IMAGE"),
                 Flag("machine_type", "Type of that VM. Default: e2-small.", "TYPE"),
-                Flag("dry_run", "With --gcp_project: print every call to Google's APIs, and make none that changes anything.",
-                     kind=bool, default=False),
+                Flag("dry_run", "With --gcp_project or --runner: print every call to the API there, make none that changes "
+                     "anything.", kind=bool, default=False),
                 Flag("terraform", "With --gcp_project: write it down as Terraform instead, in this folder.", "DIR"),
                 Flag("run_as", "Account that jobs run as where root starts the bastion. Default: bastion-job, if there is "
                      "one, else root.", "USER"),
@@ -67,13 +76,13 @@ TOOL = Tool(
         ),
         Command(
             name="start",
-            about="Run the bastion in the foreground. SIGTERM and Ctrl-C end it; jobs keep running. One that has a VM of its own "
+            about="Run the bastion in the foreground. SIGTERM and Ctrl-C end it; jobs keep running. One that lives elsewhere "
             "is started there.",
             module="cli.bastion_start",
             flags=(
                 _POLL,
                 _CAPACITY,
-                Flag("here", "Run it here, though the settings say that it has a VM of its own.", kind=bool, default=False),
+                Flag("here", "Run it here, though the settings say that it lives elsewhere.", kind=bool, default=False),
                 Flag("takeover", "Take over at once from a bastion that does not answer.", kind=bool, default=False),
                 _DRY,
             ),
@@ -213,12 +222,13 @@ TOOL = Tool(
             flags=(
                 Flag("follow", "Go on until Ctrl-C.", kind=bool, default=False),
                 Flag("tail", "Begin with the last N lines.", "N", kind=int, default=1000),
-                Flag("console", "What its VM wrote on the serial console instead.", kind=bool, default=False),
+                Flag("console", "What its VM wrote on the serial console instead, or its pod as output.", kind=bool,
+                     default=False),
             ),
         ),
         Command(
             name="list",
-            about="The bastions of the bucket: whether each is at work, where, and on which VM.",
+            about="The bastions of the bucket: whether each is at work, where, and on which VM or Deployment.",
             module="cli.bastion_list",
         ),
         Command(

@@ -35,9 +35,11 @@ SETTINGS = ("poll", "reclaim_delay", "policy", "run_as")
 def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     call = named(call)
-    if hosted.is_wanted(call):
-        return _on_google(call)
+    if hosted.chosen(call):
+        return _elsewhere(call, place_of(call))
     place = place_of(call, create=True)
+    if not call.flags["local"] and hosted.lodging(place):
+        return _elsewhere(call, place)
     clock, said = SystemClock(), given(call)
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
@@ -53,31 +55,37 @@ def run(call: Call) -> int:
         later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
+    if not was_up and not call.output.json:
+        call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
+    _advise(call, place)
     return DONE
 
 
-def _on_google(call: Call) -> int:
-    """Return 0 when the bastion ticks on a VM of its own, or all of that was told (--dry_run) or written down (--terraform)."""
-    place, clock = place_of(call), SystemClock()
-    said = given(call) | hosted.settings(call, place)
+def _elsewhere(call: Call, place: Place) -> int:
+    """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
+    clock, way = SystemClock(), hosted.way(call, place)
+    said = given(call) | way.settings(call, place)
     after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
     if wrong := config.check(after):
         raise UsageError("; ".join(wrong))
-    host = hosted.host(call, place, after)
-    call.output.note(hosted.price(host, after))
+    site = way.site(call, place, after)
+    if site.note:
+        call.output.note(site.note)
     if call.flags["dry_run"]:
-        hosted.rehearse(call, host)
+        for one in site.work(call.output.say):
+            one.ensure()
         return DONE
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
     changed = store(place.bucket, said, user_of(call), clock.wall())
-    if call.flags["terraform"]:
-        hosted.write_terraform(call, host)
+    if call.flags["terraform"] and site.write:
+        site.write(call.flags["terraform"])
         return DONE
-    new = hosted.bring_up(call, place, host, clock)
+    new = hosted.bring_up(call, place, site, clock)
     if changed:
         call.output.note(f"settings stored: {', '.join(changed)}")
     _tell(call, place, already=not new)
+    _advise(call, place)
     return DONE
 
 
@@ -168,8 +176,10 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
         return
     verb = "already runs" if already else "runs"
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
-    if not already and not hosted.is_wanted(call):
-        call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
-    if call.flags["bucket"] and not path_of(call.environ).exists():
+
+
+def _advise(call: Call, place: Place) -> None:
+    """How to be spared the flags."""
+    if call.flags["bucket"] and not call.output.json and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")
         call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

@@ -8,14 +8,14 @@ from bastion.errors import BastionError, Forbidden
 from bastion.ports import Bucket, Clock, Ids
 from bastion.requests import Cancel
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli import hosted, hosted_end
+from cli import google_host, hosted, hosted_end
 from cli.ask import agree
 from cli.bastion_create import store
 from cli.bastion_stop import LOOK_S, stop, unfinished
 from cli.desk import user_of
 from cli.detached import come_up
 from cli.main import DONE, Call
-from cli.place import Place, known_place_of
+from cli.place import Place, known_place_of, stored
 from launcher.reader import Reader
 from launcher.submit import send
 
@@ -28,7 +28,7 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         hosted_end.rehearse(call, place, accounts=call.flags["purge"])
         return DONE
-    config = hosted.stored(place)
+    config = stored(place)
     fleet = hosted_end.fleet_of(place, config, call.environ)
     reader = Reader(place.bucket, clock, ThreadTasks())
     jobs = sorted(unfinished(reader.look()))
@@ -41,7 +41,7 @@ def run(call: Call) -> int:
     stop(place, clock)
     with call.output.progress("deleting machines"):
         hosted_end.sweep(fleet, clock)
-    _end_vm(call, place, config, clock)
+    _leave(call, place, config, clock)
     if call.flags["purge"]:
         purge(place.bucket)
     kept = "its objects are removed" if call.flags["purge"] else f"its objects stay in {place.bucket.url}"
@@ -54,25 +54,25 @@ def run(call: Call) -> int:
 
 def _start(call: Call, place: Place, clock: Clock) -> None:
     """Start the bastion where it lives, so that it ends what it began."""
-    if vm := hosted.machine(place):
+    if lodged := hosted.lodging(place):
         status = place.status()
-        vm.start()
-        hosted.await_tick(place, vm, clock, epoch=status.epoch if status else 0)
+        lodged.start()
+        hosted.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
     else:
         come_up(place, call.environ, clock)
 
 
-def _end_vm(call: Call, place: Place, config: Config, clock: Clock) -> None:
-    """Delete the VM of its own, if it has one; with --purge the accounts that were made with it, too."""
-    vm = hosted.machine(place)
-    if vm:
-        with call.output.progress(f"deleting {vm.name}"):
-            vm.delete()
+def _leave(call: Call, place: Place, config: Config, clock: Clock) -> None:
+    """Delete its lodging, if it has one; with --purge the accounts at Google that were made with it, too."""
+    lodged = hosted.lodging(place)
+    if lodged:
+        with call.output.progress(f"deleting {lodged.name}"):
+            lodged.delete()
     if call.flags["purge"] and hosted_end.has_accounts(place, config):
         with call.output.progress("removing its accounts"):
-            gone = hosted_end.close_accounts(hosted.door(config.google), place, config)
+            gone = hosted_end.close_accounts(google_host.door(config.google), place, config)
         call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
-    if vm and not call.flags["purge"]:
+    if lodged and not call.flags["purge"]:
         store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
 
 

@@ -16,7 +16,7 @@ from cli.profile import setting_of
 from cli.table import table
 from cli.wiring import open_bucket
 
-HEADS = ("BASTION", "STATE", "HOST", "VERSION", "VM")
+HEADS = ("BASTION", "STATE", "HOST", "VERSION", "LODGING")
 
 
 def run(call: Call) -> int:
@@ -46,5 +46,5 @@ def _row(place: Place) -> dict[str, Any]:
         "state": shown["state"],
         "host": shown["host"],
         "version": shown["version"],
-        "vm": hosted.told(place),
+        "lodging": hosted.told(place),
     }

@@ -33,9 +33,9 @@ def run(call: Call) -> int:
 
 
 def _console(call: Call, place: Place) -> int:
-    if (vm := hosted.machine(place)) is None:
-        raise UsageError(f"bastion {place.name} has no VM of its own, and so no console; leave out --console")
-    call.output.log(vm.console().splitlines())
+    if (lodged := hosted.lodging(place)) is None:
+        raise UsageError(f"bastion {place.name} does not live elsewhere, and so has no console; leave out --console")
+    call.output.log(lodged.console().splitlines())
     return DONE
 
 

@@ -19,7 +19,7 @@ from cli.here import log_file
 from cli.main import DONE, Call
 from cli.place import Place, place_of
 from cli.signals import Stopping
-from cloud.machine import Machine
+from cloud.lodging import Lodging
 
 
 def run(call: Call) -> int:
@@ -28,8 +28,8 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         hosted.rehearsed(call, place).start()
         return DONE
-    if not call.flags["here"] and (vm := hosted.machine(place)):
-        return _start_vm(call, place, vm)
+    if not call.flags["here"] and (lodged := hosted.lodging(place)):
+        return _start_there(call, place, lodged)
     said = given(call)
     config = msgspec.structs.replace(place.config(), **said)
     place = place.housed(config)
@@ -44,13 +44,13 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _start_vm(call: Call, place: Place, vm: Machine) -> int:
+def _start_there(call: Call, place: Place, lodged: Lodging) -> int:
     status, clock = place.status(), SystemClock()
-    started = vm.start()
+    started = lodged.start()
     if started:
-        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {vm.name}"):
-            hosted.await_tick(place, vm, clock, epoch=status.epoch if status else 0)
-    call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {vm.name} in {vm.zone}")
+        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {lodged.name}"):
+            hosted.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
+    call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {lodged.name} in {lodged.where}")
     return DONE
 
 

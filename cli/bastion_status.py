@@ -29,26 +29,26 @@ def run(call: Call) -> int:
     died = status is not None and host.died(status)
     full = is_full(place.bucket.url)
     shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
-    vm = hosted.told(place)
+    lodging = hosted.told(place)
     if call.output.json:
-        call.output.data({**shown, "vm": vm})
+        call.output.data({**shown, "lodging": lodging})
         return DONE
     holes = Holes()
     state = reading.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
-    lines = page(shown, place.bucket.url, accounts(status), vm)
+    lines = page(shown, place.bucket.url, accounts(status), lodging)
     call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines(holes.found)]))
     return DONE
 
 
-def page(shown: dict[str, Any], url: str, jobs_as: str, vm: str = "") -> list[str]:
+def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> list[str]:
     """The summary as lines for people."""
     jobs = ", ".join(f"{count} {state}" for state, count in shown["counts"].items() if count)
     rows = [("bastion", f"{shown['name']} in {url}"), ("state", _state(shown))]
     if shown["pid"] is not None:
         rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
         rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
-    rows += [("vm", vm)] if vm else []
+    rows += [("lodging", lodging)] if lodging else []
     rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
     if jobs_as:
         rows.append(("jobs as", jobs_as))

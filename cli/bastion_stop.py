@@ -41,8 +41,8 @@ def stop(place: Place, clock: Clock) -> bool:
 
     Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
     """
-    if vm := hosted.machine(place):
-        return vm.stop()
+    if lodged := hosted.lodging(place):
+        return lodged.stop()
     status = place.status()
     if status is None or place.has_ended():
         return False

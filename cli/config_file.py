@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_origin
 
 import msgspec
@@ -17,7 +17,7 @@ from cli.admin_file import AdminFile
 from cli.main import Call
 from cli.place import known_place_of
 from cli.registry import faults_of_known, unknown
-from cli.toml_edit import Change, amended
+from cli.toml_edit import amended
 from launcher.build import amounts
 
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
@@ -33,7 +33,7 @@ def checked(text: str) -> Config:
 
 def elsewhere(config: Config) -> list[str]:
     """What is left to the machine where the bastion runs."""
-    return [f"{complaint}; the bastion will say whether it has it" for complaint in unknown(config)]
+    return list(unknown(config, ", and the bastion takes these settings only if it is installed where that runs"))
 
 
 CONFIG_FILE = AdminFile(
@@ -59,21 +59,42 @@ def put(call: Call, words: Sequence[str]) -> int:
     return admin_file.put(call, place, CONFIG_FILE, held, changed(held.text, said))
 
 
-def changed(text: str, said: dict[str, Any]) -> str:
-    """The text with these settings, comments and all else as they are. A table is replaced, `table.key` one of its keys."""
+def changed(text: str, said: Mapping[str, Any]) -> str:
+    """The text with these settings, comments and all else as they are. A table is replaced, `table.key` one of its keys.
+
+    Raises `UsageError` for a setting that is named as a table and as a value.
+    """
     change: dict[str, Any] = {}
     for key, value in said.items():
-        table, dot, entry = key.partition(".")
-        if dot:
-            change.setdefault(table, {})[entry] = value
-        else:
-            change[table] = _without_others(text, table, value) if isinstance(value, dict) else value
+        *tables, entry = key.split(
+            ".", -1 if key.startswith("runner_options.") else 1
+        )  # a kind may have dots in its name
+        inner, old = change, _loaded(text)
+        for table in tables:
+            inner, old = inner.setdefault(table, {}), _table(old.get(table))
+            if not isinstance(inner, dict):
+                raise UsageError(f"{key} is set, and {table} as a whole; name one of them")
+        inner[entry] = _in_place_of(_table(old.get(entry)), value)
     return amended(text, change)
 
 
-def _without_others(text: str, table: str, value: dict[str, Any]) -> Change:
-    old = tomllib.loads(text).get(table, {})
-    return {**(dict.fromkeys(old) if isinstance(old, dict) else {}), **value}
+def _in_place_of(old: Mapping[str, Any], value: Any) -> Any:
+    """The change from one value to another: of what is a table, keys that there are no more go."""
+    if not isinstance(value, dict):
+        return value
+    return {**dict.fromkeys(old), **{key: _in_place_of(_table(old.get(key)), inner) for key, inner in value.items()}}
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _loaded(text: str) -> Mapping[str, Any]:
+    """What the text says now; nothing of one that is no TOML, which whoever changes it complains of."""
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _said(word: str) -> tuple[str, Any]:

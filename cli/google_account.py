@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.buckets.credentials import Rows
 from bastion.config import Config
 from bastion.google.door import GoogleError
-from cli.hosted import door
+from cli.google_host import door
 from cloud import rights
 
 _TEST = "cloudresourcemanager.projects.testIamPermissions"

@@ -1,4 +1,4 @@
-"""The end of a bastion in Google's cloud: its machines, its VM, and on demand its accounts."""
+"""The end of a bastion whose machines are elsewhere: they, its lodging, and on demand its accounts."""
 
 from __future__ import annotations
 
@@ -8,34 +8,44 @@ from bastion.config import Config
 from bastion.errors import BastionError
 from bastion.google.door import Google
 from bastion.ports import Clock
-from cli import hosted
+from cli import google_host, hosted
 from cli.fleet import ground
 from cli.google_fleet import GCE, TPU
+from cli.kubernetes_fleet import KUBERNETES
 from cli.main import Call
-from cli.place import Place
+from cli.place import Place, stored
 from cloud.dry import Dry
 from cloud.grants import leave
 from cloud.host import Host, workers
+from cloud.lodging import Tell
 from runners.gce.runner import GceRunner
+from runners.kubernetes import names
+from runners.kubernetes.runner import KubernetesRunner
 from runners.tpu.runner import TpuRunner
 
 SWEEP_S = 1800.0
 LOOK_S = 2.0
 NAMED = 5
 
-Fleet = Sequence[TpuRunner | GceRunner]
+Fleet = Sequence[TpuRunner | GceRunner | KubernetesRunner]
 
 
-def fleet_of(place: Place, config: Config, environ: Mapping[str, str], google: Google | None = None) -> Fleet:
-    """The bastion's runners whose machines are Google's."""
+def fleet_of(place: Place, config: Config, environ: Mapping[str, str], tell: Tell | None = None) -> Fleet:
+    """The bastion's runners whose machines stay when it goes; with `tell`, what would change something is told instead."""
     makers = {maker.kind.name: maker for maker in (TPU, GCE)}
-    ours = [name for name in config.runners if name in makers]
-    return [makers[name].make(ground(place, config, environ, name), google) for name in ours]
+    google = Dry(google_host.door(config.google), tell) if tell else None
+    fleet: list[TpuRunner | GceRunner | KubernetesRunner] = []
+    for name in config.runners:
+        if name in makers:
+            fleet.append(makers[name].make(ground(place, config, environ, name), google))
+        elif name == KubernetesRunner.name:
+            fleet.append(KUBERNETES.make(ground(place, config, environ, name), tell))
+    return fleet
 
 
 def machines(fleet: Fleet) -> list[str]:
-    """Where and how all machines are called that the bastion has. Raises `RunnerError` if that is not known."""
-    return sorted({"/".join(machine.id.split("/")[:2]) for runner in fleet for machine in runner.list()})
+    """How all machines are called that the bastion has. Raises `RunnerError` if that is not known."""
+    return sorted({_shown(machine.id) for runner in fleet for machine in runner.list()})
 
 
 def named(found: Sequence[str]) -> str:
@@ -51,7 +61,7 @@ def sweep(fleet: Fleet, clock: Clock) -> None:
         if clock.monotonic() > deadline:
             raise BastionError(
                 f"{len(left)} machines are not gone {SWEEP_S:.0f} s after their deletion: {named(left)}; say it again, or "
-                "see what Google's console says of them"
+                "see what their owner's console says of them"
             )
         clock.sleep(LOOK_S)
     for runner in fleet:
@@ -72,19 +82,25 @@ def close_accounts(google: Google, place: Place, config: Config) -> list[str]:
 
 
 def rehearse(call: Call, place: Place, *, accounts: bool) -> None:
-    """Print every call to Google's APIs that would be made, and make those that only look."""
-    config = hosted.stored(place)
-    google = Dry(hosted.door(config.google), call.output.say)
-    if vm := hosted.machine(place, google):
-        vm.stop()
-    fleet = fleet_of(place, config, call.environ, google)
+    """Print every call that would be made, and make those that only look."""
+    config = stored(place)
+    lodged = hosted.lodging(place, call.output.say)
+    if lodged:
+        lodged.stop()
+    fleet = fleet_of(place, config, call.environ, call.output.say)
     _remove(fleet)
     for runner in fleet:
         runner.clear()
-    if vm:
-        vm.delete()
+    if lodged:
+        lodged.delete()
     if accounts and has_accounts(place, config):
-        close_accounts(google, place, config)
+        close_accounts(Dry(google_host.door(config.google), call.output.say), place, config)
+
+
+def _shown(machine: str) -> str:
+    """A machine's id without what only tells it from others of its name."""
+    pod = names.pod_of(machine) or names.unborn_of(machine)
+    return pod[0] if pod else "/".join(machine.split("/")[:2])
 
 
 def _remove(fleet: Fleet) -> None:
@@ -98,7 +114,7 @@ def _host(place: Place, config: Config) -> Host:
     return Host(
         bastion=place.name,
         url=place.root.url,
-        buckets=hosted.buckets(place, config),
+        buckets=google_host.buckets(place, config),
         zone=config.google.vm_zone,
         image="",
         google=config.google,

@@ -20,6 +20,8 @@ from launcher.reader import Reader
 from launcher.selection import Filter
 from launcher.view import View, tick_age_s
 
+_WAITING = frozenset({JobState.PENDING, JobState.PROVISIONING})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -39,7 +41,7 @@ class Asked:
     def of(self, view: View) -> Queue:
         """The part of a view that was asked for."""
         shown = queue(view, {}, user=self.user, meant=self.meant, limit=self.limit)
-        waits = any(isinstance(known, Job) and known.counts.get(JobState.PENDING) for known in shown.jobs)
+        waits = any(isinstance(known, Job) and known.counts.keys() & _WAITING for known in shown.jobs)
         return replace(shown, reasons=derived(view)) if waits else shown
 
 

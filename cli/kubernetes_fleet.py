@@ -8,11 +8,14 @@ from typing import Any
 
 from bastion.errors import SpecError, UsageError
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import Clock
+from cloud.dry import DryCluster
+from cloud.lodging import Tell
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, check, log_in
+from runners.kubernetes.door import Cluster
 from runners.kubernetes.runner import KubernetesRunner
-from runners.kubernetes.settings import faults, settings
+from runners.kubernetes.settings import KubernetesSettings, faults, settings
 
 _LABEL_MAX = 63
 
@@ -24,15 +27,11 @@ class Kubernetes:
         """What is wrong with `[runner_options.kubernetes]`."""
         return faults(options)
 
-    def make(self, ground: Ground) -> Runner:
-        """Raises `UsageError` if settings or packages are missing."""
-        try:
-            given = settings(ground.options)
-        except SpecError as error:
-            raise UsageError(f"runner_options.kubernetes: {error}") from error
-        check()
+    def make(self, ground: Ground, tell: Tell | None = None) -> KubernetesRunner:
+        """With `tell`, what would change something is told instead. Raises `UsageError` if settings or packages are missing."""
+        given = checked(ground.options)
         return KubernetesRunner(
-            api=Client(partial(log_in, given.kubeconfig, given.context), ground.clock),
+            api=door(given, ground.clock, tell),
             settings=given,
             scope=ground.scope[-_LABEL_MAX:].lstrip("-._"),  # its end tells it from others
             ids=ground.ids,
@@ -40,6 +39,21 @@ class Kubernetes:
             worker=render.Worker(bucket=ground.bucket.url, flags=ground.flags),
             given=ground.given,
         )
+
+
+def checked(options: Mapping[str, Any]) -> KubernetesSettings:
+    """The settings in `[runner_options.kubernetes]`. Raises `UsageError`."""
+    try:
+        return settings(options)
+    except SpecError as error:
+        raise UsageError(f"runner_options.kubernetes: {error}") from error
+
+
+def door(given: KubernetesSettings, clock: Clock, tell: Tell | None = None) -> Cluster:
+    """The door to the cluster; with `tell`, one that only looks. Raises `UsageError` if the package for it is missing."""
+    check(given.kubeconfig, given.context)
+    client = Client(partial(log_in, given.kubeconfig, given.context), clock)
+    return DryCluster(client, tell) if tell else client
 
 
 KUBERNETES = Kubernetes()

@@ -41,7 +41,9 @@ def run(call: Call) -> int:
 
 
 def up(call: Call, name: str) -> int:
-    """Submit the job that is the cluster. Raises `UsageError` if one of this name lives."""
+    """Submit the job that is the cluster. Raises `UsageError` if it has no name, or one of this name lives."""
+    if not name:
+        raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
     settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
     check_setup(settings.kind, call.flags["setup"] or "")
     desk = desk_of(call)
@@ -53,7 +55,9 @@ def up(call: Call, name: str) -> int:
     once = replace(call, flags={**call.flags, "follow": False})
     wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall())
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
-    spec = checked_spec(desk, wish, request_id, settings.get("source") or ".", home=home)
+    if wish.alternatives:
+        raise UsageError("a cluster has one shape; say one instance type, or one set of resources")
+    spec = checked_spec(call, desk, wish, request_id, settings.get("source") or ".", home=home)
     spec = msgspec.structs.replace(spec, command=cluster.command(spec.resources))
     warn(call, spec)
     if dry:

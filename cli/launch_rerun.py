@@ -32,7 +32,7 @@ def run(call: Call) -> int:
     request_id = desk.ids.new()
     home = url_of(desk.bucket, layout.OUTPUTS)
     wish = wish_of(call, fields_again(before, home), desk.clock.wall())
-    spec = _child(checked_spec(desk, wish, request_id, os.curdir, home=home), before, found.id)
+    spec = _child(checked_spec(call, desk, wish, request_id, os.curdir, home=home), before, found.id)
     warn(call, spec)
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))

@@ -31,7 +31,7 @@ from launcher.credentials import warnings
 from launcher.find import find
 from launcher.provenance import provenance
 from launcher.streams import Choice
-from launcher.submit import check, ground, send
+from launcher.submit import check, doubts, ground, send
 
 
 def run(call: Call) -> int:
@@ -45,6 +45,7 @@ def run(call: Call) -> int:
     wish = wish_of(call, said, desk.clock.wall())
     dry = call.flags["dry_run"]
     spec = checked_spec(
+        call,
         desk,
         wish,
         request_id,
@@ -71,7 +72,7 @@ def coded(call: Call, desk: Desk, spec: JobSpec, settings: Settings) -> JobSpec:
     return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
 
-def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
+def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
     """The checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket)
     spec = build.build(
@@ -87,6 +88,8 @@ def checked_spec(desk: Desk, wish: build.Wish, request_id: str, source: str, *, 
         if "://" in url:
             check_scheme(url, "--output_dir")
     check(spec, known)
+    for text in doubts(spec, known):
+        call.output.note(f"warning: {text}")
     return spec
 
 

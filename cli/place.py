@@ -95,6 +95,14 @@ def in_force(place: Place, text: bytes) -> Config:
         return parse(last.text) if last and last.text else Config()
 
 
+def stored(place: Place) -> Config:
+    """The settings in force, though somebody may be about to mend them; the defaults of a bastion that is not made yet."""
+    try:
+        return in_force(place, place.bucket.read(CONFIG).data)
+    except Missing:
+        return Config()
+
+
 def is_known(place: Place) -> bool:
     """True if a bastion was created there."""
     try:

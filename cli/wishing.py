@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+from bastion.alternatives import Alternative
 from bastion.errors import UsageError
 from bastion.wording import clock
 from cli.desk import Desk, user_of
@@ -34,15 +35,17 @@ def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
     def length(flag: str) -> Any:
         return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}"))
 
+    listed = build.choices(flags["instance_type"] or "", flags["resources"], flags["num_replicas"])
     wish = build.Wish(
         user=told("user_id", "user", lambda: user_of(call)),
         command=build.command(call.after) if call.after else said["command"],
         name=told("name", "name", lambda: flags["name"] or ""),
         project=told("project_id", "project", lambda: _project(call)),
         env={**said.get("env", {}), **build.environment(flags["env"])},
-        resources=told("resources", "resources", lambda: build.amounts(flags["resources"], "--resources")),
-        instance_type=told("instance_type", "instance_type", lambda: flags["instance_type"] or ""),
+        resources=told("resources", "resources", lambda: listed[0].resources),
+        instance_type=told("instance_type", "instance_type", lambda: listed[0].instance_type),
         replicas=told("num_replicas", "replicas", lambda: flags["num_replicas"]),
+        alternatives=_alternatives(call, said, listed[1:]),
         count=told("count", "count", lambda: flags["count"]),
         priority=told("priority", "priority", lambda: flags["priority"]),
         max_tries=told("max_tries", "max_tries", lambda: flags["max_tries"]),
@@ -57,6 +60,14 @@ def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
     if flags["follow"] and wish.count > 1:
         raise UsageError(f"--follow shows one task, and there are {wish.count}; use --wait, and launch logs 'NAME[0]'")
     return wish
+
+
+def _alternatives(call: Call, said: Fields, listed: Sequence[Alternative]) -> Sequence[Alternative]:
+    """Those of the file, which are of another job as soon as a flag says its shape."""
+    shaping = sorted({"instance_type", "resources", "num_replicas"} & call.given)
+    if said.get("alternatives") and shaping and not listed:
+        call.output.note(f"without the alternatives that it had: --{shaping[0]} says what it is now")
+    return listed if shaping else said.get("alternatives", ())
 
 
 def moment_of(call: Call, flag: str, now: datetime) -> datetime | None:

@@ -7,19 +7,25 @@ from typing import Any
 
 from bastion.google.door import Google, NotThere
 from bastion.google.operations import finish
+from cloud.lodging import GONE
 
-GONE = "GONE"
 _UP = {"PROVISIONING", "STAGING", "RUNNING"}
+_FALLEN = {GONE, "TERMINATED", "STOPPING", "SUSPENDED"}
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The VM of this name. All calls raise `GoogleError`."""
+    """The VM of this name, as a `Lodging`. All calls raise `GoogleError`."""
 
     google: Google
     project: str
     zone: str
     name: str
+
+    @property
+    def where(self) -> str:
+        """Its zone."""
+        return self.zone
 
     def status(self) -> str:
         """What Compute Engine says of it (RUNNING, TERMINATED, …), or GONE."""
@@ -27,6 +33,10 @@ class Machine:
             return str(self.google.call("compute.instances.get", **self._at).get("status", ""))
         except NotThere:
             return GONE
+
+    def fallen(self) -> bool:
+        """It does not run, nor is about to."""
+        return self.status() in _FALLEN
 
     def start(self) -> bool:
         """Start it. True if it did not run. Raises `NotThere` if there is none."""

@@ -13,16 +13,15 @@ from bastion.state import Job, JobState
 from bastion.usage import Use, usage
 from launcher import account, gaps, telling
 from launcher.account import Account
-from launcher.derive import decided
+from launcher.derive import decided, reasons
 from launcher.durations import short
 from launcher.queue import Queue
 from launcher.selection import LIVE, state, submitted
-from launcher.supposed import Case
+from launcher.supposed import Case, as_it_waits
 from launcher.timing import timing
 from launcher.view import Known, View
 from launcher.waiting import waiting
 from quota.model import Quota
-from quota.resources import total
 
 ROWS_MAX = 500
 """Nobody reads more, and drawing them takes time."""
@@ -72,9 +71,9 @@ def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
     live = [known for known in jobs if state(known) in LIVE]
     found = sorted((known for known in live if _holds(known, asked.text)), key=ORDERS[asked.order])
     answer, settings = decided(view), inputs(view.state)
-    shown = Queue(view, tuple(found[:ROWS_MAX]), answer.reasons)
+    shown = Queue(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
     opened = next((known for known in jobs if known.id == asked.job), None)
-    pool = total(pool_of(view.state, settings))
+    pool = pool_of(view.state, settings).total()
     uses = usage(view.state, settings.quota or Quota.open())
     return Board(
         asked=asked,
@@ -97,10 +96,11 @@ def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator
     yield f"submitted {short((now - submitted(known)).total_seconds())} ago, priority {row['priority']}"
     if isinstance(known, Job):
         waits = known.ended is None and known.counts.get(JobState.PENDING)
+        case = as_it_waits(Case(state=shown.view.state, inputs=settings, now=now), known.id) if waits else None
         told = Account(
             since=account.since(known),
             timing=timing(shown.view.state, known),
-            waiting=waiting(Case(state=shown.view.state, inputs=settings, now=now), known, answer) if waits else None,
+            waiting=waiting(case, case.state.jobs[known.id], answer) if case else None,
             running=tuple(account.running(known, one, key.task, None) for key, one in account.live(known, None)),
             end=account.end(known, None),
         )

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from bastion import instances, layout
+from bastion.alternatives import Alternative
 from bastion.errors import SpecError
 from bastion.requests import job_id
 from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
@@ -28,6 +31,7 @@ class Wish:
     resources: Resources
     instance_type: str
     replicas: int
+    alternatives: Sequence[Alternative] = ()
     count: int
     priority: int
     max_tries: int
@@ -63,6 +67,7 @@ def build(
         resources=demand(wish, pool),
         instance_type=wish.instance_type,
         replicas=wish.replicas,
+        alternatives=[_filled(each) for each in wish.alternatives],
         count=wish.count,
         priority=wish.priority,
         max_tries=wish.max_tries,
@@ -123,6 +128,32 @@ def demand(wish: Wish, pool: Resources) -> dict[str, int]:
     if pool and "cpu" not in pool:
         raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {', '.join(sorted(pool))}")
     return {"cpu": 1}
+
+
+def _filled(asked: Alternative) -> Alternative:
+    """An alternative with what its instance type gives."""
+    typed = instances.resources(asked.instance_type) if asked.instance_type else {}
+    for kind in sorted(typed.keys() & asked.resources.keys()):
+        if typed[kind] != asked.resources[kind]:
+            raise SpecError(
+                f"an alternative asks for {kind} beside {asked.instance_type}, which gives it; leave one out"
+            )
+    return msgspec.structs.replace(asked, resources={**typed, **asked.resources})
+
+
+def choices(types: str, texts: Sequence[str], replicas: int) -> list[Alternative]:
+    """What `--instance_type=A,B` or `--resources=KIND=N/KIND=N` list, the first one first. Raises `SpecError`."""
+    named = [name.strip() for name in types.split(",")]
+    rows = [amounts([part], "--resources") for part in ",".join(texts).split("/")] if texts else [{}]
+    if len(named) > 1 and not all(named):
+        raise SpecError(f"--instance_type is {types[:64]!r}; use TYPE,TYPE without gaps")
+    if len(named) > 1 and len(rows) > 1:
+        raise SpecError(
+            "--instance_type and --resources both list choices; list them in one, what comes with each in the other"
+        )
+    number = max(len(named), len(rows))
+    pairs = zip(named * (number // len(named)), rows * (number // len(rows)), strict=True)
+    return [Alternative(instance_type=name, resources=row, replicas=replicas) for name, row in pairs]
 
 
 def amounts(texts: Iterable[str], what: str) -> dict[str, int]:

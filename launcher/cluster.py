@@ -23,7 +23,7 @@ if [ "$RANK" = 0 ]; then
         --dashboard-port="$((MASTER_PORT{dashboard:+}))" --ray-client-server-port="$((MASTER_PORT{client:+}))" "$@"
 fi
 command -v ray >/dev/null || exec ray
-until ray health-check --address="$MASTER_ADDR:$MASTER_PORT" >/dev/null 2>&1; do sleep 1; done
+until ray health-check --address="$MASTER_ADDR:$MASTER_PORT" >/dev/null 2>&1; do sleep 3; done
 exec ray start --address="$MASTER_ADDR:$MASTER_PORT" "$@"
 """
 

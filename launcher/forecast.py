@@ -17,6 +17,7 @@ from bastion.ports import AttemptKey
 from bastion.state import AttemptState, Job
 from launcher.decisions import Decisions, Other, effect
 from launcher.supposed import Case, Sketch
+from quota.resources import Resources
 
 STEPS = 12
 """So many decisions at most; of more ends than that several are taken together, so that the estimate is rather late."""
@@ -107,8 +108,14 @@ class _Future:
         return Over(job=Other.of(state.jobs[key.job]), stopped=stopped)
 
     def _ends(self) -> Iterator[tuple[datetime, AttemptKey]]:
-        """Of those that hold something of what the job asks for."""
+        """Of those that hold something of what the job asks for, or would take."""
+        wanted = {kind for demand in _demands(self._job) for kind, n in demand.items() if n}
         for key, other, attempt in self._sketch.state.live_attempts():
             at = until(other, attempt)
-            if at and any(n and self._job.demand.get(kind) for kind, n in other.demand.items()):
+            if at and any(n and kind in wanted for kind, n in other.demand.items()):
                 yield at, key
+
+
+def _demands(job: Job) -> list[Resources]:
+    """What a task of it asks for, and what it would take."""
+    return [job.demand, *(choice.demand for choice in job.choices)]

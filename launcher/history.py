@@ -170,7 +170,8 @@ def _submitted(event: Submitted) -> str:
     spec = event.spec
     each = f"{spec.replicas}x{resources.text(spec.resources)}" if spec.replicas > 1 else resources.text(spec.resources)
     tasks = f", {spec.count} tasks" if spec.count > 1 else ""
-    return f"submitted to {spec.project}: {each}{tasks}, priority {spec.priority}"
+    others = "".join(f" or {each.replicas}x{resources.text(each.resources)}" for each in spec.alternatives)
+    return f"submitted to {spec.project}: {each}{others}{tasks}, priority {spec.priority}"
 
 
 def _cancel(event: CancelRequested) -> str:
@@ -179,7 +180,8 @@ def _cancel(event: CancelRequested) -> str:
 
 def _started(event: Started) -> str:
     workers = f", {event.workers} workers" if event.workers > 1 else ""
-    return f"begins on {event.runner}, tier {event.tier}{workers}"
+    choice = f", choice {event.choice + 1}" if event.choice else ""
+    return f"begins on {event.runner}, tier {event.tier}{workers}{choice}"
 
 
 def _claimed(event: Claimed) -> str:

@@ -78,7 +78,7 @@ def _less(at: Standing) -> Lever:
         return {kind: asked[kind] - n for kind, n in amounts.items() if n}
 
     def made(case: Case, amounts: Amounts) -> Case:
-        return asking(case, job.id, resources={**job.resources, **less(amounts)})
+        return asking(case, job.id, resources={**job.resources, **less(amounts)}, choices=())
 
     def told(amounts: Amounts) -> Told:
         words = [f"{n} instead of {asked[kind]} {kind}" for kind, n in less(amounts).items()]
@@ -94,7 +94,7 @@ def _fewer(at: Standing) -> Lever:
     job = at.job
 
     def made(case: Case, fewer: Amounts) -> Case:
-        return asking(case, job.id, replicas=job.replicas - fewer["replicas"])
+        return asking(case, job.id, replicas=job.replicas - fewer["replicas"], choices=())
 
     def told(fewer: Amounts) -> Told:
         number = job.replicas - fewer["replicas"]

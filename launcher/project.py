@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bastion.books import shape
 from bastion.byline import split
 from bastion.events import AnyEvent, CapacityChanged, Ended, FileChanged, Started
 from bastion.fold import apply, concerned
@@ -16,7 +17,7 @@ from bastion.usage import shares
 from launcher.history import Happening, happening
 from launcher.rows import Row, rfc3339
 from quota.model import Quota
-from quota.resources import Resources, minus, plus, times
+from quota.resources import Resources, minus, plus
 from quota.shares import Shares
 
 HEADS = ("TIME", "BY", "JOB", "CHANGE", "USED", "WHAT")
@@ -86,10 +87,17 @@ class Book:
 
     def _happened(self, told: Happening, event: AnyEvent) -> None:
         if told.own and isinstance(event, Started):
-            self._used = plus(self._used, self._jobs[told.job].demand)
+            self._used = plus(self._used, self._demand(event))
         elif told.own and isinstance(event, Ended):
-            self._used = minus(self._used, self._jobs[told.job].demand)
+            self._used = minus(self._used, self._demand(event))
         self._enter(told)
+
+    def _demand(self, event: Started | Ended) -> Resources:
+        """What the attempt holds, or held."""
+        job = self._jobs[event.job]
+        task = job.tasks.get(event.task)
+        known = task is not None and event.attempt < len(task.attempts)  # else it is told of in a hole of the journal
+        return shape(job, task.attempts[event.attempt].choice if task and known else 0).demand
 
     def _changed(self, record: JournalObject, event: FileChanged | CapacityChanged) -> None:
         """A new quota file or pool: an entry if it moves the project's share."""
@@ -130,6 +138,7 @@ def held_at(jobs: Iterable[Job], moment: datetime) -> Resources:
     used: Resources = {}
     for job in jobs:
         for task in job.tasks.values():
-            live = sum(one.started < moment and (one.ended is None or one.ended >= moment) for one in task.attempts)
-            used = plus(used, times(job.demand, live)) if live else used
+            for one in task.attempts:
+                if one.started < moment and (one.ended is None or one.ended >= moment):
+                    used = plus(used, shape(job, one.choice).demand)
     return used

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from bastion.alternatives import Alternative
+from bastion.books import shape
 from bastion.gates import held
 from bastion.requests import job_id
 from bastion.spec import JobSpec
@@ -24,6 +26,7 @@ def row(job: Job, reason: str) -> Row:
         "priority": job.priority,
         "resources": dict(job.resources),
         "num_replicas": job.replicas,
+        **_choices(job.choices),
         "count": job.count,
         "state": job.state.value,
         "reason": reason_of(job, reason),
@@ -43,6 +46,7 @@ def unread_row(spec: JobSpec, request_id: str, submitted: datetime, reason: str)
         "priority": spec.priority,
         "resources": dict(spec.resources),
         "num_replicas": spec.replicas,
+        **_choices(spec.choices if spec.alternatives else ()),
         "count": spec.count,
         "state": JobState.PENDING.value,
         "reason": reason,
@@ -50,6 +54,12 @@ def unread_row(spec: JobSpec, request_id: str, submitted: datetime, reason: str)
         "tasks": {JobState.PENDING.value: spec.count},
         "attempts": [],
     }
+
+
+def _choices(choices: Sequence[Alternative]) -> Row:
+    """The shapes of a job that lists several, the best first."""
+    shapes = [{"resources": dict(choice.resources), "num_replicas": choice.replicas} for choice in choices]
+    return {"choices": shapes} if shapes else {}
 
 
 def reason_of(job: Job, derived: str) -> str:
@@ -63,8 +73,8 @@ def reason_of(job: Job, derived: str) -> str:
         case JobState.RUNNING | JobState.PROVISIONING:
             if derived and job.counts.get(JobState.PENDING):
                 return _tasks(job) + derived
-            if last and last.waits_for:
-                return last.waits_for
+            if last and (last.waits_for or derived):
+                return last.waits_for or derived
             return f"runs on, and is not started again: {held(job)}" if job.held else ""
         case JobState.PREEMPTING | JobState.CANCELLING:
             return (last.reason if last else "") or job.reason
@@ -125,5 +135,6 @@ def _attempt(job: Job, task: int, attempt: Attempt) -> Row:
         "started": rfc3339(attempt.started),
         "ended": rfc3339(attempt.ended),
         "exit_code": attempt.exit_code if attempt.state is AttemptState.ENDED else None,
-        "replicas": job.replicas,
+        "replicas": shape(job, attempt.choice).replicas,
+        **({"resources": dict(shape(job, attempt.choice).resources)} if job.choices else {}),
     }

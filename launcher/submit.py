@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bastion import layout, recover
-from bastion.admit import complaints
+from bastion.admit import complaints, hopeless
 from bastion.codec import encode
 from bastion.errors import BastionError, BucketError, Denied, Full, Missing, NoBucket, SpecError
 from bastion.once import create_once, settled
@@ -49,10 +49,15 @@ def ground(bucket: Bucket) -> Ground:
 
 def check(spec: JobSpec, ground: Ground) -> None:
     """Raises `SpecError` with every reason for which the bastion would refuse the job."""
-    wrong = complaints(spec, ground.quota, ground.tiers)
+    wrong = complaints(spec, ground.quota, None if ground.tiers is None else [ground.pool])
     wrong += filter(None, [ground.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))
+
+
+def doubts(spec: JobSpec, ground: Ground) -> list[str]:
+    """What the bastion would accept, and what may not be meant."""
+    return [] if ground.tiers is None else list(hopeless(spec, [ground.pool]))
 
 
 def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> None:

@@ -21,7 +21,8 @@ from bastion.fold import apply, concerned
 from bastion.plan import Inputs, pool_of
 from bastion.ports import AttemptKey
 from bastion.state import AttemptState, Cause, State
-from quota.resources import Resources, plus, total
+from quota.choosing import possible
+from quota.resources import Resources, plus
 
 _MUTABLE = (dict, list, set, Struct)
 
@@ -130,9 +131,21 @@ def asking(case: Case, job: str, **fields: Any) -> Case:
     return replace(case, state=structs.replace(case.state, jobs=jobs), changed=case.changed | {job})
 
 
+def as_it_waits(case: Case, job: str) -> Case:
+    """The job has the shape that it waits for: the first of its choices that can be, unless some of it runs."""
+    own = case.state.jobs[job]
+    if not own.choices or job in case.state.live:
+        return case
+    first = next(
+        iter(possible([each.demand for each in own.choices], own.max_tier, pool_of(case.state, case.inputs))), 0
+    )
+    shape = own.choices[first]
+    return asking(case, job, choice=first, resources=shape.resources, replicas=shape.replicas) if first else case
+
+
 def pool(case: Case) -> dict[str, int]:
     """What all tiers hold together."""
-    return total(pool_of(case.state, case.inputs))
+    return pool_of(case.state, case.inputs).total()
 
 
 def enlarged(case: Case, more: Resources) -> Case:

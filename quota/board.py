@@ -43,7 +43,8 @@ class Line:
 
 
 class Board:
-    """The index. `lines` are those of each project, by shape, and `pending` the units for which it waits.
+    """The index. `lines` are those of each project, by shape, and `pending` the units for which it waits. `choosers` are the
+    jobs whose wants have other choices.
 
     `of` are the holds of each project, `ranks` how many of each rank there are that are not being stopped. `used` counts
     by project what is held, `users` by project and user, `named` by the tier that it is named after; `stopping` and
@@ -52,6 +53,7 @@ class Board:
 
     def __init__(self) -> None:
         self.wants: dict[str, Want] = {}
+        self.choosers: dict[str, None] = {}
         self.holds: dict[Name, Hold] = {}
         self.lines: dict[str, dict[Shape, Line]] = {}
         self.of: dict[str, dict[Name, Hold]] = {}
@@ -78,6 +80,8 @@ class Board:
         if want.job in self.wants:
             self.wait_no_more(want.job)
         self.wants[want.job] = want
+        if want.choices:
+            self.choosers[want.job] = None
         demand = amounts(want.demand)
         lines = self.lines.setdefault(want.project, {})
         shape = demand, want.max_tier
@@ -97,6 +101,7 @@ class Board:
         want = self.wants.pop(job, None)
         if want is None:
             return
+        self.choosers.pop(job, None)
         demand = amounts(want.demand)
         lines = self.lines[want.project]
         line = lines[demand, want.max_tier]

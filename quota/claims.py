@@ -29,7 +29,8 @@ class Want(Struct, frozen=True, kw_only=True, gc=False):
     tier that it takes (None: any). `time_limit_s` bounds how long a task holds what it is given, if that is known.
     `stops` says how often its most often preempted waiting task was stopped for others, and `stopped` when the last of
     those that wait for that reason was gone (None: none does); `waited_s` for how long it had waited before, each time
-    until it started.
+    until it started. `choices` are the demands that would do, the best first, if there are several; `demand` is that of
+    the `choice`.
     """
 
     job: str
@@ -46,6 +47,8 @@ class Want(Struct, frozen=True, kw_only=True, gc=False):
     stops: int = 0
     waited_s: float = 0.0
     stopped: datetime | None = None
+    choice: int = 0
+    choices: tuple[Resources, ...] = ()
 
 
 class Hold(Struct, frozen=True, kw_only=True, gc=False):
@@ -90,11 +93,14 @@ def foreseen(last: datetime, every_s: float | None, now: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start one more waiting task of the job on this tier. `overdue`: it is a gang that had waited for too long."""
+    """Start one more waiting task of the job on this tier, in the shape of this choice. `overdue`: it is a gang that had
+    waited for too long.
+    """
 
     job: str
     tier: int
     overdue: bool = False
+    choice: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from bastion.alternatives import Alternative
 from bastion.events import Decided, Ended, Started, Stopping, Submitted
 from bastion.meter import MICROSECOND
 from bastion.objects import JournalObject
@@ -39,9 +40,13 @@ class Level(NamedTuple):
 
 @dataclass(slots=True)
 class _Job:
-    """A job that is not over: `left` of its tasks are not. `since` is when a task that ran before began to wait again."""
+    """A job that is not over: `left` of its tasks are not. `since` is when a task that ran before began to wait again.
+
+    `demand` is that of the choice of its attempts, or the first of its `choices`, for which it waits.
+    """
 
     project: str
+    choices: tuple[Alternative, ...]
     demand: Resources
     submitted: datetime
     left: int
@@ -114,7 +119,7 @@ class Account:
 
     def _submitted(self, event: Submitted, now: datetime) -> None:
         spec = event.spec
-        job = _Job(spec.project, spec.demand, now, spec.count)
+        job = _Job(spec.project, spec.choices, spec.demand, now, spec.count)
         self.jobs += 1
         self._known[event.job] = job
         self._wait(job, spec.count)
@@ -123,6 +128,8 @@ class Account:
         job = self._known[event.job]
         since = job.since.pop(event.task, job.submitted)
         job.waited[event.task] = job.waited.get(event.task, NONE) + (now - since)
+        if not job.began:
+            self._choose(job, event.choice)
         job.began[event.task] = now
         self._wait(job, -1)
         self._hold(job, 1)
@@ -143,9 +150,11 @@ class Account:
         if again:
             job.since[event.task] = now
             self._wait(job, 1)
-            return
-        self.waits.append(Wait(job.project, job.demand, job.waited.pop(event.task)))
-        job.left -= 1
+        else:
+            self.waits.append(Wait(job.project, job.demand, job.waited.pop(event.task)))
+            job.left -= 1
+        if not job.began:
+            self._choose(job, 0)
         if not job.left:
             self.worst = max(self.worst, job.stops)
             del self._known[event.job]
@@ -154,6 +163,13 @@ class Account:
         if length:
             for kind, amount in job.demand.items():
                 self.lost[job.project][kind] += amount * (length // MICROSECOND)
+
+    def _choose(self, job: _Job, choice: int) -> None:
+        """None of its attempts lives: from here on it waits for this choice."""
+        if (demand := job.choices[choice].demand) != job.demand:
+            self._wait(job, -job.left)
+            job.demand = demand
+            self._wait(job, job.left)
 
     def _wait(self, job: _Job, tasks: int) -> None:
         """So many more tasks of the job wait, or fewer."""

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from bastion.books import shape
 from bastion.conditions import ANY, conditions
 from bastion.events import Ended, Started, Stopping, Submitted
 from bastion.objects import JournalObject
@@ -105,13 +106,15 @@ def _again(spec: JobSpec, count: int, known: Collection[str]) -> JobSpec:
 
 def _spec_of(job: Job) -> JobSpec:
     """What decisions need of a spec, from what the state knows."""
+    wanted = shape(job, 0)
     return JobSpec(
         name=job.name,
         user=job.user,
         project=job.project,
         command=["work"],
-        resources=dict(job.resources),
-        replicas=job.replicas,
+        resources=dict(wanted.resources),
+        replicas=wanted.replicas,
+        alternatives=list(job.choices[1:]),
         count=job.count,
         priority=job.priority,
         job_class=job.job_class,

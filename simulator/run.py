@@ -116,4 +116,4 @@ def _left_out(scene: Scene, arrival: Arrival, until: datetime | None) -> str:
         return "not_a_member"
     if not quota.grants(spec.project, spec.job_class):
         return "class_not_granted"
-    return "" if fits(spec.demand, scene.pool) else "larger_than_pool"
+    return "" if any(fits(choice.demand, scene.pool) for choice in spec.choices) else "larger_than_pool"

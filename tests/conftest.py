@@ -56,7 +56,7 @@ def s3_environ(s3_address: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, st
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that was skipped proves nothing: it fails. What it needs is installed by `.ci/run`."""
+    """A test that was skipped proves nothing: it fails. What it needs is installed by `.ci/install`."""
     report = yield
     if report.skipped:
         report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"

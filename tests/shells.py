@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
-"""`.ci/run` installs all three; elsewhere those are tried that are there."""
+"""`.ci/install` installs all three; elsewhere those are tried that are there."""
 
 PROMPT = "ready> "
 PATIENCE_S = 180.0

@@ -5,7 +5,7 @@ A condition may last for so many seconds and no longer. It is looked at every fe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -13,10 +13,10 @@ from bastion import layout
 from bastion.decide import FORMING
 from bastion.plan import inputs
 from bastion.reconcile import OVERTIME, STRAY_S
-from bastion.state import AttemptState, Cause, Job, JobState
+from bastion.state import AttemptState, Cause, Job, JobState, State
 from quota.claims import CLASSES, STANDARD
-from quota.resources import fits, minus, plus, total
-from quota.shares import Shares
+from quota.resources import Resources, fits, minus, plus, total
+from quota.shares import Shares, amounts
 from worlds.broken import Broken
 from worlds.kernel import START
 from worlds.scene import Scene
@@ -81,6 +81,7 @@ class CalmLaws:
         yield from self._attempts()
         if self.scene.laws.truth.paused is None:
             yield from self._idle()
+        if self.scene.laws.truth.paused is None and not self.scene.plan.walls:
             yield from self._kept_from()
 
     def _leftovers(self) -> Iterator[Condition]:
@@ -108,34 +109,42 @@ class CalmLaws:
         attempts = state.live_attempts()
         if state.reclaims or any(attempt.state is AttemptState.STOPPING for _, _, attempt in attempts):
             return
-        free, now = minus(self.scene.laws.pool, total(job.demand for _, job, _ in attempts)), self._now()
+        free, now = (
+            [
+                minus(pool, total(job.demand for _, job, attempt in attempts if attempt.runner == runner))
+                for runner, pool in self.scene.fleet.items()
+            ],
+            self._now(),
+        )
         within = self._within()
         for job in self._ready():
-            if fits(job.demand, free) and (job.id in within or now >= rests_until(job)):
+            fitting = [
+                demand for demand in demands(state, job) if any(fits(demand, side) for side in free[: job.max_tier + 1])
+            ]
+            if fitting and (now >= rests_until(job) or any(within(job, demand) for demand in fitting)):
                 yield f"{job.id} waits at {state.seq} while {free} is free", START_S
 
     def _kept_from(self) -> Iterator[Condition]:
         """A project whose share is not used gets it back from those that borrow."""
         within = self._within()
         for job in self._ready():
-            if job.id in within and CLASSES.index(job.job_class) <= STANDARD:
+            if within(job, job.demand) and CLASSES.index(job.job_class) <= STANDARD:
                 starts = self.scene.laws.starts_of[job.project]
                 yield (
                     f"{job.project} is kept from its share by others, after {starts} starts",
                     RECLAIM_S + STOP_S + START_S,
                 )
 
-    def _within(self) -> set[str]:
-        """The jobs that are ready, and with one more task of which their project stays within its share."""
+    def _within(self) -> Callable[[Job, Resources], bool]:
+        """Whether its project stays within its share with so much more for a job."""
         state, used = self.scene.laws.truth, dict[str, dict[str, int]]()
         for _, job, _ in state.live_attempts():
             used[job.project] = plus(used.get(job.project, {}), job.demand)
         quota = inputs(state).quota
         if quota is None:
-            return set()
+            return lambda job, demand: False
         shares = Shares(quota, self.scene.laws.pool)
-        rows = ((job, used.get(job.project, {})) for job in self._ready())
-        return {job.id for job, use in rows if shares.within(job.project, use, job.demand.items())}
+        return lambda job, demand: shares.within(job.project, used.get(job.project, {}), amounts(demand))
 
     def _now(self) -> datetime:
         """What the slowest clock of a bastion says, that began at the journal's last word."""
@@ -154,6 +163,11 @@ class CalmLaws:
             room = job.max_parallel is None or len(state.live.get(name, ())) < job.max_parallel
             if (fresh or again) and begun and room and not job.held and not job.after and name not in state.doomed:
                 yield job
+
+
+def demands(state: State, job: Job) -> list[Resources]:
+    """What would do for one more task of a job: any of its choices, unless some of it holds one."""
+    return [choice.demand for choice in job.choices if job.id not in state.live] or [job.demand]
 
 
 def rests_until(job: Job) -> datetime:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from bastion.errors import BundleError
 from bastion.ports import Machine
 from bastion.spec import BundleRef
+from quota.resources import Resources
 from runners.worker.doors import Kept
 from worlds.kernel import Event, Kernel, Life
 
@@ -32,6 +33,11 @@ class SimProcess:
         self._ended, self._rest = Event(kernel), Event(kernel)
         self._code = 0
         kernel.spawn(self.life, lambda: self._end(script(self)))
+
+    @property
+    def holds(self) -> Resources:
+        """What a replica of its attempt holds."""
+        return self._host.holds
 
     def print(self, text: str) -> None:
         """Write to the log, if there is room."""
@@ -111,7 +117,7 @@ Script = Callable[[SimProcess], int]
 
 
 class SimHost:
-    """One machine: its worker, its process, its files. The worker's `Machine`.
+    """One machine: its worker, its process, its files. The worker's `Machine`. `holds`: what a replica of its attempt does.
 
     `full`: its disk has no room. `kept`: its keeper lives, and will end in the worker's place. `deaf_until`: it heeds no
     delete till then. `lives` counts the starts of workers and keepers.
@@ -119,6 +125,7 @@ class SimHost:
 
     def __init__(self, kernel: Kernel, scripts: Mapping[str, Script], machine: Machine) -> None:
         self.machine = machine
+        self.holds: Resources = {}
         self.code, self.tmp, self.progress, self.world = "/code", "/tmp", "/progress", "/world"
         self.log = bytearray()
         self.progress_data = b""

@@ -17,6 +17,7 @@ from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
 from worlds.broken import Broken
+from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
 from worlds.gate_laws import GateLaws
 from worlds.input_laws import InputLaws
@@ -60,6 +61,7 @@ class Laws:
     cancels: set[str] = field(default_factory=set)
     control: ControlLaws = field(default_factory=ControlLaws)
     gates: GateLaws = field(default_factory=GateLaws)
+    choices: ChoiceLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
     shown: int = 0
     said: set[int] = field(default_factory=set)
@@ -68,6 +70,9 @@ class Laws:
     ends: dict[tuple[str, int], JobState] = field(default_factory=dict)
     alive: Callable[[str], bool] | None = None
     listener: Callable[[AnyEvent], None] = lambda _: None
+
+    def __post_init__(self) -> None:
+        self.choices = ChoiceLaws(self.gates.wishes)
 
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
         """A write took effect."""
@@ -124,7 +129,7 @@ class Laws:
             self._event(event)
         self.control.places(record, self.truth)
         self.gates.written(record, self.truth)
-        self._promises()
+        self.choices.written(self.truth, self.pool)
 
     def _status(self, status: Status, now: float) -> None:
         """A bastion is deposed once its successor has said so; before that nobody acts against it."""
@@ -159,6 +164,7 @@ class Laws:
         self.inputs.event(event, self.truth)
         self.gates.event(event, self.truth, replaces=self.control.owed is not None)
         self.control.event(event, self.truth, self.codes)
+        self.choices.event(event)
 
     def _stopping(self, event: Stopping) -> None:
         """Nobody is stopped for others again and again, and nobody for a silence that was the store's."""
@@ -195,11 +201,6 @@ class Laws:
         stopped = attempt is not None and attempt.state in (AttemptState.STOPPING, AttemptState.ENDED)
         if attempt is None or (key.endswith("/stop.json") and not stopped):
             raise Broken(f"the {what} of {job}/{task}/{number} is written before the journal says so")
-
-    def _promises(self) -> None:
-        held = total(job.demand for _, job, _ in self.truth.live_attempts())
-        if not fits(held, self.pool):
-            raise Broken(f"the journal promises {held} of {self.pool}")
 
     def _claim(self, key: str, claim: Claim, *, by_hand: bool) -> None:
         """Only an operator may void what is to run: whoever runs there was ended before."""
@@ -273,6 +274,7 @@ class Laws:
             raise Broken(f"{placement.key} is created before the {'journal' if ordered else 'order'} says so")
         if placement.epoch != epoch:
             raise Broken(f"{placement.key} is created by epoch {epoch} in the name of epoch {placement.epoch}")
+        self.choices.creates(placement)
 
     def deletes(self, machine: str, key: AttemptKey, worker: int) -> None:
         """A machine is deleted: never the one that the journal wants to run."""

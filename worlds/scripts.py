@@ -57,4 +57,4 @@ def _started(scene: Scene, key: AttemptKey, worker: int, process: SimProcess) ->
     scene.trace.seen["process"] += 1
     scene.changed = True
     scene.laws.starts(key, worker, live)
-    scene.laws.uses({place: scene.specs[place[0].job].resources for place in [*live, (key, worker)]})
+    scene.laws.uses({(key, worker): process.holds} | {place: host.holds for place, host in live.items()})

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+from bastion.alternatives import Alternative
 from bastion.changes import Changes
 from bastion.errors import BastionError, BucketError
 from bastion.requests import Cancel, Hold, Release, Request, Submit, Top, Update, job_id
@@ -30,6 +31,7 @@ class User:
     def __init__(self, scene: Scene, act: Act, number: int) -> None:
         self._scene, self._number = scene, number
         self._dice = Random(f"{act.kind} {act.seed}")
+        self._choices = Random(f"choices {act.seed}")
         self._life = Life()
         self.bucket, _ = bucket_of(scene, f"user {act.seed}")
 
@@ -165,6 +167,7 @@ class User:
             command=f"{scripts.HANGS if hangs else 'work'} {self._number}",
             resources={"v4": dice.choice([1, 2]) if gang else dice.choice([1, 2, 3, 5])},
             replicas=2 if gang else 1,
+            alternatives=self._alternatives(),
             count=dice.choice([1, 1, 3, 4]),
             max_tries=dice.choice([1, 2, 3]),
             retry_interval_s=dice.choice([0.0, 15.0]),
@@ -176,7 +179,17 @@ class User:
             deadline=self._soon(90, 300) if dice.random() < 0.15 else None,
             max_parallel=dice.choice([None, 1, 2]),
             job_class=dice.choice(["standard", "standard", "scavenger"]),
+            max_tier=dice.choice([0, 1, 1]) if self._scene.plan.walls else 0,
         )
+
+    def _alternatives(self) -> list[Alternative]:
+        """Shapes that would do as well, some larger than the pool."""
+        dice = self._choices
+        rows = dice.choice([(), (), (("v5p", 1),), (("v5p", 3), ("v5p", 1)), (("v5p", 2), ("v4", 4), ("v6e", 1))])
+        return [
+            Alternative(resources={kind: n + 9 * (dice.random() < 0.1)}, replicas=dice.choice([1, 1, 2]))
+            for kind, n in rows
+        ]
 
     def _after(self) -> list[str]:
         """Ends to wait for, of jobs that are there, or are on their way."""

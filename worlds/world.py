@@ -54,6 +54,7 @@ class World(Scene):
             if self.calm and self.kernel.now > self._deadline():
                 raise Broken(f"never ends: {self._what_is_left()}")
         self.trace.seen["decision"] += replays(self.store)
+        self.trace.seen["other choice"] += sum(map(bool, self.laws.choices.choices.values()))
 
     def _step(self) -> bool:
         """After each step: what is due, what is checked, and whether all is over."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from bastion.errors import RunnerError, UsageError
@@ -19,9 +20,13 @@ PAGE = 1_000
 ANSWER_MAX = 256 * 1024**2
 """Bytes of one answer; a page of pods has some MB."""
 
+ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds the token of its account, and the certificates of its cluster."""
+
 _PAUSE_S, _PAUSE_MAX_S = 0.5, 5.0
 _LISTINGS = 3
 _PIECE = 2**20
+_MERGE = "application/merge-patch+json"
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _KINDS: Mapping[int, type[ApiError]] = {
     404: NotThere,
@@ -47,25 +52,38 @@ class Login:
     cert: tuple[str, str] | None = None
 
 
-def check() -> None:
-    """Raises `UsageError` if the package is missing that finds the way into a cluster."""
-    if find_spec("kubernetes") is None:
+def check(kubeconfig: str = "", context: str = "") -> None:
+    """Raises `UsageError` if the package is missing that finds the way into a cluster from outside."""
+    if (kubeconfig or context or in_pod(os.environ) is None) and find_spec("kubernetes") is None:
         raise UsageError(
             "the runner kubernetes needs the package kubernetes; pip install 'bastion-scheduler[kubernetes]'"
         )
 
 
+def in_pod(environ: Mapping[str, str], folder: Path = ACCOUNT) -> Login | None:
+    """The login of the service account of the pod that this runs in; None outside of a cluster.
+
+    The token is read for each request, for the cluster renews it.
+    """
+    address, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
+    token, roots = folder / "token", folder / "ca.crt"
+    if not (address and port and token.is_file() and roots.is_file()):
+        return None
+    where = f"[{address}]" if ":" in address else address
+    return Login(
+        f"https://{where}:{port}", lambda: {"authorization": f"Bearer {token.read_text().strip()}"}, verify=str(roots)
+    )
+
+
 def log_in(kubeconfig: str = "", context: str = "") -> Login:
     """By a kubeconfig, the usual one for ""; where none is named, first as the pod that this runs in. Raises `RunnerError`."""
+    if not kubeconfig and not context and (own := in_pod(os.environ)):
+        return own
     from kubernetes import client, config
 
     loader: Any = config  # it has no types
     found = client.Configuration()
     try:
-        if not kubeconfig and not context:
-            with suppress(config.ConfigException):
-                loader.load_incluster_config(client_configuration=found)
-                return _login(found)
         loader.load_kube_config(kubeconfig or None, context or None, found, persist_config=False)
     except Exception as error:  # whatever it is: the file is a stranger's, and so are the plugins that it names
         raise RunnerError(
@@ -86,7 +104,7 @@ def _login(found: Any) -> Login:
 
 @dataclass(slots=True)
 class Client:
-    """An `Api` over HTTP. `log_in` is called before the first request. `asked` counts the requests that were sent.
+    """A `Cluster` over HTTP. `log_in` is called before the first request. `asked` counts the requests that were sent.
 
     Safe for threads.
     """
@@ -104,6 +122,14 @@ class Client:
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
         """Make an object."""
         return self._send("POST", path, body=body)
+
+    def change(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Lay these fields over those of an object; lists are replaced."""
+        return self._send("PATCH", path, body=body)
+
+    def text(self, path: str, **query: object) -> str:
+        """What is no object: a log."""
+        return self._ask("GET", path, query, None).decode("utf-8", "replace")
 
     def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
         """Have an object deleted if it has this uid; what belongs to it follows."""
@@ -140,6 +166,12 @@ class Client:
         query: Mapping[str, object] | None = None,
         body: Mapping[str, Any] | None = None,
     ) -> Object:
+        said = _json(self._ask(method, path, query, body))
+        if not isinstance(said, dict):
+            raise ApiError(f"Kubernetes answers {method} {path} with what is no object; is this its API?")
+        return said
+
+    def _ask(self, method: str, path: str, query: Mapping[str, object] | None, body: Mapping[str, Any] | None) -> bytes:
         import requests
 
         login = self._login = self._login or self.log_in()
@@ -147,12 +179,13 @@ class Client:
             self._session = requests.Session()
             self._session.auth = lambda request: request  # else a netrc would overrule the token
         pause, url = _PAUSE_S, login.url.rstrip("/") + path
+        kind = {"content-type": _MERGE} if method == "PATCH" else {}
         for left in range(TRIES - 1, -1, -1):
             self.asked += 1
             try:
                 answer = self._session.request(
-                    method, url, params=query, json=body, headers=login.headers(), verify=login.verify,
-                    cert=login.cert, timeout=TIMEOUT_S, allow_redirects=False,
+                    method, url, params=query, json=body, headers={**login.headers(), **kind},
+                    verify=login.verify, cert=login.cert, timeout=TIMEOUT_S, allow_redirects=False,
                     stream=True,
                 )  # fmt: skip
                 said = _read(answer)
@@ -168,25 +201,30 @@ class Client:
         raise AssertionError
 
 
-def _read(answer: Any) -> Any:
-    """What an answer says; None for what is no JSON, or too much."""
+def _read(answer: Any) -> bytes:
+    """What an answer says, or the beginning of what is too much."""
     text = bytearray()
     for piece in answer.iter_content(_PIECE):
         text += piece
         if len(text) > ANSWER_MAX:
             answer.close()
             break
+    return bytes(text)
+
+
+def _json(text: bytes) -> Any:
     try:
         return json.loads(text)
     except ValueError:
         return None
 
 
-def _told(code: int, said: Any, method: str, path: str) -> Object:
+def _told(code: int, said: bytes, method: str, path: str) -> bytes:
     """The answer, or the error that it is."""
-    if isinstance(said, dict) and 200 <= code < 300:
+    if 200 <= code < 300:
         return said
-    message = said.get("message") if isinstance(said, dict) else ""
+    status = _json(said)
+    message = status.get("message") if isinstance(status, dict) else ""
     why = _short(message or f"status {code}")
     advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
     raise _KINDS.get(code, ApiError)(f"Kubernetes refuses {method} {path}: {why}{advice}")

@@ -45,3 +45,13 @@ class Api(Protocol):
 
     def items(self, path: str, selector: str) -> list[Object]:
         """All objects with these labels, of one moment."""
+
+
+class Cluster(Api, Protocol):
+    """What may also be done with a cluster by those who look after a bastion there."""
+
+    def change(self, path: str, body: Mapping[str, Any]) -> Object:
+        """Lay these fields over those of an object; lists are replaced."""
+
+    def text(self, path: str, **query: object) -> str:
+        """What is no object: a log."""

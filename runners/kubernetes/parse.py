@@ -63,7 +63,7 @@ def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
         mark=mark,
         worker=names.worker_of(metadata, mark),
         phase=status.get("phase", "Pending"),
-        waits=_waits(status),
+        waits=waits(status),
     )
 
 
@@ -134,7 +134,7 @@ def queued_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
 _STARTING = "its container is being started"
 
 
-def _waits(status: Mapping[str, Any]) -> str:
+def waits(status: Mapping[str, Any]) -> str:
     """Why a pod does not run."""
     for one in status.get("conditions") or []:
         if one.get("type") == "PodScheduled" and one.get("status") == "False":

@@ -115,7 +115,7 @@ def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
         "nodeSelector": {**one.selector, **selector},
         "tolerations": [*map(dict, one.tolerations), *tolerated],
         "containers": [_container(one, mark, given, worker)],
-        "volumes": [work, shared, *_credentials(given)],
+        "volumes": [work, shared, *credentials(given)],
     }
 
 
@@ -164,7 +164,7 @@ def _env(mark: Mark, given: KubernetesSettings) -> list[dict[str, Any]]:
     return env
 
 
-def _credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
+def credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
     """The pod's own token, renewed by the cluster, beside the file that says how the bucket's owner takes it."""
     if not given.credentials:
         return []

@@ -129,6 +129,11 @@ class KubernetesRunner:
     def sweep(self) -> None:
         """Sets that have ended are removed by the cluster itself, after an hour."""
 
+    def clear(self) -> None:
+        """Remove what has ended, too, where there are no machines any more, and none will come."""
+        for one in self._sets:
+            self._delete(self._can().kind, one.name, one.uid)
+
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What the attempts wait for that have no running pods."""
         asked = dict.fromkeys(self._asked, "the cluster has yet to make its pods")

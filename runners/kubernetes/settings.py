@@ -47,6 +47,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     `token_audience` and `credentials` (a config map with the key credentials.json) are for a bucket that trusts the cluster's
     own tokens. `grace_s` is what pods get for their end when the cluster takes their node away. `kinds` are by kind of
     resource; `pod` is merged into the template of every pod.
+    `deployed_in` is the uid of the namespace in which the bastion's own Deployment is; "": it has none. `bucket_secret` has
+    the bucket's credentials for that Deployment alone.
     """
 
     namespace: str = "default"
@@ -65,6 +67,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     grace_s: int = 300
     kinds: dict[str, Kind] = {}
     pod: dict[str, Any] = {}
+    deployed_in: str = ""
+    bucket_secret: str = ""
 
     def bought(self, tier: int) -> str:
         """How nodes of this tier, counted from 0, are had."""
@@ -100,16 +104,18 @@ def _plain(error: msgspec.ValidationError) -> str:
 def _wrong(found: KubernetesSettings) -> Iterator[str]:
     if not found.image:
         yield 'image is missing; use the worker\'s image, as in "europe-docker.pkg.dev/PROJECT/REPO/bastion-worker:1"'
-    for key in ("namespace", "service_account", "priority_class", "queue", "credentials"):
+    for key in ("namespace", "service_account", "priority_class", "queue", "credentials", "bucket_secret"):
         if (name := getattr(found, key)) and not _NAME.fullmatch(name):
             yield f"{key} is {name[:80]!r}; use a name of small letters, digits, '-' and '.'"
     if not found.namespace:
         yield "namespace is empty; name one, as in default"
-    for key in ("context", "kubeconfig", "image", "python", "token_audience"):
+    for key in ("context", "kubeconfig", "image", "python", "token_audience", "deployed_in"):
         if (text := getattr(found, key)) and not _WORD.fullmatch(text):
             yield f"{key} is {text[:80]!r}; use up to 512 printable characters without spaces"
     if bool(found.token_audience) != bool(found.credentials):
         yield "token_audience and credentials belong together; set both or none"
+    if found.deployed_in and (found.kubeconfig or found.context):
+        yield "kubeconfig and context are for a bastion outside of its cluster, and this one lives in it; set none"
     if not found.tiers or set(found.tiers) - set(BUYING):
         yield f"tiers is {found.tiers!r}; use some of {', '.join(BUYING)}"
     if not _GRACE_S[0] <= found.grace_s <= _GRACE_S[1]:

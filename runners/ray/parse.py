@@ -81,6 +81,15 @@ def job_of(row: Mapping[str, Any]) -> Job | None:
     )
 
 
+def session(data: bytes) -> str:
+    """The name of the head's session in what it says of its version. Raises `RunnerError` if it has none."""
+    found = _read(data)
+    name = found.get("session_name") if isinstance(found, dict) else None
+    if not isinstance(name, str) or not name:
+        raise RunnerError("Ray tells no session with its version; is the address that of its dashboard?")
+    return name
+
+
 def nodes(data: bytes) -> list[Node]:
     """What each living node has. Raises `RunnerError` for what is no list of nodes."""
     try:
@@ -119,7 +128,7 @@ def waiting(found: Sequence[Job], there: Sequence[Node]) -> dict[AttemptKey, str
             out.setdefault(key, _obstacle(job.needs, there))
     alive = {job.name.key for job in found if not job.over and not job.pending}
     for job in sorted(found, key=lambda job: job.ended):
-        if job.failed and job.name.key not in alive:
+        if job.failed and not job.lost and job.name.key not in alive:
             out[job.name.key] = f"Ray did not start its worker: {_last_words(job.message)}"
     return out
 

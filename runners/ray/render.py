@@ -10,6 +10,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ STOP_S = 10**7
 
 _ID = re.compile(
     r"bastion~(?P<scope>[^~/]{1,100})~(?P<job>[^~/]{1,100})~(?P<task>[0-9]{1,9})~(?P<attempt>[0-9]{1,9})"
-    r"~(?P<worker>[0-9]{1,6})~(?P<epoch>[0-9]{1,12})~(?P<nonce>[0-9a-f]{32})"
+    r"~(?P<worker>[0-9]{1,6})~(?P<epoch>[0-9]{1,12})~(?P<session>[0-9a-f]{8})~(?P<nonce>[0-9a-f]{32})"
 )
 _PLAIN = {"cpu": "CPU", "memory": "memory", "gpu": "GPU"}
 _GIB = 2**30
@@ -36,17 +37,18 @@ _TRACE = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A machine's id, in its parts. `nonce` is new at every creation."""
+    """A machine's id, in its parts. `session` marks the head that was to have it; `nonce` is new at every creation."""
 
     scope: str
     key: AttemptKey
     worker: int
     epoch: int
+    session: str
     nonce: str
 
     def __str__(self) -> str:
-        job, task, attempt = self.key.job, self.key.task, self.key.attempt
-        return f"bastion~{self.scope}~{job}~{task}~{attempt}~{self.worker}~{self.epoch}~{self.nonce}"
+        key = f"{self.key.job}~{self.key.task}~{self.key.attempt}"
+        return f"bastion~{self.scope}~{key}~{self.worker}~{self.epoch}~{self.session}~{self.nonce}"
 
     @property
     def folder(self) -> Path:
@@ -64,7 +66,12 @@ def parse(submission_id: str) -> Name | None:
     if found is None:
         return None
     key = AttemptKey(found["job"], int(found["task"]), int(found["attempt"]))
-    return Name(found["scope"], key, int(found["worker"]), int(found["epoch"]), found["nonce"])
+    return Name(found["scope"], key, int(found["worker"]), int(found["epoch"]), found["session"], found["nonce"])
+
+
+def session_mark(session: str) -> str:
+    """What ids carry of a session of Ray's: a head that starts without its memory begins another."""
+    return sha256(session.encode()).hexdigest()[:8]
 
 
 def ray_name(kind: str, table: Mapping[str, str]) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import quote
 
 from bastion.errors import RunnerError
@@ -17,8 +15,9 @@ from runners.ray.parse import Job
 from runners.ray.render import Name
 from runners.ray.settings import RaySettings
 
-LOST_S = 60.0
-"""So long the processes of a node may live on that Ray, or its head, has lost sight of."""
+LOST_S = 90.0
+"""So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head ends by itself
+after 60 s, and what runs on it with it."""
 
 AGAIN_S = 30.0
 """A removal that has not come to its end is asked for again after so long."""
@@ -76,7 +75,8 @@ class RayRunner:
         listed = {job.name for job in self._listed if not job.over}
         there = {name.worker for name in {*listed, *self._made} if name.key == placement.key}
         for worker in sorted(set(range(placement.workers)) - there):
-            name = Name(self.scope, placement.key, worker, placement.epoch, self.ids.new())
+            self._session = self._session or self._session_now()
+            name = Name(self.scope, placement.key, worker, placement.epoch, self._session, self.ids.new())
             body = render.submission(name, placement, self.bucket_url, self.settings, self.flags)
             answer = self.dashboard.ask("POST", "/api/jobs/", body)
             if answer.status != _FOUND:
@@ -105,7 +105,7 @@ class RayRunner:
 
     def list(self) -> Sequence[Machine]:
         """All machines of this bastion, by one question."""
-        asked = self.clock.monotonic()
+        asked, self._session = self.clock.monotonic(), ""
         self._listed = parse.jobs(self._get("/api/jobs/"), self.scope)
         names = {job.name for job in self._listed}
         self._made = {name: at for name, at in self._made.items() if name not in names and asked - at < LOST_S}
@@ -129,26 +129,23 @@ class RayRunner:
 
     def look(self, machine: str) -> Sight:
         """The direct question. What Ray has lost sight of is gone only a while later: its node may not know it yet."""
+        if self.clock.monotonic() - self._lost.get(machine, float("-inf")) < LOST_S:
+            return Sight.BLIND
         try:
-            job = self._job(machine)
+            name, job = render.parse(machine), self._job(machine)
             if job is not None and not job.over:
                 return Sight.THERE
-            if job is not None and not job.lost:
-                return Sight.GONE
-            return Sight.GONE if self._surely(machine if job else self._new_head()) else Sight.BLIND
+            lost = job.lost if job else name is not None and name.session != self._session_now()
         except RunnerError:
             return Sight.BLIND
+        if lost and machine not in self._lost:
+            self._lost[machine] = self.clock.monotonic()
+            return Sight.BLIND
+        return Sight.GONE
 
-    def _surely(self, what: str) -> bool:
-        """Is it long enough ago that this was first seen? Nothing (``) is for sure."""
-        now = self.clock.monotonic()
-        return not what or now - self._lost.setdefault(what, now) >= LOST_S
-
-    def _new_head(self) -> str:
-        """The name of Ray's session, if it is another than the first that we saw: then its jobs are not known there."""
-        session = str(self._json("/api/version").get("session_name", ""))
-        self._session = self._session or session
-        return session if session != self._session else ""
+    def _session_now(self) -> str:
+        """The mark of the head's session. One that came after the machine's head, without its memory, knows nothing of it."""
+        return render.session_mark(parse.session(self._get("/api/version")))
 
     def _job(self, machine: str) -> Job | None:
         """The machine's Ray job; None if there is none. Raises `RunnerError`."""
@@ -170,13 +167,6 @@ class RayRunner:
 
     def _get(self, path: str) -> bytes:
         return _good(self.dashboard.ask("GET", path), f"answer {path}")
-
-    def _json(self, path: str) -> Mapping[str, Any]:
-        try:
-            found = json.loads(self._get(path))
-        except ValueError as error:
-            raise RunnerError(f"Ray's answer to {path} is no JSON") from error
-        return found if isinstance(found, dict) else {}
 
 
 def _path(machine: str) -> str:

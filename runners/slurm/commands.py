@@ -19,8 +19,8 @@ _SILENT = re.compile(
 )
 _NO_SUCH_JOB = re.compile(r"invalid job id|job/step already completing|already completed", re.IGNORECASE)
 _OPTIONS = {
-    "partition": "partition",
     "account": "account or partition",
+    "partition": "partition",
     "qos": "qos",
     "feature": "constraint",
     "reservation": "reservation",
@@ -28,7 +28,7 @@ _OPTIONS = {
     "option": "sbatch",
     "node configuration": "partition or constraint, or ask for what its nodes have",
 }
-"""What to change when Slurm refuses, by the words it says then."""
+"""What to change when Slurm refuses, by the first of these words that it says then."""
 
 
 class Refused(RunnerError):

@@ -53,7 +53,13 @@ _REASONS = {
     "ReqNodeNotAvail": "nodes that it needs are away",
     "NodeDown": "a node that it needs is down",
     "Licenses": "it waits for licenses",
+    "AccountNotAllowed": "its account may not use its partition",
+    "QOSNotAllowed": "its QOS may not use its partition",
+    "Assoc": "its account or user is at a limit of Slurm's",
+    "QOS": "its QOS is at a limit of Slurm's",
 }
+"""What Slurm's reasons mean; of those of its accounting, which are many, what they begin with."""
+_LIMITS = ("Assoc", "QOS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +176,8 @@ def said_of(job: Job) -> str:
         code = re.split(r"[, ]", reason)[0]
         if code in ("", "None"):
             return ""  # Slurm has not looked at it yet
-        return f"{at}: {_REASONS[code]} ({reason})" if code in _REASONS else f"{at} waits ({reason})"
+        known = code if code in _REASONS else next((family for family in _LIMITS if code.startswith(family)), "")
+        return f"{at}: {_REASONS[known]} ({reason})" if known else f"{at} waits ({reason})"
     if job.state == "FAILED" and job.code == WORKER_FAILED:
         return f"{at} could not start the worker: {job.comment}; see python of [runner_options.slurm] in config.toml"
     if job.state == "FAILED" and job.code == FOLDER_FAILED:

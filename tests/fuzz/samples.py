@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from bastion import config
+from bastion.alternatives import Alternative
 from bastion.changes import Changes
 from bastion.codec import encode
 from bastion.events import AnyEvent, CapacityChanged, Claimed, Epoch, Exited, Started, Submitted
@@ -32,6 +33,7 @@ RICH: JobSpec = spec(
     after=["ok:prep-1", "any:x[3]"], begin=NOON, deadline=NOON + timedelta(days=1), max_parallel=2, setup="pip list",
     bundle=BundleRef(type="tar", key="bundles/a.tar.zst", digest="0" * 64), output_dir="gs://b/o", checkpoint_dir="/c",
     provenance=Provenance(host="h", git_commit="abc", git_dirty=True, submitted=NOON, parent="j-0"),
+    alternatives=[Alternative(resources={"v5p": 8}, replicas=3, instance_type="tpu-v5p-8"), Alternative(resources={"cpu": 1})],
 )  # fmt: skip
 SPECS = tuple(map(encode, (spec(), RICH)))
 
@@ -165,6 +167,11 @@ instance_type = "gpu-h100-8"
 A = "1"
 [resources]
 v4 = 8
+[[alternatives]]
+instance_type = "gpu-a100-8"
+[[alternatives]]
+resources = {cpu = 64}
+replicas = 2
 """,
 )
 

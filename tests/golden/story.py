@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from bastion import layout, recover, traces
+from bastion.alternatives import Alternative
 from bastion.changes import Changes
 from bastion.codec import encode
 from bastion.config import Config, render
@@ -86,6 +87,7 @@ FULL = wish(
     priority=2, max_tries=3, retry_interval_s=5.0, grace_s=20.0, time_limit_s=7200.0, begin=at(1), deadline=at(600),
     job_class="urgent", max_tier=1, bundle=CODE, setup="make ready", output_dir="gs://out/gang",
     checkpoint_dir="/ckpt/gang",
+    alternatives=[Alternative(resources={"v5p": 2, "cpu": 4}, replicas=3, instance_type="v5p-8")],
     provenance=Provenance(host="laptop", git_commit="c" * 40, git_dirty=True, client_version="0.1.0", submitted=at(0)),
 )  # fmt: skip
 
@@ -153,7 +155,7 @@ def ticks() -> Iterator[list[AnyEvent]]:
     ]
     again = {**B, "attempt": 1}
     yield [
-        Started(**again, runner="local", tier=0, workers=2),
+        Started(**again, runner="local", tier=0, workers=2, choice=1),
         Waiting(**again, reason="v4-2 (spot) is queued in us-central2-b"),
         Stopping(**again, cause=Cause.VOID, deadline=at(20), reason="nobody came"),
         Voided(**again, worker=0),

@@ -104,7 +104,7 @@ def test_a_bastion_without_a_vm_has_nothing_to_rehearse(monkeypatch: pytest.Monk
     with city(monkeypatch, "tpu", vm_zone="") as here:
         code, said = here.tool(bastion.TOOL, "stop", "--dry_run")
     assert code == 2
-    assert "has no VM of its own" in said
+    assert "does not live elsewhere" in said
 
 
 def test_a_vm_that_may_not_be_deleted_is_told_with_the_right_that_lacks(here: City) -> None:

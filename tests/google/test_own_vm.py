@@ -83,7 +83,7 @@ def test_a_vm_is_looked_at_and_upgraded(here: OwnVm) -> None:
     created = here.on_google()
     assert created.returncode == 0, created
     [row] = here.ask("bastion", "list")["bastions"]
-    assert (row["state"], row["vm"]) == ("running", VM)
+    assert (row["state"], row["lodging"]) == ("running", VM)
     first = here.ask("bastion", "status")
     assert VM in here.run("bastion", "status").stdout
     assert "bastion: the container runs" in here.run("bastion", "logs", "--console").stdout

@@ -26,7 +26,7 @@ def test_jobs_go_the_whole_way_from_an_empty_cloud_to_an_empty_cloud(here: OwnVm
     assert created.returncode == 0, (created, here.last_words())
     assert "a month: VM e2-small" in created.stderr
     assert here.machines().keys() == ONLY_VM
-    assert here.ask("bastion", "list")["bastions"][0]["vm"] == f"{VM} in {VM_ZONE}: RUNNING"
+    assert here.ask("bastion", "list")["bastions"][0]["lodging"] == f"{VM} in {VM_ZONE}: RUNNING"
 
     job = here.submit(
         "train", "--instance_type=tpu-v4-16", run="echo worker $TPU_WORKER_ID of $TPU_WORKER_HOSTNAMES; pwd"

@@ -1,20 +1,38 @@
-"""A bastion in its cluster: valid by the real schemas, and with no right that its runner does not use."""
+"""A bastion in its cluster: valid by the real schemas, held to its rights, and what its Deployment and pods show."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from bastion.errors import RunnerError
+from bastion.system import RandomIds, SystemClock
 from bastion_testing.stage import KEY, placement
-from runners.kubernetes.deployment import Host, manifests, rules
+from runners.kubernetes import render
+from runners.kubernetes.client import Client, Login, check, in_pod, log_in
+from runners.kubernetes.deployment import Host, faults, holds, is_hopeless, manifests, rules, rules_of_people, state
+from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import settings
+from tests.kubernetes.fake.hosting import HostingCluster
+from tests.kubernetes.fake.rights import rights
 from tests.kubernetes.fake.schemas import complaints
-from tests.kubernetes.fleet import KubernetesFleet
+from tests.kubernetes.fake.server import IMAGE
 
-GIVEN = settings({"image": "i", "namespace": "ml", "queue": "team"})
-HOST = Host(scope="Team.A-1234abcd", flags=["--bastion=Team.A", "--bucket=gs://b"], image="bastion:1", settings=GIVEN)
+GIVEN = settings({"image": IMAGE, "namespace": "ml", "queue": "team"})
+HOST = Host(
+    scope="Team.A-1234abcd",
+    bucket="gs://b",
+    flags=["--bastion=Team.A", "--bucket=gs://b"],
+    image="bastion:1",
+    settings=GIVEN,
+)
+ACCOUNT = "system:serviceaccount:ml:bastion-team-a-1234abcd"
 
 
 def test_all_of_it_is_valid_and_of_one_name() -> None:
@@ -31,34 +49,177 @@ def test_there_is_one_and_never_two() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("jobset", [True, False])
-def test_every_right_is_used_and_no_other(jobset: bool, tmp_path: Path) -> None:
-    fleet = KubernetesFleet(tmp_path, options={"queue": "team"}, kueue=True, jobset=jobset)
-    try:
-        fleet.cluster.without_nodes()
-        every_call(fleet)
-        rights = {(verb, kind) for rule in rules(GIVEN) for kind in rule["resources"] for verb in rule["verbs"]}
-        mine = {right for right in rights if right[1] != ("jobs" if jobset else "jobsets")}
-        assert fleet.cluster.used <= mine
-        assert mine - fleet.cluster.used <= ({("list", "workloads")} if not jobset else set())
-    finally:
-        fleet.close()
+@pytest.mark.parametrize(
+    ("given", "bucket", "container", "volume"),
+    [
+        ({}, "gs://b", {}, None),
+        ({"bucket_secret": "key"}, "s3://b", {"envFrom": [{"secretRef": {"name": "key"}}]}, None),
+        (
+            {"bucket_secret": "key"}, "gs://b",
+            {"env": [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/run/bastion/credentials.json"}]},
+            {"name": "credentials", "secret": {"secretName": "key", "optional": True}},
+        ),
+        (
+            {"token_audience": "//iam", "credentials": "trust"}, "gs://b",
+            {"env": [{"name": "GOOGLE_APPLICATION_CREDENTIALS", "value": "/var/run/bastion/credentials.json"}]},
+            {"name": "credentials", "projected": {"sources": [
+                {"serviceAccountToken": {"audience": "//iam", "expirationSeconds": 3600, "path": "token"}},
+                {"configMap": {"name": "trust"}},
+            ]}},
+        ),
+    ],
+)  # fmt: skip
+def test_its_way_to_the_bucket(given: dict[str, str], bucket: str, container: Any, volume: Any) -> None:
+    host = replace(HOST, bucket=bucket, settings=settings({"image": "i", **given}))
+    body = manifests(host)[3]
+    pod = body["spec"]["template"]["spec"]
+    assert complaints(body) == []
+    assert {key: value for key, value in pod["containers"][0].items() if key.startswith("env")} == container
+    assert [one for one in pod["volumes"] if one["name"] not in ("home", "tmp")] == ([volume] if volume else [])
+    assert len(pod["containers"][0]["volumeMounts"]) == len(pod["volumes"])
 
 
-def every_call(fleet: KubernetesFleet) -> None:
+def test_what_cannot_be() -> None:
+    assert list(faults(HOST)) == []
+    [of_image, of_bucket] = faults(replace(HOST, image="a b", bucket="file:///x"))
+    assert of_image.startswith("the bastion's image is 'a b'; build it")
+    assert of_bucket.startswith("the bucket is file:///x, which no pod can reach")
+
+
+def test_what_a_cluster_adds_is_no_difference_and_what_it_lacks_is() -> None:
+    assert holds({"a": [{"b": 1, "more": 2}], "more": 3}, {"a": [{"b": 1}]})
+    for there in ({}, {"a": 1}, {"a": []}, {"a": [{"b": 2}]}, {"a": [{"b": 1}, {}]}):
+        assert not holds(there, {"a": [{"b": 1}]})
+
+
+def waiting(reason: str) -> dict[str, Any]:
+    return {"containerStatuses": [{"state": {"waiting": {"reason": reason, "message": "m\n m"}}}]}
+
+
+UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no nodes"}
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "hopeless"),
+    [
+        ({"containerStatuses": [{"state": {"running": {}}}]}, "RUNNING", False),
+        ({}, "its container is being started", False),
+        (waiting("ContainerCreating"), "its container is being started", False),
+        (waiting("ErrImagePull"), "ErrImagePull: m m", False),
+        (waiting("ImagePullBackOff"), "ImagePullBackOff: m m", True),
+        (waiting("InvalidImageName"), "InvalidImageName: m m", True),
+        (waiting("CreateContainerConfigError"), "CreateContainerConfigError: m m", True),
+        (waiting("CrashLoopBackOff"), "CrashLoopBackOff: m m", True),
+        ({"conditions": [UNSCHEDULABLE]}, "Unschedulable: no nodes", False),
+    ],
+)
+def test_how_it_is_by_its_pod(status: dict[str, Any], said: str, hopeless: bool) -> None:
+    deployment = manifests(HOST)[3]
+    pod = {"metadata": {"labels": deployment["spec"]["template"]["metadata"]["labels"]}, "status": status}
+    old = {"metadata": manifests(replace(HOST, image="old"))[3]["spec"]["template"]["metadata"], "status": {}}
+    ending = {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": "now"}}
+    assert (state(deployment, [old, ending, pod]), is_hopeless(said)) == (said, hopeless)
+    assert state(deployment, [old, ending]) == "its pod is being made"
+
+
+def test_how_it_is_without_a_pod() -> None:
+    deployment = manifests(HOST)[3]
+    refused = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota"}
+    assert state({**deployment, "status": {"conditions": [refused]}}, []) == "FailedCreate: quota"
+    stopped = {**deployment, "spec": {**deployment["spec"], "replicas": 0}}
+    assert (state(stopped, [{}]), state(stopped, [])) == ("STOPPING", "STOPPED")
+
+
+@pytest.fixture
+def account(tmp_path: Path) -> Path:
+    """What a pod finds of its account."""
+    folder = tmp_path / "account"
+    folder.mkdir()
+    (folder / "token").write_text("first\n")
+    (folder / "ca.crt").write_text("roots")
+    return folder
+
+
+def test_in_a_pod_its_own_account_is_the_way_in_and_needs_no_package(
+    account: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+    assert in_pod({}, account) is None
+    assert in_pod(environ, account / "none") is None
+    found = in_pod(environ, account)
+    assert found is not None
+    assert (found.url, found.verify) == ("https://10.0.0.1:443", str(account / "ca.crt"))
+    assert found.headers() == {"authorization": "Bearer first"}
+    (account / "token").write_text("renewed")
+    assert found.headers() == {"authorization": "Bearer renewed"}
+    v6 = in_pod({**environ, "KUBERNETES_SERVICE_HOST": "fd00::1"}, account)
+    assert v6 is not None
+    assert v6.url == "https://[fd00::1]:443"
+    monkeypatch.setattr("runners.kubernetes.client.in_pod", lambda _: found)
+    monkeypatch.setattr("runners.kubernetes.client.find_spec", lambda _: None)
+    check()
+    assert log_in() is found
+    with pytest.raises(Exception, match="needs the package kubernetes"):
+        check(context="another")
+
+
+@pytest.fixture(params=[True, False], ids=["jobset", "job"])
+def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HostingCluster]:
+    found = HostingCluster(tmp_path / "pods", rules=[], kueue=True, jobset=request.param)
+    for body in manifests(HOST)[:3]:
+        found.keep(
+            body["kind"], HOST.name, **{key: body[key] for key in ("rules", "roleRef", "subjects") if key in body}
+        )
+    found.rights.users["own"] = ACCOUNT
+    yield found
+    found.close()
+
+
+def test_every_right_is_used_and_no_other_is_needed(cluster: HostingCluster) -> None:
+    cluster.without_nodes()
+    every_call(cluster)
+    assert cluster.refused == set()
+    unused = set(rights(rules(GIVEN))) - cluster.rights.used[ACCOUNT]
+    of_jobs = ("batch", "jobs") if cluster.jobset else ("jobset.x-k8s.io", "jobsets")
+    assert {right[1:] for right in unused} <= {of_jobs, *([] if cluster.jobset else [("kueue.x-k8s.io", "workloads")])}
+
+
+def every_call(cluster: HostingCluster) -> None:
     """All that a runner does."""
-    runner = fleet.runner
+    runner = made(cluster)
     runner.create(placement(KEY))
-    fleet.again().create(placement(KEY))  # its name is taken: it is looked at
+    made(cluster).create(placement(KEY))  # its name is taken: it is looked at
     for admitted in (False, True):
         if admitted:
-            fleet.cluster.admit()
+            cluster.admit()
         (machine,) = runner.list()
         runner.look(machine.id)
         runner.stop(machine.id)
         runner.delete(machine.id)
+        runner.list()
         if not admitted:
-            runner.list()
             runner.create(placement(KEY))
     with pytest.raises(RunnerError):
         runner.workers({"odd": 1}, 1)
+
+
+def made(cluster: HostingCluster) -> KubernetesRunner:
+    login = Login(cluster.url, lambda: {"authorization": "Bearer own"})
+    return KubernetesRunner(
+        api=Client(lambda: login, SystemClock()),
+        settings=GIVEN,
+        scope="bastion-1-1234abcd",
+        ids=RandomIds(),
+        clock=SystemClock(),
+        worker=render.Worker(bucket="file:///nowhere"),
+    )
+
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/kubernetes.md"
+
+
+def test_the_page_has_these_rules() -> None:
+    blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    mine, of_people = (yaml.safe_load(block)["rules"] for block in blocks if "kind: Role" in block)
+    assert set(rights(mine)) == set(rights(rules(GIVEN)))
+    assert set(rights(of_people)) == set(rights(rules_of_people(GIVEN)))

@@ -78,7 +78,7 @@ def address(site: Path) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """Chromium, without a window and without a way out of this machine."""
     chromium = shutil.which("chromium")
-    assert chromium, "there is no chromium; see what .ci/run installs"
+    assert chromium, "there is no chromium; see what .ci/install installs"
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=chromium, args=list(SECLUDED))
         yield running

@@ -20,13 +20,19 @@ import psutil
 
 from bastion.errors import RunnerError
 from bastion_testing.fleets import until
-from runners.ray import parse
+from runners.local import marks
+from runners.ray import parse, render
 from runners.ray.api import HttpDashboard
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements-ray.lock"
 VENV = ROOT / "build" / "ray"
 _MARK = "TESTS_RAY"
+_LITTLE = ("--disable-usage-stats", "--include-log-monitor=false", "--no-monitor", "--object-store-memory=100000000")
+"""A third less to start, and nothing that jobs see."""
+
+_QUICK = {"RAY_health_check_period_ms": "500", "RAY_prestart_worker_first_driver": "0"}
+"""A node that is dead is known to be so in some 3 s, in place of 15; and nobody starts before he is asked for."""
 
 
 def python() -> Path:
@@ -56,57 +62,98 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+def clean() -> dict[str, str]:
+    """Our environment, without what would speak to Ray or to Bastion."""
+    return {key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "BASTION_"))}
+
+
 class Cluster:
-    """A head with 4 CPUs and no GPU, and a node with 4 CPUs and 2 GPUs that are said to be H100."""
+    """A head with 4 CPUs and no GPU, and a node with 4 CPUs and 2 GPUs that are said to be H100. They want a token."""
 
     def __init__(self) -> None:
         self.python = str(python())
         self.mark = uuid.uuid4().hex
         self.folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))  # short: sockets are below it
-        self.port, self.dashboard = free_port(), free_port()
+        self.token = self.folder / "token"
+        self.token.write_text(uuid.uuid4().hex)
+        self.dashboard = free_port()
         self.address = f"http://127.0.0.1:{self.dashboard}"
-        self._begun: list[subprocess.Popen[bytes]] = []
-        words = ["--head", f"--port={self.port}", f"--dashboard-port={self.dashboard}", "--num-cpus=4", "--num-gpus=0"]
-        self._start([*words, f"--temp-dir={self.folder}/t", f"--ray-client-server-port={free_port()}"])
-        until(self.nodes, "Ray's dashboard")
+        self.door = HttpDashboard(self.address, str(self.token))
+        self._begun: dict[str, subprocess.Popen[bytes]] = {}
+        self._sessions: set[str] = set()
+
+    def start(self) -> None:
+        """Start both."""
+        self.start_head()
+        self.start_node()
+
+    def start_head(self) -> None:
+        """Start a head without a memory, and wait for its dashboard. Its address for nodes is another each time."""
+        self.port = free_port()
+        ports = [f"--port={self.port}", f"--dashboard-port={self.dashboard}", f"--ray-client-server-port={free_port()}"]
+        self._start("head", ["--head", *ports, "--num-cpus=4", "--num-gpus=0", f"--temp-dir={self.folder}/t"])
+        until(self.nodes, "Ray's dashboard", more=self._last_words)
+        self._sessions.add(render.session_mark(parse.session(self.door.ask("GET", "/api/version").data)))
+
+    def start_node(self) -> None:
+        """Start the node with GPUs, and wait until the head knows it."""
         gpus = ["--num-gpus=2", f"--resources={json.dumps({'accelerator_type:H100': 1})}"]
-        self._start([f"--address=127.0.0.1:{self.port}", "--num-cpus=4", *gpus])
-        until(lambda: len(self.nodes()) == 2, "the second node")
+        self._start("node", [f"--address=127.0.0.1:{self.port}", "--num-cpus=4", *gpus])
+        until(lambda: len(self.nodes()) == 2, "the second node", more=self._last_words)
 
     def nodes(self) -> list[parse.Node]:
         """What its living nodes have; none while nobody answers."""
         try:
-            return parse.nodes(HttpDashboard(self.address).ask("GET", "/api/v0/nodes?detail=true").data)
+            return parse.nodes(self.door.ask("GET", "/api/v0/nodes?detail=true").data)
         except RunnerError:
             return []
 
+    def kill(self, part: str, program: str = "") -> None:
+        """Kill -9 of a program of the `head` or the `node`; or of all that runs there, as when its power fails."""
+        for _ in range(3):
+            there = self.processes(part)
+            for process in there if program else [one for each in there for one in (*_below(each), each)]:
+                with suppress(psutil.Error):
+                    if any(program in word for word in process.cmdline()[:1]):
+                        process.kill()
+        self._begun.pop(part).wait()  # it ends when one of its programs has
+
     def close(self) -> None:
         """Kill all that was started here, and what that has started."""
-        for _ in range(3):
-            for process in self.processes():
-                with suppress(psutil.Error):
-                    process.kill()
-        for begun in self._begun:
-            begun.wait()
+        for part in list(self._begun):
+            self.kill(part)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def processes(self) -> list[psutil.Process]:
-        """All processes of this cluster, and of what runs on it."""
+    def processes(self, part: str = "") -> list[psutil.Process]:
+        """All processes of this cluster, or of a part of it, and of what runs there."""
         out = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if process.environ().get(_MARK) == self.mark:
+                if process.environ().get(_MARK, "").startswith(f"{self.mark}-{part}"):
                     out.append(process)
         return out
 
-    def _start(self, words: Sequence[str]) -> None:
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("RAY_", "BASTION_"))}
-        env = {**clean, _MARK: self.mark, "RAY_DISABLE_IMPORT_WARNING": "1"}
-        ray = [self.python, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
+    def machines(self) -> list[marks.Marked]:
+        """All processes of workers and of their jobs that it was asked to start."""
+        found = ((one, render.parse(one.machine)) for one in marks.scan())
+        return [one for one, name in found if name and name.session in self._sessions]
+
+    def _start(self, part: str, words: Sequence[str]) -> None:
+        auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
+        env = {**clean(), **auth, **_QUICK, _MARK: f"{self.mark}-{part}", "RAY_DISABLE_IMPORT_WARNING": "1"}
+        ray = [self.python, "-m", "ray.scripts.scripts", "start", "--block", *_LITTLE]
         ports = [f"--dashboard-agent-listen-port={free_port()}", "--min-worker-port=0", "--max-worker-port=0"]
         with open(self.folder / "output", "ab") as output:
-            begun = subprocess.Popen(
-                [*ray, *ports, "--object-store-memory=100000000", *words],
+            self._begun[part] = subprocess.Popen(
+                [*ray, *ports, *words],
                 env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
-        self._begun.append(begun)
+
+    def _last_words(self) -> str:
+        return (self.folder / "output").read_text(errors="replace")[-1500:]
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return list(process.children(recursive=True))
+    return []

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from bastion_testing.fleets import until
+from runners.local import marks
 from tests.ray.cluster import Cluster
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster()
-    yield cluster
-    cluster.close()
+    try:
+        cluster.start()
+        yield cluster
+        until(lambda: not cluster.machines(), "the end of all that tests have started on Ray")
+    finally:
+        marks.kill(cluster.machines())
+        cluster.close()
+    assert cluster.processes() == []

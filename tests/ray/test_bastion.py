@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from bastion_testing.fleets import until
-from runners.ray.api import HttpDashboard
 from tests.e2e.fleet import Fleet
 from tests.ray.cluster import Cluster
-
-
-class RayTown:
-    """A bastion whose only runner is Ray."""
-
-    def __init__(self, fleet: Fleet, cluster: Cluster) -> None:
-        self.fleet, self.dashboard = fleet, HttpDashboard(cluster.address)
-        fleet.create("--capacity=cpu=1")
-        assert fleet.run("bastion", "stop").returncode == 0
-        options = f'address = "{cluster.address}"\npython = "{cluster.python}"\nfolder = "{fleet.folder}/node"\n'
-        fleet.put("config.toml", f'runners = ["ray"]\n[runner_options.ray]\n{options}'.encode())
-        self.bastion = self.start()
-
-    def start(self) -> subprocess.Popen[str]:
-        with open(self.fleet.folder / "bastion.log", "a") as log:
-            self.bastion = self.fleet.popen("bastion", "start", "--poll=0.1", stdout=log, stderr=log)
-        until(lambda: f"pid {self.bastion.pid} " in self.fleet.run("bastion", "status").stdout, "the bastion")
-        return self.bastion
-
-    def fall(self) -> None:
-        self.bastion.send_signal(signal.SIGKILL)
-        self.bastion.wait()
-
-    def ours(self) -> list[str]:
-        """The states of our Ray jobs."""
-        rows = json.loads(self.dashboard.ask("GET", "/api/jobs/").data)
-        return [row["status"] for row in rows if str(row["submission_id"]).startswith("bastion~demo-")]
-
-    def close(self) -> None:
-        self.bastion.terminate()
-        self.bastion.wait()
-        self.fleet.close()
+from tests.ray.town import RayTown
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from bastion_testing.fleets import until
-from runners.ray import parse
-from runners.ray.api import HttpDashboard
 from tests.e2e.fleet import Fleet
-from tests.ray.cluster import python
+from tests.ray.cluster import clean, python
+from tests.ray.resident import nodes, short_folder, up
+
+QUOTA = """
+[toml-schema]
+version = "1"
+[total_resources]
+cpu = 5
+[project_membership]
+nlp = ["alice"]
+vision = ["bob"]
+[project_resources.nlp]
+cpu = 0.4
+[project_resources.vision]
+cpu = 0.6
+"""
+
+DRIVER = """
+import ray, sys
+ray.init(sys.argv[1])
+print(sum(ray.get([ray.remote(lambda n: n * n).remote(n) for n in range(4)])), ray.cluster_resources()["CPU"])
+"""
 
 
 @pytest.fixture
@@ -26,16 +44,19 @@ def fleet(tmp_path: Path) -> Iterator[Fleet]:
 
 @pytest.fixture
 def short() -> Iterator[str]:
-    """A folder for Ray, whose sockets want short names."""
-    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with short_folder() as folder:
+        yield folder
+
+
+def outside(*words: str) -> str:
+    """What somebody's own program with Ray prints."""
+    said = subprocess.run([python(), *words], env=clean(), capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said
+    return said.stdout
 
 
 def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, short: str) -> None:
-    path = f"{python().parent}:/usr/bin:/bin"
-    env = [f"--env=PATH={path}", f"--env=RAY_TMPDIR={short}", "--grace=20s"]
-    said = fleet.run("launch", "cluster", "up", "dev", "--num_replicas=2", "--resources=cpu=2", *env)
+    said = up(fleet, "dev", short, "--num_replicas=2", "--resources=cpu=2")
     assert (said.returncode, said.stdout) == (0, "dev\n"), said
 
     again = fleet.run("launch", "cluster", "up", "dev")
@@ -46,31 +67,69 @@ def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, 
     found = fleet.ask("launch", "cluster", "details", "dev")
     assert found["state"] == "RUNNING"
     assert found["client"].startswith("ray://127.0.0.1:")
-    door = HttpDashboard(found["dashboard"])
+    until(lambda: [node["CPU"] for node in nodes(found)] == [2, 2], "both nodes")
 
-    def nodes() -> list[parse.Node]:
-        return list(parse.nodes(door.ask("GET", "/api/v0/nodes?detail=true").data))
+    other = up(fleet, "other", short, "--resources=cpu=2", "--user_id=bob")  # one cpu is left of five
+    assert other.returncode == 0, other
+    until(lambda: "holds 4" in fleet.run("launch", "cluster", "status", "other").stdout, "the quota's word")
+    assert "other-" in fleet.run("launch", "cluster", "status", "other").stdout
+    assert "dashboard" not in fleet.ask("launch", "cluster", "details", "other")
+    assert fleet.run("launch", "cluster", "down", "other", "--user_id=bob", "--wait").returncode == 0
 
-    until(lambda: len(nodes()) == 2, "both nodes")
-    assert parse.capacity(nodes(), {})["cpu"] == 4
-
-    fleet.submit("other", "--resources=cpu=2", run="true")  # one cpu is left of five
-    until(lambda: "holds 4" in fleet.job("other")["reason"], "the quota's word")
+    assert outside("-c", DRIVER, found["client"]).endswith("14 4.0\n"), "an interactive session"
+    job = outside(
+        "-m", "ray.scripts.scripts", "job", "submit", f"--address={found['dashboard']}", "--", "echo", "hello"
+    )
+    assert "hello\n" in job
     line = fleet.run("launch", "cluster", "status", "dev").stdout
     assert f"is RUNNING: dashboard {found['dashboard']}, which answers" in line
     assert found["head"] in fleet.run("launch", "cluster", "details", "dev").stdout
 
+    fleet.submit("next", "--resources=cpu=5", run="true")
     assert fleet.run("launch", "cluster", "down", "dev", "--wait").returncode == 0
-    assert fleet.wait("other") == 0
+    assert fleet.wait("next") == 0, "all of it is free"
     ended = fleet.ask("launch", "cluster", "status", "dev")
     assert ended["state"] == "CANCELLED"
     assert "dashboard" not in ended
 
 
+def test_a_cluster_that_made_way_comes_back_and_its_details_are_true_again(fleet: Fleet, short: str) -> None:
+    fleet.set_quota(QUOTA)
+    assert up(fleet, "dev", short, "--num_replicas=2", "--resources=cpu=2", "--user_id=alice").returncode == 0
+    until(lambda: fleet.ask("launch", "cluster", "details", "dev").get("answers"), "the dashboard")
+    first = fleet.ask("launch", "cluster", "details", "dev")
+
+    flag = fleet.folder / "go"
+    owner = fleet.submit("mine", "--user_id=bob", "--resources=cpu=3", run=f"until [ -e {flag} ]; do sleep 0.1; done")
+    until(lambda: fleet.job(owner)["state"] == "RUNNING", "the owner's share")
+    waits = fleet.ask("launch", "cluster", "status", "dev")
+    assert waits["state"] == "PENDING"
+    assert "it would take nlp over its share (4 of 2 cpu)" in waits["reason"]
+    assert "dashboard" not in waits
+
+    flag.touch()
+    until(lambda: fleet.ask("launch", "cluster", "details", "dev").get("answers"), "the dashboard again")
+    second = fleet.ask("launch", "cluster", "details", "dev")
+    assert second["head"] != first["head"]
+    until(lambda: [node["CPU"] for node in nodes(second)] == [2, 2], "both nodes again")
+    assert fleet.job("dev")["attempts"][0]["cause"] == "preempted"
+    assert fleet.run("launch", "cluster", "down", "dev", "--user_id=alice", "--wait").returncode == 0
+
+
 def test_what_is_no_cluster_is_not_taken_down_as_one(fleet: Fleet) -> None:
     fleet.submit("plain", "--resources=cpu=1", run="sleep 600")
-    said = fleet.run("launch", "cluster", "down", "plain")
-    assert said.returncode == 102
-    assert "is a job and no cluster" in said.stderr
+    for action in ("down", "status", "details"):
+        said = fleet.run("launch", "cluster", action, "plain")
+        assert said.returncode == 102
+        assert "is a job and no cluster" in said.stderr
     shown = fleet.run("launch", "cluster", "up", "one", "--dry_run")
     assert "ray start --head" in shown.stdout
+
+
+def test_a_name_that_no_job_may_have_is_refused(fleet: Fleet) -> None:
+    for name in ("", "-x", "a b", "../x", "x" * 200):
+        said = fleet.run("launch", "cluster", "up", name, "--resources=cpu=1")
+        assert said.returncode in (1, 2), said
+        assert not said.stdout
+        assert len(said.stderr.splitlines()) == 1
+    assert fleet.jobs() == []

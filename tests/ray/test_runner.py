@@ -43,7 +43,7 @@ def test_who_cannot_be_asked_is_blind_and_sees_again(fleet: RayFleet) -> None:
         fleet.runner.list()
     assert fleet.runner.look(machine.id) is Sight.BLIND
     assert fleet.runner.capacity() is None
-    fleet.dashboard.door = HttpDashboard(fleet.cluster.address)
+    fleet.dashboard.door = fleet.cluster.door
     assert fleet.runner.list() == [machine]
 
 

@@ -6,6 +6,7 @@ All of it lies in one folder, and listens on free ports of the loopback: several
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import stat
@@ -45,17 +46,25 @@ MinJobAge=5
 SlurmdTimeout=120
 MessageTimeout=5
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+{accounting}
 MpiDefault=none
 SwitchType=switch/none
 {nodes}
-PartitionName=main Nodes=n[1-4] Default=YES MaxTime=INFINITE State=UP
-PartitionName=brief Nodes=n[1-4] MaxTime=1 State=UP
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=DEFAULT Nodes=n[1-4] State=UP MaxTime=INFINITE PriorityTier=1
+PartitionName=main Default=YES PreemptMode=OFF
+PartitionName=brief MaxTime=1 PreemptMode=OFF
+PartitionName=cancelled PreemptMode=CANCEL GraceTime=60
+PartitionName=requeued PreemptMode=REQUEUE GraceTime=60
+PartitionName=first PriorityTier=2 PreemptMode=OFF
 """
 
 
 class Cluster:
     """A running Slurm. It is the shell that reaches it, too."""
+
+    accounting = "AccountingStorageType=accounting_storage/none"
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,12 +88,16 @@ class Cluster:
         """Start all daemons, and wait until every node is idle."""
         self._start("munge", ["munged", "--foreground", "--force", *self._munge()])
         self.until(lambda: (self.folder / "munge.socket").exists(), "munge's socket")
+        self.start_accounting()
         self.start_controller()
         for node in NODES:
             self.start_node(node)
         self.until(
             lambda: self.say("sinfo", "-h", "-N", "-p", "main", "-o", "%t").split() == ["idle"] * 4, "idle nodes"
         )
+
+    def start_accounting(self) -> None:
+        """Start what the controller tells of its jobs; here nobody."""
 
     def start_controller(self) -> None:
         """Start slurmctld, and wait until it answers."""
@@ -99,6 +112,10 @@ class Cluster:
         """Kill -9 of one daemon alone."""
         self._daemons[daemon].kill()
         self._daemons[daemon].wait()
+
+    def forget(self) -> None:
+        """What the controller keeps is lost; it must be stopped."""
+        shutil.rmtree(self.folder / "state")
 
     def stop_controller(self) -> None:
         """Stop slurmctld in good order. One that is killed forgets what it did in its last seconds."""
@@ -135,7 +152,7 @@ class Cluster:
         until(condition, what, more=self._last_words)
 
     def _configure(self) -> None:
-        ports = _free_ports(1 + len(NODES))
+        ports = free_ports(1 + len(NODES))
         host = socket.gethostname()
         nodes, gres = [], []
         for node, port in zip(NODES, ports[1:], strict=True):
@@ -145,7 +162,9 @@ class Cluster:
             gres.append(f"NodeName={node} Name=gpu File={self.folder}/gpu-{node}-[0-1]")
             for number in range(2):
                 os.mknod(self.folder / f"gpu-{node}-{number}", stat.S_IFCHR | 0o600, os.makedev(195, number))
-        text = _CONF.format(host=host, controller=ports[0], folder=self.folder, nodes="\n".join(nodes))
+        text = _CONF.format(
+            host=host, controller=ports[0], folder=self.folder, nodes="\n".join(nodes), accounting=self.accounting
+        )
         self.conf.write_text(text)
         self.conf.with_name("gres.conf").write_text("\n".join(gres) + "\n")
         self.conf.with_name("cgroup.conf").write_text("CgroupAutomount=no\n")
@@ -174,16 +193,18 @@ class Cluster:
 
     def _last_words(self) -> str:
         queue = self.run(["squeue", "--states=all"], limit_s=60).out
-        return queue + (self.folder / "controller.log").read_text(errors="replace")[-1500:]
+        logs = ((log.name, log.read_text(errors="replace")[-1000:]) for log in sorted(self.folder.glob("*.log")))
+        return queue + "\n".join(f"{name}: {text}" for name, text in logs)
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
+def cluster(kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
     """A new one, as long as it is used."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # short: sockets lie in it
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        made = Cluster(folder)
+        folder.chmod(0o755)  # other accounts have to reach munge's socket
+        made = kind(folder)
         stack.callback(made.stop)
         made.start()
         yield made
@@ -201,7 +222,11 @@ def _files(process: psutil.Process) -> list[str]:
         return []
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on, and that no connection is given as its own end while daemons come up one by one."""
     with ExitStack() as stack:
-        doors = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        doors: list[socket.socket] = []
+        while len(doors) < count:
+            with suppress(OSError):
+                doors.append(stack.enter_context(socket.create_server(("", random.randrange(15_000, 32_000)))))
         return [door.getsockname()[1] for door in doors]

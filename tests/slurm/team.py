@@ -8,17 +8,14 @@ from tests.e2e.fleet import QUICK, Fleet, until
 from tests.slurm.cluster import Cluster
 
 
-def start(folder: Path, slurm: Cluster) -> Fleet:
-    """Our tools, with such a bastion at work; its options are written as an admin does."""
+def start(folder: Path, slurm: Cluster, **options: str) -> Fleet:
+    """Our tools, with such a bastion at work; its options are set as an admin does."""
     here = Fleet(folder)
-    options = f'\n[runner_options.slurm]\npartition = "main"\npoll_s = 0.25\nwork = "{folder}/work"\n'
-    (folder / "options").write_text(options)
-    editor = folder / "editor"
-    editor.write_text(f'#!/bin/sh\ncat {folder}/options >> "$1"\n')
-    editor.chmod(0o700)
-    here.environ |= {"SLURM_CONF": str(slurm.conf), "EDITOR": str(editor), "VISUAL": ""}
+    here.environ["SLURM_CONF"] = str(slurm.conf)
     here.ask("bastion", "create", *QUICK)
-    for words in (["stop"], ["config", "set", "runners=slurm", "--yes"], ["config", "edit", "--yes"]):
+    own = {"partition": "main", "poll_s": "0.25", "work": str(folder / "work"), **options}
+    settings = ["runners=slurm", *(f"runner_options.slurm.{key}={value}" for key, value in own.items())]
+    for words in (["stop"], ["config", "set", *settings, "--yes"]):
         said = here.run("bastion", *words)
         assert said.returncode == 0, said
     here.ask("bastion", "create")

@@ -17,12 +17,13 @@ from bastion.ports import AttemptKey, Placement, Sight
 from bastion.system import RandomIds
 from runners.ray import api
 from runners.ray.api import Answer, HttpDashboard
-from runners.ray.render import Name, parse, removal_of
+from runners.ray.render import Name, parse, removal_of, session_mark
 from runners.ray.runner import AGAIN_S, HALF_S, LOST_S, RayRunner
 from runners.ray.settings import RaySettings
 
 KEY = AttemptKey("train-12345678", 0, 0)
-NAME = Name("team-1", KEY, 0, 1, "0" * 32)
+FIRST = session_mark("first")
+NAME = Name("team-1", KEY, 0, 1, FIRST, "0" * 32)
 
 
 class Hand:
@@ -97,12 +98,27 @@ def test_what_ray_has_lost_sight_of_is_gone_only_a_while_later(ray: Ray, runner:
     assert runner.look(str(NAME)) is Sight.GONE
 
 
-def test_a_new_head_that_knows_no_job_is_no_proof_at_first(ray: Ray, runner: RayRunner) -> None:
-    assert runner.look(str(NAME)) is Sight.GONE
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_new_head_that_knows_no_job_is_no_proof_at_first(ray: Ray, runner: RayRunner, restarted: bool) -> None:
+    if not restarted:  # who was there when the head fell, and who comes later, say the same
+        assert runner.look(str(NAME)) is Sight.GONE
     ray.session = "second"
     assert runner.look(str(NAME)) is Sight.BLIND
-    later(runner, LOST_S)
+    asked = len(ray.asked)
+    later(runner, LOST_S - 1)
+    assert runner.look(str(NAME)) is Sight.BLIND
+    assert len(ray.asked) == asked, "what is known not to be known yet is not asked for"
+    later(runner, 1)
     assert runner.look(str(NAME)) is Sight.GONE
+
+
+def test_a_machine_carries_the_session_of_its_head(ray: Ray, runner: RayRunner) -> None:
+    for session, worker in (("first", 1), ("second", 2)):
+        ray.session = session
+        runner.list()
+        runner.create(Placement(key=KEY, resources={}, replicas=3, workers=worker, tier=0, epoch=1))
+        (made,) = (name for job in ray.jobs if (name := parse(job)) and name.worker == worker - 1)
+        assert made.session == session_mark(session)
 
 
 def test_what_runs_is_killed_on_its_node_and_what_waits_is_stopped(ray: Ray, runner: RayRunner) -> None:
@@ -118,7 +134,7 @@ def test_what_runs_is_killed_on_its_node_and_what_waits_is_stopped(ray: Ray, run
     runner.delete(str(NAME))
     assert removal_of(str(NAME)) in ray.jobs
 
-    waits = Name("team-1", KEY, 1, 1, "1" * 32)
+    waits = Name("team-1", KEY, 1, 1, FIRST, "1" * 32)
     ray.put(str(waits), "PENDING")
     runner.delete(str(waits))
     assert ray.asked[-1] == ("POST", f"/api/jobs/{waits}/stop")
@@ -141,7 +157,10 @@ def test_what_was_made_and_is_not_listed_yet_is_not_made_again(ray: Ray, runner:
 
 
 def test_half_a_gang_gives_its_places_back_after_a_while(ray: Ray, runner: RayRunner) -> None:
-    other, single = Name("team-1", KEY, 1, 1, "1" * 32), Name("team-1", AttemptKey("b-12345678", 0, 0), 0, 1, "2" * 32)
+    other, single = (
+        Name("team-1", KEY, 1, 1, FIRST, "1" * 32),
+        Name("team-1", AttemptKey("b-12345678", 0, 0), 0, 1, FIRST, "2" * 32),
+    )
     ray.put(str(NAME), "RUNNING", driver_node_id="n")
     ray.put(str(other), "PENDING")
     ray.put(str(single), "RUNNING", driver_node_id="n")
@@ -165,7 +184,7 @@ def test_a_refusal_says_why(ray: Ray, runner: RayRunner) -> None:
 
 
 def test_records_of_ours_are_forgotten_after_an_hour(ray: Ray, runner: RayRunner) -> None:
-    old, fresh = str(NAME), str(Name("team-1", KEY, 1, 1, "1" * 32))
+    old, fresh = str(NAME), str(Name("team-1", KEY, 1, 1, FIRST, "1" * 32))
     ray.put(old, "SUCCEEDED", end_time=0)
     ray.put(fresh, "SUCCEEDED", end_time=3_000_000)
     ray.put("strangers", "SUCCEEDED", end_time=0)

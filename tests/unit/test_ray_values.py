@@ -17,7 +17,7 @@ from runners.ray.render import Name
 from runners.ray.settings import RaySettings, faults, settings_of
 
 NONCE = "0123456789abcdef0123456789abcdef"
-NAME = Name("team-1234abcd", AttemptKey("train-12345678", 3, 1), 2, 7, NONCE)
+NAME = Name("team-1234abcd", AttemptKey("train-12345678", 3, 1), 2, 7, "0123abcd", NONCE)
 JOBS = st.from_regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{8}", fullmatch=True)
 
 
@@ -25,7 +25,7 @@ JOBS = st.from_regex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{
 def test_a_name_and_its_parts_are_inverse(
     scope: str, job: str, task: int, attempt: int, worker: int, epoch: int
 ) -> None:
-    name = Name(scope, AttemptKey(job, task, attempt), worker, epoch, NONCE)
+    name = Name(scope, AttemptKey(job, task, attempt), worker, epoch, "0123abcd", NONCE)
     assert render.parse(str(name)) == name
     assert len(f"supervisor-{render.removal_of(str(name))}.log") < 255, "Ray calls files so"
 
@@ -129,6 +129,18 @@ def test_who_waits_is_told_for_what() -> None:
         NAME.key: "Ray did not start its worker: sh: 1: /x/python: not found"
     }
     assert parse.waiting(listed(failed, row(submission_id=again)), NODES) == {}
+
+
+def test_a_worker_that_was_lost_on_its_way_had_been_started() -> None:
+    lost = row(status="FAILED", driver_exit_code=None, message="its node was terminated unexpectedly")
+    assert parse.waiting(listed(lost), NODES) == {}
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"<html>", b'{"version": "4"}', b'{"session_name": 7}'])
+def test_who_tells_no_session_is_no_head(data: bytes) -> None:
+    assert parse.session(b'{"session_name": "session_1"}') == "session_1"
+    with pytest.raises(RunnerError, match="dashboard"):
+        parse.session(data)
 
 
 def test_options_are_checked() -> None:

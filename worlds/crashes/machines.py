@@ -111,7 +111,7 @@ class Programs:
             if host.process is not None and host.process is not process and host.process.life.alive
         }
         stage.laws.starts(*named, live)
-        stage.laws.uses({place: stage.specs[place[0].job].resources for place in [*live, named]})
+        stage.laws.uses({named: process.holds} | {place: host.holds for place, host in live.items()})
 
 
 class Fleet(SimRunner):

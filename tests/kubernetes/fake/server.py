@@ -23,9 +23,11 @@ from tests.kubernetes.fake.store import APIS, Problem, Row, Store
 IMAGE = "registry.example/bastion-worker:1"
 USER = "system:serviceaccount:ml:bastion"
 _PATH = re.compile(
-    r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?"
+    r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?(?P<log>/log)?"
 )
-_KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload"}
+_KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload", "deployments": "Deployment"}
+_KINDS |= {"serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
+_VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
 _TURN_S = 0.05
 
 
@@ -53,10 +55,12 @@ class Cluster:
         """The rights that calls have used: verbs and resources."""
         self.listings: list[str] = []
         self.logins: set[str] = set()
+        self.login = ""
+        """Of whoever is being answered."""
         self._faults: list[Fault] = []
         self._pages: dict[str, list[Row]] = {}
         self._lock, self._closed = threading.RLock(), threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
         self.url = f"http://127.0.0.1:{self._http.server_port}"
         self._threads = [
             threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _TURN_S}),
@@ -110,10 +114,11 @@ class Cluster:
         with self._lock:
             return json.loads(json.dumps(self.store.of(kind)))
 
-    def answer(self, method: str, target: str, body: Row | None) -> Row:
+    def answer(self, method: str, target: str, body: Row | None, login: str = "") -> Row | str:
         """Of one request."""
         url = urlsplit(target)
         with self._lock:
+            self.login = login
             late = self._fault(f"{method} {target}")
             query = {key: value[0] for key, value in parse_qs(url.query).items()}
             said = self._groups() if url.path == "/apis" else self._of(method, url.path, query, body)
@@ -136,26 +141,51 @@ class Cluster:
         groups = [{"name": api.split("/")[0], "preferredVersion": {"groupVersion": api}} for api in there]
         return {"kind": "APIGroupList", "groups": groups}
 
-    def _of(self, method: str, path: str, query: dict[str, str], body: Row | None) -> Row:
+    def _of(self, method: str, path: str, query: dict[str, str], body: Row | None) -> Row | str:
         found = _PATH.fullmatch(path)
         kind = _KINDS.get(found["kind"]) if found else None
         if not found or not kind or APIS[kind] != found["api"] or (kind == "JobSet" and not self.jobset):
             raise Problem(404, "NotFound", "the server could not find the requested resource")
-        verb = {"GET": "get" if found["name"] else "list", "POST": "create", "DELETE": "delete"}[method]
-        if (verb, found["kind"]) in self.forbidden or found["ns"] not in self.namespaces:
-            group = f".{found['api'].split('/')[0]}" if "/" in found["api"] else ""
-            raise Problem(
-                403, "Forbidden",
-                f'{found["kind"]}{group} is forbidden: User "{USER}" cannot {verb} resource "{found["kind"]}" in API '
-                f'group "{group[1:]}" in the namespace "{found["ns"]}"',
-            )  # fmt: skip
-        self.used.add((verb, found["kind"]))
+        verb = "list" if method == "GET" and not found["name"] else _VERBS[method]
+        group, resource = found["api"].rpartition("/")[0], found["kind"] + (found["log"] or "")
+        if not self.permits(verb, group, resource, found["ns"]):
+            raise self.refusal(verb, group, resource, found["ns"])
+        self.used.add((verb, resource))
         if verb == "list":
             return self._list(kind, found["ns"], query)
         if verb == "create":
             return self._create(kind, found["ns"], body or {})
         row = self.store.get(kind, found["ns"], found["name"])
+        if found["log"]:
+            return self.log_of(row)
+        if verb == "patch":
+            return self._change(row, body or {})
         return self._delete(kind, row, body or {}) if verb == "delete" else row
+
+    def permits(self, verb: str, group: str, resource: str, namespace: str) -> bool:
+        """Whoever asks may do this."""
+        return (verb, resource) not in self.forbidden and namespace in self.namespaces
+
+    def refusal(self, verb: str, group: str, resource: str, namespace: str) -> Problem:
+        """What they are told who may not."""
+        kind = f"{resource}.{group}" if group else resource
+        return Problem(
+            403, "Forbidden",
+            f'{kind} is forbidden: User "{USER}" cannot {verb} resource "{resource}" in API group "{group}" in the '
+            f'namespace "{namespace}"',
+        )  # fmt: skip
+
+    def log_of(self, pod: Row) -> str:
+        """What a pod's container has written."""
+        raise Problem(404, "NotFound", "the pods of this cluster have no logs")
+
+    def _change(self, row: Row, patch: Row) -> Row:
+        after = _merged(row, patch)
+        if wrong := complaints({key: value for key, value in after.items() if key != "status"}):
+            raise Problem(422, "Invalid", f"{row['kind']} is invalid: {'; '.join(wrong)}")
+        row.update(after)
+        self.store.touch(row)
+        return row
 
     def _create(self, kind: str, namespace: str, body: Row) -> Row:
         if wrong := complaints(body):
@@ -211,7 +241,20 @@ class Cluster:
         return uuid.uuid4().hex
 
 
-def _handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
+def _merged(there: Any, patch: Any) -> Any:
+    """By the rules of a JSON merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    found = dict(there) if isinstance(there, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = _merged(found.get(key), value)
+    return found
+
+
+def handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -220,17 +263,18 @@ def _handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(size)) if size else None
             cluster.logins.add(self.headers.get("Authorization", ""))
             try:
-                self._say(200 if self.command != "POST" else 201, cluster.answer(self.command, self.path, body), {})
+                said = cluster.answer(self.command, self.path, body, self.headers.get("Authorization", ""))
+                self._say(200 if self.command != "POST" else 201, said, {})
             except Problem as problem:
                 told = {"kind": "Status", "status": "Failure", "reason": problem.reason, "message": problem.message}
                 self._say(problem.code, told | {"code": problem.code}, problem.headers)
             except ConnectionAbortedError:
                 self.close_connection = True
 
-        do_POST = do_DELETE = do_GET  # noqa: N815
+        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
 
-        def _say(self, code: int, body: Row, headers: dict[str, str]) -> None:
-            data = json.dumps(body).encode()
+        def _say(self, code: int, body: Row | str, headers: dict[str, str]) -> None:
+            data = (body if isinstance(body, str) else json.dumps(body)).encode()
             self.send_response(code)
             for name, value in headers.items():
                 self.send_header(name.replace("_", "-"), value)

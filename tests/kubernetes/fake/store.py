@@ -10,6 +10,8 @@ from typing import Any
 
 Row = dict[str, Any]
 APIS = {"JobSet": "jobset.x-k8s.io/v1alpha2", "Job": "batch/v1", "Workload": "kueue.x-k8s.io/v1beta1", "Pod": "v1"}
+APIS |= {"Deployment": "apps/v1", "ServiceAccount": "v1", "Secret": "v1", "ConfigMap": "v1"}
+APIS |= dict.fromkeys(("Role", "RoleBinding"), "rbac.authorization.k8s.io/v1")
 
 
 class Problem(Exception):

@@ -254,12 +254,18 @@ def test_a_blind_runner_gets_no_starts_until_it_answers() -> None:
     town.ticks(15)
     assert "runner local" in town.bastion.troubles
     job = town.submits()
-    town.ticks(2)
+    town.ticks(600)
     assert town.job(job).state is S.PENDING
+    blind = town.status().blind["local"]
+    assert blind.why == "the fleet does not answer"
+    assert (town.status().written - blind.since).total_seconds() > 590
+    told = "the runner local has not answered since 12:00 UTC, 10m"
+    assert [problem for problem in town.status().problems if problem.startswith(told)]
     town.runner.blind = False
     town.ticks(15)
     assert town.job(job).state is S.PROVISIONING
     assert "runner local" not in town.bastion.troubles
+    assert town.status().blind == {}
 
 
 def test_an_unreadable_claim_is_told_while_it_lies_there_and_forgotten_after() -> None:

@@ -106,6 +106,21 @@ def test_a_setting_is_changed_and_comments_stay(team: Team) -> None:
     assert parse(team.text()).capacity == {"v4": 8, "cpu": 4}
 
 
+def test_a_runners_own_table_is_reached_to_its_depth(team: Team) -> None:
+    options = {"partition": "gpu", "sbatch": ["--time=3-00"], "gres": {"v100": "gpu:tesla", "a100": "gpu:ampere"}}
+    words = ("partition=gpu", 'sbatch=["--time=3-00"]', "gres.v100=gpu:tesla", "gres.a100=gpu:ampere")
+    assert team.bastion("config", "set", *(f"runner_options.slurm.{word}" for word in words), "--yes").code == 0
+    assert parse(team.text()).runner_options == {"slurm": options}
+    assert team.bastion("config", "set", 'runner_options.slurm.gres={h100 = "gpu"}', "--yes").code == 0
+    assert parse(team.text()).runner_options == {"slurm": {**options, "gres": {"h100": "gpu"}}}
+    assert team.bastion("config", "set", 'runner_options={slurm = {qos = "high"}}', "--yes").code == 0
+    assert parse(team.text()).runner_options == {"slurm": {"qos": "high"}}
+    wrong = team.bastion("config", "set", "runner_options.slurm.partiton=gpu", "--yes")
+    assert "partiton is no option" in wrong.err
+    both = team.bastion("config", "set", "poll=1", "poll.x=2", "--yes")
+    assert (both.code, both.err) == (2, "error: poll.x is set, and poll as a whole; name one of them\n")
+
+
 def test_a_table_is_replaced_as_a_whole(team: Team) -> None:
     assert team.bastion("config", "set", "capacity=cpu=4,tpu=2", "--yes").code == 0
     assert parse(team.text()).capacity == {"cpu": 4, "tpu": 2}

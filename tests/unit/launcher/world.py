@@ -49,12 +49,13 @@ class HandClock:
 class World:
     """One bastion's bucket. What happens is told as events, and journalled at once."""
 
-    def __init__(self, bucket: Bucket | None = None) -> None:
+    def __init__(self, bucket: Bucket | None = None, *, reported: bool = True) -> None:
         self.clock = HandClock()
         self.bucket = bucket or MemoryBucket(f"memory://{RandomIds().new()}")
         self.tasks = ThreadTasks(width=1)
         self.journal = Journal(self.bucket, self.clock, RandomIds(), State())
-        self.happens(CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}))
+        if reported:
+            self.happens(CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}))
 
     def happens(self, *events: AnyEvent) -> None:
         """Journal these events."""

@@ -1,0 +1,38 @@
+"""A Ray cluster as a job, on whatever fleet: what its tests share."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from bastion.errors import RunnerError
+from runners.ray import parse
+from runners.ray.api import HttpDashboard
+from tests.e2e.fleet import Fleet, Said
+from tests.ray.cluster import python
+
+
+@contextmanager
+def short_folder() -> Iterator[str]:
+    """A folder for Ray, whose sockets want short names."""
+    folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def up(fleet: Fleet, name: str, folder: str, *flags: str) -> Said:
+    """Ask for a cluster whose machines have Ray."""
+    env = {"PATH": f"{python().parent}:/usr/bin:/bin", "RAY_TMPDIR": folder, "RAY_prestart_worker_first_driver": "0"}
+    return fleet.run(
+        "launch", "cluster", "up", name, "--grace=20s", *flags, *(f"--env={key}={env[key]}" for key in env)
+    )
+
+
+def nodes(details: Mapping[str, str]) -> list[parse.Node]:
+    """What its living nodes have, by its dashboard; none while nobody answers."""
+    try:
+        return parse.nodes(HttpDashboard(details["dashboard"]).ask("GET", "/api/v0/nodes?detail=true").data)
+    except RunnerError:
+        return []
