@@ -172,6 +172,12 @@ def state(row: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
     return "its pod is being made"
 
 
+def has_begun(pod: Mapping[str, Any]) -> bool:
+    """Its container has run, so that there is a log."""
+    told = (pod.get("status") or {}).get("containerStatuses") or []
+    return any(one.get("restartCount") or "waiting" not in (one.get("state") or {"waiting": {}}) for one in told)
+
+
 def is_hopeless(word: str) -> bool:
     """A state from which no bastion comes up by itself."""
     return word.startswith(_HOPELESS) or word == "STOPPED"
