@@ -18,8 +18,8 @@ from runners.ray.render import Name
 from runners.ray.settings import RaySettings
 
 LOST_S = 90.0
-"""So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head ends by itself
-after 60 s, and what runs on it with it."""
+"""So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head ends by
+itself after 60 s, and what runs on it with it."""
 
 AGAIN_S = 30.0
 """A removal that has not come to its end is asked for again after so long."""

@@ -123,9 +123,11 @@ class Cluster:
         self._http.shutdown()
         self._serving.join()
         self._http.server_close()
-        yield
-        self._away = False
-        self._serve(self._http.server_port)
+        try:
+            yield
+        finally:
+            self._away = False
+            self._serve(self._http.server_port)
 
     def rows(self, kind: str) -> list[Row]:
         with self._lock:
