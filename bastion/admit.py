@@ -8,31 +8,33 @@ from bastion.alternatives import Alternative
 from bastion.nearest import did_you_mean
 from bastion.spec import JobSpec
 from quota.model import Quota
-from quota.resources import Resources, text, total
+from quota.resources import Resources, fits, text, total
 
 
-def complaints(spec: JobSpec, quota: Quota | None, pool: Sequence[Resources] | None) -> list[str]:
-    """Every reason against the job. `quota` or `pool` None: not known now, so nothing is said of it."""
+def complaints(spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None) -> list[str]:
+    """Every reason against the job. `sides` are what each side of the pool holds. `quota` or `sides` None: not known now, so
+    nothing is said of it.
+    """
     wrong = []
     if quota is not None and not quota.admits(spec.user, spec.project):
         wrong.append(_stranger(spec, quota))
     elif quota is not None and not quota.grants(spec.project, spec.job_class):
         wrong.append(not_granted(spec.project, spec.job_class))
-    if pool is not None:
-        wrong += _never(spec, pool)
+    if sides is not None:
+        wrong += _never(spec, sides)
     return wrong
 
 
-def _never(spec: JobSpec, pool: Sequence[Resources]) -> list[str]:
+def _never(spec: JobSpec, sides: Sequence[Resources]) -> list[str]:
     """Why it can never start, in whatever shape; nothing if it can in one."""
-    found = [_too_much(choice, total(pool)) for choice in spec.choices]
+    found = [_too_much(choice, sides) for choice in spec.choices]
     return [text for one in found for text in one] if all(found) else []
 
 
-def hopeless(spec: JobSpec, pool: Sequence[Resources]) -> Iterator[str]:
+def hopeless(spec: JobSpec, sides: Sequence[Resources]) -> Iterator[str]:
     """Of its choices those that can never start, while others may, and why."""
     for number, choice in enumerate(spec.choices, start=1):
-        if wrong := _too_much(choice, total(pool)):
+        if wrong := _too_much(choice, sides):
             yield f"choice {number}, {text(choice.demand)}, can never start: {'; '.join(wrong)}"
 
 
@@ -53,14 +55,17 @@ def not_granted(project: str, job_class: str) -> str:
 _NO_POOL = "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT or a quota file"
 
 
-def _too_much(choice: Alternative, pool: Resources) -> list[str]:
-    wrong = []
+def _too_much(choice: Alternative, sides: Sequence[Resources]) -> list[str]:
+    wrong, pool = [], total(sides)
     for kind, amount in choice.demand.items():
         if kind not in pool:
             hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}" if pool else _NO_POOL)
             wrong.append(f"nobody has the resource {kind}; {hint}")
         elif amount > pool[kind]:
             wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={pool[kind]}; ask for less")
+    if not wrong and not any(fits(choice.demand, side) for side in sides):
+        held = ", nor ".join(map(text, sides))
+        wrong.append(f"it asks for {text(choice.demand)}, and no runner's tiers hold that: not {held}; ask for less")
     return wrong
 
 

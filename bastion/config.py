@@ -61,8 +61,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
     themselves. `gang_patience` is how long a gang is overtaken before it calls in what was lent, `restart_cost` the work
     that a stop is taken to cost beside what was not saved. After `usage_half_life` past use counts for half as much; 0:
-    it does not count. A job goes to the runner that `placing` names for the kind or instance type it wants, else to the
-    first of `runners` that has all of it; `capacity` is what they may give away.
+    it does not count. A job goes to the runner that `placing` names for the kind or instance type it wants, by tier where it
+    is a list, else to the first of `runners` that has all of it; `capacity` is what they may give away.
     `runner_options` has a table for each runner, which alone knows what may stand there.
     `admins` may stop everybody's jobs. `buckets` are the URLs of the permanent and the ttl bucket, where these are not the
     one that the file lies in. `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
@@ -79,7 +79,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     usage_half_life: float = 7 * 86_400.0
     policy: str = "default"
     runners: list[str] = msgspec.field(default_factory=lambda: ["local"])
-    placing: dict[str, str] = {}
+    placing: dict[str, str | list[str]] = {}
     runner_options: dict[str, dict[str, Any]] = {}
     run_as: str = ""
     admins: list[str] = []
@@ -124,7 +124,7 @@ def parse(text: str | bytes) -> Config:
 def check(config: Config) -> list[str]:
     """Every rule that the settings break, each complaint naming its key."""
     wrong = [f"{key} {complaint}" for key, rule in _RULES.items() for complaint in rule(getattr(config, key))]
-    return wrong + [f"placing {complaint}" for complaint in strays(config.placing, config.runners)]
+    return wrong + [f"placing {complaint}" for complaint in strays(config.placing, config.runners, config.policy)]
 
 
 def render(config: Config) -> str:
@@ -164,7 +164,8 @@ def _checked(raw: dict[str, Any], lines: Lines) -> Config:
     for key, value in fields.items():
         wrong += [(lines.of(key), f"{key} {complaint}") for complaint in _RULES[key](value)]
     made = Config(**fields) if not wrong else Config()
-    wrong += [(lines.of("placing"), f"placing {complaint}") for complaint in strays(made.placing, made.runners)]
+    stray = strays(made.placing, made.runners, made.policy)
+    wrong += [(lines.of("placing"), f"placing {complaint}") for complaint in stray]
     if wrong:
         raise RecordError(f"config.toml: {'; '.join(f'line {line}: {what}' for line, what in sorted(wrong))}")
     return made
@@ -271,7 +272,7 @@ _EXPECTED = {
     "usage_half_life": "a number of seconds",
     "policy": " or ".join(POLICIES),
     "runners": "a list of names, as in local, tpu, gce",
-    "placing": 'a table of runners, as in v4 = "tpu"',
+    "placing": 'a table of runners, as in v4 = "tpu", or of those of the tiers, as in h100 = ["slurm", "gce"]',
     "runner_options": "a table of tables, one for each runner",
     "run_as": "the name of an account on the machines",
     "admins": "a list of user names",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from bastion.codec import encode
 from bastion.config import Config
+from bastion.placing import places
 from bastion.state import State
 from bastion.usage import held
 from quota.resources import total
@@ -19,7 +21,7 @@ def diff(old: Config, new: Config) -> list[str]:
 
 def affected(state: State, old: Config, new: Config) -> list[str]:
     """One line for each person and kind of machine that the change touches."""
-    return [*_admins(old, new), *_capacity(state, old, new), *_jobs(old, new)]
+    return [*_admins(old, new), *_capacity(state, old, new), *_placing(state, old, new), *_jobs(old, new)]
 
 
 def _admins(old: Config, new: Config) -> Iterator[str]:
@@ -40,6 +42,21 @@ def _capacity(state: State, old: Config, new: Config) -> Iterator[str]:
     for kind in old.capacity:
         if new.capacity and used.get(kind, 0) > new.capacity.get(kind, 0):
             yield f"{kind}: jobs hold {used[kind]}, and there will be {new.capacity.get(kind, 0)}"
+
+
+def _placing(state: State, old: Config, new: Config) -> Iterator[str]:
+    if (old.runners, old.placing) == (new.runners, new.placing):
+        return
+    there = places(state, new)
+    for runners, kinds in there.shared().items():
+        yield f"{', '.join(kinds)}: {' and '.join(runners)} have such, and only {runners[0]} gives it; placing may say who does"
+    moved = Counter[tuple[int, str, str]]()
+    for _, job, attempt in state.live_attempts():
+        if attempt.runner not in (gives := there.runners_at(job.resources, attempt.tier)):
+            moved[attempt.tier, attempt.runner, " or ".join(gives) or "nobody"] += 1
+    for (tier, runner, now), number in sorted(moved.items()):
+        many = f"{number} attempts stay" if number > 1 else "1 attempt stays"
+        yield f"tier {tier}: {many} on {runner}, and count as use of {now}, which gives it from now on"
 
 
 def _jobs(old: Config, new: Config) -> Iterator[str]:

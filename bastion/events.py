@@ -252,8 +252,8 @@ class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The schedule was asked here: the fold of all that stands before is what it was asked about. Changes nothing.
 
-    Its answer are the next `events` (stops, moves, starts), with the digest of `decision.digest`. So many jobs were
-    `waiting`, and so many held something. `now` is said where the object says another: after a start, or a tick that fell.
+    Its answer are the next `events`, with their `decision.digest`. So many jobs were `waiting`, and so many held something.
+    `now` is said where the object says another. Where others may stand in, `blind` are the runners that did not answer.
     """
 
     events: int = 0
@@ -261,12 +261,11 @@ class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     waiting: int = 0
     live: int = 0
     now: Moment | None = None
+    blind: list[str] = []
 
 
 class Lapsed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What waits of a job ends: CANCELLED if a condition can never be met, TIMEOUT if its deadline has passed, FAILED if its
-    image could not be built.
-    """
+    """What waits of a job ends: CANCELLED if a condition can never be met, TIMEOUT after its deadline, FAILED with its image."""
 
     job: str
     outcome: JobState

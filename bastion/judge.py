@@ -74,11 +74,10 @@ def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs, all_rea
     if job in state.jobs:
         reason = f"there is a job {job} already; submit it again"
         return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
-    wrong = complaints(spec, inputs.quota, pool_of(state, inputs) if state.capacity else None)
+    wrong = complaints(spec, inputs.quota, pool_of(state, inputs).of_sides() if state.capacity else None)
     wrong += faults(wanted, job, state.jobs)
     there = places(state, inputs.config)
-    for choice in spec.choices:
-        wrong += [*there.apart(choice.resources), *there.misshapen(choice.resources)]
+    wrong += [fault for choice in spec.choices for fault in there.faults(choice.resources, spec.max_tier)]
     wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
     if wrong:
         return JobRejected(

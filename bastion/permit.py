@@ -10,6 +10,7 @@ from bastion.admit import not_granted
 from bastion.awaiting import leads_to
 from bastion.changes import Changes
 from bastion.conditions import conditions, in_order
+from bastion.placing import places
 from bastion.plan import Inputs, paused
 from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Top, Update
 from bastion.spec import JobSpec
@@ -68,12 +69,17 @@ def _not_so(changes: Changes, job: Job, state: State, inputs: Inputs) -> str:
         return f"job {job.id} is being cancelled by {job.cancelled_by}"
     if job.deadline is not None and state.now is not None and job.deadline <= state.now:
         return f"job {job.id} is past its deadline"
+    placed = places(state, inputs.config)
     begin = job.begin if changes.begin is UNSET else changes.begin
     deadline = job.deadline if changes.deadline is UNSET else changes.deadline
     if wrong := next(in_order(begin, deadline), ""):
         return f"job {job.id}: {wrong}"
     if changes.job_class and inputs.quota and not inputs.quota.grants(job.project, changes.job_class):
         return not_granted(job.project, changes.job_class)
+    if changes.max_tier is not UNSET:
+        shapes = (shape for each in job.choices or [job] for shape in placed.faults(each.resources, changes.max_tier))
+        if wrong := next(shapes, ""):
+            return f"job {job.id}: {wrong}"
     if changes.after and leads_to(state, conditions(changes.after), job.id):
         return f"job {job.id} would wait for itself, by way of {', '.join(changes.after)[:200]}"
     return _too_late(changes, job, state) if job.id in state.live else ""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from bastion.config import Config
 from bastion.errors import RunnerError, SpecError
 from bastion.instances import KINDS, slice_of, vms_of
+from bastion.runner_settings import row_of
 from bastion.state import State
 from quota.resources import Resources
 
 COMPANIONS = frozenset({"cpu", "memory"})
 """What comes with other kinds: where such a kind has a place, all of it goes there."""
+
+Taken = Mapping[tuple[str, tuple[str, ...]], int]
+"""How much of a kind was given to tiers, by the runners that hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +41,8 @@ class Places:
         if len({*named.values()}) > 1:
             told = " and ".join(f"{kind} to {runner}" for kind, runner in sorted(named.items()))
             raise RunnerError(f"placing of config.toml sends {told}")
-        offers = {name: own for name, own in self.offers.items() if not named or name in named.values()}
+        there = named.values() if named else self._may_give(wanted, tier)
+        offers = {name: own for name, own in self.offers.items() if name in there}
         having = [name for name, own in offers.items() if own is not None and wanted <= own]
         for runner in having or [name for name, own in offers.items() if own is None]:
             return runner
@@ -45,67 +50,108 @@ class Places:
         raise RunnerError(f"{which} ({', '.join(offers)}) has {' and '.join(sorted(wanted))}")
 
     @property
-    def walls(self) -> frozenset[int]:
+    def walls(self) -> tuple[int, ...]:
         """The tiers whose runner of any kind is another than that of the tier before: with each a new side begins."""
         rows = self.placed.values()
-        return frozenset(
-            tier for runners in rows for tier in range(1, len(runners)) if runners[tier] != runners[tier - 1]
-        )
+        changes = {tier for row in rows for tier in range(1, len(row)) if row[tier] != row[tier - 1]}
+        return tuple(sorted(changes))
 
-    def apart(self, resources: Resources) -> Iterator[str]:
-        """What is wrong with kinds of which each is offered, and not all of them by one runner."""
-        if self.offered(resources) != resources:
-            return
-        try:
-            self.runner_of(resources, 0)
-        except RunnerError as error:
-            yield f"resources are of several runners: {error}; ask for one kind of machine"
+    def passed_over(self, blind: Iterable[str]) -> frozenset[str]:
+        """These runners, which do not answer, if others may stand in for them: where there are walls."""
+        return frozenset(blind) if self.walls else frozenset()
 
-    def misshapen(self, resources: Resources) -> Iterator[str]:
-        """What is wrong with an amount that is no slice and no machine, where these are what there is."""
+    def runners_of(self, resources: Resources, max_tier: int | None) -> list[str]:
+        """The runners of the sides that a job takes, best first; none where nobody has what it wants."""
+        return list(dict.fromkeys(name for tier in self._firsts(max_tier) for name in self.runners_at(resources, tier)))
+
+    def runners_at(self, resources: Resources, tier: int) -> list[str]:
+        """The runner in this tier; none if nobody has what is wanted there."""
         try:
-            runner = self.runner_of(resources, 0)
-            if runner == "gce":
-                vms_of(resources)
-            tpus = [kind for kind in KINDS["tpu"] if kind in resources]
-            if runner == "tpu" and len(tpus) == 1:
-                slice_of(tpus[0], resources[tpus[0]])
+            return [self.runner_of(resources, tier)]
         except RunnerError:
-            return  # that is told apart
+            return []
+
+    def _firsts(self, max_tier: int | None) -> list[int]:
+        """The first tier of each side that a job takes."""
+        return [tier for tier in (0, *self.walls) if max_tier is None or tier <= max_tier]
+
+    def faults(self, resources: Resources, max_tier: int | None) -> Iterator[str]:
+        """What keeps a job from its runner on any side that it takes: its kinds are apart there, or it has another shape."""
+        said = dict[str, None]()
+        for tier in self._firsts(max_tier):
+            said |= dict.fromkeys(self._faults(resources, tier))
+        yield from said
+
+    def _faults(self, resources: Resources, tier: int) -> Iterator[str]:
+        if self.offered(resources, tier) != resources:
+            return
+        where = f" in tier {tier}; --max_tier={tier - 1} leaves it out" if tier else ""
+        try:
+            _shape(self.runner_of(resources, tier), resources)
+        except RunnerError as error:
+            yield f"resources are of several runners: {error}; ask for one kind of machine{where}"
         except SpecError as error:
-            yield f"resources: {error}"
+            yield f"resources: {error}{where}"
 
-    def offered(self, resources: Resources) -> Resources:
-        """The part of these amounts that is of kinds which one of the runners has."""
-        return {kind: amount for kind, amount in resources.items() if self._suppliers(kind)}
+    def shared(self) -> Mapping[tuple[str, ...], list[str]]:
+        """The kinds that several are known to have and the settings send nowhere, by who has them: the first gives them all."""
+        found = dict[tuple[str, ...], list[str]]()
+        sent = {*self.placed, *map(_kind_of, self.placed)} | COMPANIONS
+        for kind in sorted({kind for own in self.offers.values() for kind in own or ()} - sent):
+            having = tuple(name for name, own in self.offers.items() if own is not None and kind in own)
+            if len(having) > 1:
+                found.setdefault(having, []).append(kind)
+        return found
 
-    def bounds(self, wished: Resources) -> dict[str, int] | None:
-        """How much the runners hold; of kinds without a bound as much as is wished. None if nothing is known to have one."""
+    def offered(self, resources: Resources, tier: int) -> Resources:
+        """The part of these amounts that is of kinds which one of the runners gives in this tier."""
+        return {kind: amount for kind, amount in resources.items() if self.suppliers(kind, tier)}
+
+    def bounds(self, wished: Resources, tier: int, taken: Taken) -> dict[str, int] | None:
+        """How much the runners of this tier hold beside what was `taken` of them for better ones.
+
+        Of kinds without a bound it is as much as is wished. None if nothing is known to have one.
+        """
         kinds = {kind: None for held in self.capacity.values() for kind in held or ()} | dict.fromkeys(wished)
         found: dict[str, int] = {}
         for kind in kinds:
-            held = [self.capacity[name] for name in self._suppliers(kind) if name in self.capacity]
+            suppliers = self.suppliers(kind, tier)
+            held = [self.capacity[name] for name in suppliers if name in self.capacity]
             amounts = [one.get(kind, 0) for one in held if one is not None]
             if held and len(amounts) == len(held):
-                found[kind] = sum(amounts)
+                found[kind] = max(0, sum(amounts) - taken.get((kind, suppliers), 0))
             elif kind in wished:
                 found[kind] = wished[kind]
         return found if any(held is not None for held in self.capacity.values()) else None
 
-    def _suppliers(self, kind: str) -> list[str]:
-        """The runners that jobs get this kind from."""
-        having = [name for name, own in self.offers.items() if own is not None and kind in own]
-        having = having or [name for name, own in self.offers.items() if own is None]
-        if any(_kind_of(key) == kind for key in self.placed):
-            return having
-        return [name for name in having if name in self.placed.get(kind, (name,))]
+    def suppliers(self, kind: str, tier: int) -> tuple[str, ...]:
+        """The runners that jobs get this kind from in this tier.
+
+        It is one, but for what comes with other kinds, and for instance types that have runners of their own.
+        """
+        offers = {name: self.offers[name] for name in self._may_give({kind}, tier)}
+        having = [name for name, own in offers.items() if own is not None and kind in own]
+        having = having or [name for name, own in offers.items() if own is None]
+        rows = [row for key, row in self.placed.items() if kind in (key, _kind_of(key))]
+        named = {_at(row, tier) for row in rows}
+        if kind not in self.placed:
+            named.update(having if kind in COMPANIONS else having[:1])
+        return tuple(name for name in having if name in named)
+
+    def _may_give(self, kinds: Set[str], tier: int) -> list[str]:
+        """The runners that may give these kinds in a tier, whatever the table says of them.
+
+        Those that it names for other tiers only have their `cpu` and `memory` for these.
+        """
+        known = {runner for row in self.placed.values() for runner in row}
+        elsewhere = known - {_at(row, tier) for row in self.placed.values()} if kinds <= COMPANIONS else ()
+        return [name for name in self.offers if name not in elsewhere]
 
     def _named(self, resources: Resources, tier: int) -> Mapping[str, str]:
         """The runners that the settings name for what is wanted in this tier: by instance type, or by kind."""
         types = {kind: f"{family}-{kind}-{amount}" for family, kind, amount in _typed(resources)}
         keys = {kind: types[kind] if types.get(kind) in self.placed else kind for kind in resources}
-        rows = {kind: self.placed[key] for kind, key in keys.items() if key in self.placed}
-        named = {kind: runners[min(tier, len(runners) - 1)] for kind, runners in rows.items()}
+        named = {kind: _at(self.placed[key], tier) for kind, key in keys.items() if key in self.placed}
         return {kind: runner for kind, runner in named.items() if kind not in COMPANIONS} or named
 
 
@@ -115,8 +161,22 @@ def places(state: State, config: Config) -> Places:
     return Places(
         offers={name: None if kinds is None else frozenset(kinds) for name, kinds in said.items()},
         capacity={name: state.capacity[name] for name in config.runners if name in state.capacity},
-        placed={key: (runner,) for key, runner in config.placing.items()},
+        placed={key: row_of(row) for key, row in config.placing.items()},
     )
+
+
+def _at(row: Sequence[str], tier: int) -> str:
+    """Whom a row of the table names for a tier."""
+    return row[min(tier, len(row) - 1)]
+
+
+def _shape(runner: str, resources: Resources) -> None:
+    """Raises `SpecError` for an amount that is no slice and no machine, where these are what the runner has."""
+    if runner == "gce":
+        vms_of(resources)
+    tpus = [kind for kind in KINDS["tpu"] if kind in resources]
+    if runner == "tpu" and len(tpus) == 1:
+        slice_of(tpus[0], resources[tpus[0]])
 
 
 def _typed(resources: Resources) -> Iterator[tuple[str, str, int]]:

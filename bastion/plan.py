@@ -33,13 +33,13 @@ from bastion.gates import admitted, gate, held, reason
 from bastion.lineup import Lineup
 from bastion.past_use import past
 from bastion.placing import places
+from bastion.pools import pool
 from bastion.state import Cause, Job, JobState, State
 from quota.claims import Knobs, Schedule, Start
 from quota.file import parse as parse_quota
 from quota.model import Quota
-from quota.resources import Resources, total
 from quota.scheduler import POLICIES
-from quota.tiers import pool as effective_pool
+from quota.tiers import Pool
 
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""
@@ -55,11 +55,13 @@ REMEMBERED = 4
 class Inputs:
     """What a decision rests on, beside the state itself. All of it is in the journal.
 
-    `quota` None: there is a quota file, it cannot be used, and there never was a good one: start nothing.
+    `quota` None: there is a quota file, it cannot be used, and there never was a good one: start nothing. `blind` are the
+    runners that do not answer now, where that says on which side of a wall something starts.
     """
 
     quota: Quota | None
     config: Config
+    blind: frozenset[str] = frozenset()
 
 
 def inputs(state: State) -> Inputs:
@@ -95,12 +97,9 @@ class Plan:
         return self.tell()
 
 
-def pool_of(state: State, inputs: Inputs) -> tuple[Resources, ...]:
-    """What each tier holds now, of the kinds that some runner offers."""
-    there = places(state, inputs.config)
-    bounds = there.bounds(inputs.quota.total() if inputs.quota else {})
-    tiers = effective_pool(inputs.quota, bounds) if inputs.quota else (bounds or {},)
-    return tuple(there.offered(tier) for tier in tiers)
+def pool_of(state: State, inputs: Inputs) -> Pool:
+    """What each tier holds now, of the kinds that some runner offers, and the walls between the tiers."""
+    return pool(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
 
 
 def knobs(config: Config) -> Knobs:
@@ -121,13 +120,13 @@ def plan(state: State, inputs: Inputs, now: datetime, lineup: Lineup | None = No
     if why := _standstill(state, inputs):
         return Plan(schedule=Schedule(), tell=lambda: _all_wait(state, why))
     assert inputs.quota is not None
-    lineup, pool = lineup or Lineup(), pool_of(state, inputs)
+    lineup, there = lineup or Lineup(), pool_of(state, inputs)
     schedule = POLICIES[inputs.config.policy](
         board=lineup.bring_up(state, inputs.quota, now),
         reclaims=tuple(state.reclaims),
         quota=inputs.quota,
-        pool=pool,
-        past=past(state, total(pool), now),
+        pool=there,
+        past=past(state, there.total(), now),
         now=now,
         knobs=knobs(inputs.config),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import islice, takewhile
@@ -117,7 +117,7 @@ def _again(
         version=state.version,
         marker=marker,
         written=written,
-        again=decision.decided(state, inputs, now, seat),
+        again=decision.decided(state, replace(inputs, blind=frozenset(marker.blind)), now, seat),
     )
 
 

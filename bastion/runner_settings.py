@@ -10,7 +10,11 @@ from bastion.alternatives import KIND
 from bastion.errors import SpecError
 from bastion.instances import KINDS, resources
 from bastion.nearest import did_you_mean
+from bastion.spec import TIER_MAX
 from bastion.wording import one_line, shown
+
+Placing = Mapping[str, str | Sequence[str]]
+"""A runner by kind and instance type, or those of the tiers 0, 1, ...: the last one goes for all further tiers."""
 
 RUNNER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _RUNNERS_MAX = 32
@@ -30,11 +34,13 @@ def faults_of_runners(value: list[str]) -> Iterator[str]:
             yield f"has {shown(runner)}; use the names of runners, as in local"
 
 
-def faults_of_placing(value: Mapping[str, str]) -> Iterator[str]:
+def faults_of_placing(value: Placing) -> Iterator[str]:
     """What is wrong with the runners by kind and instance type."""
     if len(value) > _PLACED_MAX:
         yield f"has {len(value)} rows; at most {_PLACED_MAX} are allowed"
-    for key in value:
+    for key, row in value.items():
+        if not 1 <= len(row) <= TIER_MAX + 1 and not isinstance(row, str):
+            yield f"names {len(row)} runners for {shown(key)}; use one, or 1 to {TIER_MAX + 1} for the tiers"
         if not KIND.fullmatch(key):
             yield f"has {shown(key)}; use kinds and instance types, as in v4 and tpu-v4-32"
         elif key.startswith(_FAMILIES):
@@ -44,12 +50,20 @@ def faults_of_placing(value: Mapping[str, str]) -> Iterator[str]:
                 yield f"has {shown(key)}: {error}"
 
 
-def strays(placing: Mapping[str, str], runners: Sequence[str]) -> Iterator[str]:
-    """What is wrong with placing where these are the runners."""
-    for key, runner in placing.items():
-        if runner not in runners:
-            use = f"use one of runners: {', '.join(runners)}"
-            yield f"sends {key} to {shown(runner)}; {did_you_mean(runner, runners, use)}"
+def row_of(row: str | Sequence[str]) -> Sequence[str]:
+    """The runners of a row of placing, by tier."""
+    return [row] if isinstance(row, str) else row
+
+
+def strays(placing: Placing, runners: Sequence[str], policy: str) -> Iterator[str]:
+    """What is wrong with placing where these are the runners, and this is the policy."""
+    for key, row in placing.items():
+        for runner in dict.fromkeys(row_of(row)):
+            if runner not in runners:
+                use = f"use one of runners: {', '.join(runners)}"
+                yield f"sends {key} to {shown(runner)}; {did_you_mean(runner, runners, use)}"
+        if policy == "axlearn" and len({*row_of(row)}) > 1:
+            yield f"sends tiers of {key} to several runners, and policy axlearn knows one for all; use policy default"
 
 
 def faults_of_options(value: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -27,6 +27,11 @@ class Seats:
         """Nothing is known of any machine."""
         return all(self._is_blind(name) for name in self.places.offers)
 
+    @property
+    def passed_over(self) -> frozenset[str]:
+        """The runners that are blind, where others may stand in for them."""
+        return self.places.passed_over(filter(self._is_blind, self.places.offers))
+
     def of(self, job: Job, start: Start) -> Seat:
         """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
         wanted = shape(job, start.choice)

@@ -235,7 +235,7 @@ class Bastion:
             return  # blind: start nothing, stop nothing, until it has answered
         for dropped in plan.dropped(state, self.inputs):
             self._add(dropped)
-        answer = decision.decided(state, self.inputs, now, seats.of, self._lineup)
+        answer = decision.decided(state, replace(self.inputs, blind=seats.passed_over), now, seats.of, self._lineup)
         if answer.events or self.journal.dirty:  # an idle tick writes nothing
             self.journal.add(answer.marker)
         for event in answer.events:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from bastion.plan import inputs, pool_of
 from bastion.state import State
 from quota.model import Quota
-from quota.resources import Resources, plus, total
+from quota.resources import Resources, plus
 from quota.shares import Shares
-from quota.tiers import pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,8 @@ def held(state: State) -> dict[str, Resources]:
 
 
 def shares(state: State, quota: Quota) -> Shares:
-    """What the quota promises of the fleet as runners reported it last."""
-    reported = state.reported()
-    return Shares(quota, total(pool(quota, reported)))
+    """What the quota promises of the fleet as runners reported it last, to whom the settings send jobs."""
+    return Shares(quota, pool_of(state, replace(inputs(state), quota=quota)).total())
 
 
 def usage(state: State, quota: Quota) -> list[Use]:

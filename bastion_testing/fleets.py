@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 
 import psutil
 
@@ -41,6 +41,20 @@ class ProcessFleet:
                 with suppress(ProcessLookupError):  # it had only begun to be another program
                     os.kill(pid, number)
         self.until(lambda: not workers(machine), "the worker's death")
+
+    def take_away(self, machine: str) -> None:
+        """SIGTERM to the worker, as of a system that goes down."""
+        for pid in workers(machine):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+
+    def is_idle(self, machine: str) -> bool:
+        """Never: such a machine ends with its worker."""
+        return False
+
+    def answers_lost(self) -> AbstractContextManager[None]:
+        """Nothing: who starts a process knows it."""
+        return nullcontext()
 
 
 def _works(words: list[str] | None, machine: str) -> bool:

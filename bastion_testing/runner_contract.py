@@ -8,6 +8,7 @@ from bastion.once import create_once
 from bastion.ports import Sight
 from bastion.records import Claim
 from bastion.state import Cause
+from bastion_testing.engine_contract import EngineContract
 from bastion_testing.environment_contract import EnvironmentContract
 from bastion_testing.stage import (
     COUNTS,
@@ -24,15 +25,14 @@ from bastion_testing.stage import (
     WAIT,
     Fleet,
     Stage,
-    placement,
 )
 
 
-class RunnerContract(EnvironmentContract):
-    """The conformance suite."""
+class RunnerContract(EnvironmentContract, EngineContract):
+    """The conformance suite. What `asks`, `wide` and `devices` are, those say whose tests are here, too."""
 
     def test_a_command_runs_and_its_end_and_its_log_are_told(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(HELLO)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code, facts.message) == (Cause.OK, 0, "")
@@ -41,41 +41,30 @@ class RunnerContract(EnvironmentContract):
         assert stage.log() == "hello\n"
 
     def test_create_is_idempotent(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         machine = stage.running(WAIT)
-        stage.runner.create(placement(KEY))
-        stage.runner.create(placement(KEY, epoch=2))
+        stage.create()
+        stage.create(KEY, epoch=2)
         assert stage.machines() == [machine]
+        assert KEY not in stage.runner.waiting()
         claim = stage.claim()
         assert claim is not None
         assert claim.machine == machine.id
 
-    def test_one_bulk_question_lists_all_machines(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
-        stage.runner.create(placement(KEY, workers=3, epoch=7))
-        stage.runner.create(placement(OTHER))
-        fleet.until(lambda: len(stage.runner.list()) == 4, "four machines")
-        before = fleet.questions()
-        listed = stage.runner.list()
-        assert fleet.questions() == before + 1
-        seen = {(machine.key, machine.worker, machine.epoch) for machine in listed}
-        assert seen == {(KEY, 0, 7), (KEY, 1, 7), (KEY, 2, 7), (OTHER, 0, 1)}
-        assert len({machine.id for machine in listed}) == 4
-
     def test_the_exit_code_is_the_programs(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(FAIL)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code, facts.message) == (Cause.CODE, 3, "Error: no luck")
 
     def test_a_signal_is_128_and_its_number(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(CRASH)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.SIGNAL, 139)
 
     def test_a_command_that_does_not_exist_is_127(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(["no-such-program-anywhere", "x"])
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.CODE, 127)
@@ -83,7 +72,7 @@ class RunnerContract(EnvironmentContract):
         assert "no-such-program-anywhere" in stage.log()
 
     def test_notice_comes_before_the_kill(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.running(SAVES)
         stage.stop(Cause.PREEMPTED, grace_s=60)
         facts = stage.ended()
@@ -91,121 +80,125 @@ class RunnerContract(EnvironmentContract):
         assert "saved" in stage.log().splitlines()
 
     def test_exit_0_wins_over_the_stop(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.running(SAVES_AND_IS_DONE)
         stage.stop(Cause.PREEMPTED, grace_s=60)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.OK, 0)
 
     def test_who_ignores_the_notice_is_killed_after_the_grace(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.running(STUBBORN)
         stage.stop(Cause.CANCELLED, grace_s=0.3)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.CANCELLED, 137)
 
     def test_a_second_stop_begins_no_second_grace(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         machine = stage.running(STUBBORN)
         stage.stop(Cause.CANCELLED, grace_s=0.3)
         stage.stop(Cause.PREEMPTED, grace_s=900, nonce="second")
         stage.runner.stop(machine.id)
         assert stage.ended().cause is Cause.CANCELLED
-        stage.runner.stop(machine.id)
+        stage.runner.stop(machine.id)  # what has ended is no error
 
     def test_the_time_limit_ends_a_job(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(WAIT, time_limit_s=1.0)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.TIME_LIMIT, 143)
 
     def test_delete_is_final_and_idempotent(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         machine = stage.running(STUBBORN)
         fleet.until(lambda: stage.facts() is not None, "the first facts")
         assert stage.runner.look(machine.id) is Sight.THERE
         stage.runner.delete(machine.id)
-        fleet.until(lambda: stage.runner.look(machine.id) is Sight.GONE, "the machine to be gone")
+        stage.gone(machine.id)
         stage.runner.delete(machine.id)
         assert stage.machines() == []
         assert stage.phase(0) not in ("", "ended")
 
     def test_delete_takes_one_machine_and_no_other(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         doomed, other = stage.running(WAIT), stage.running(WAIT, OTHER)
         stage.runner.delete(doomed.id)
-        fleet.until(lambda: stage.runner.look(doomed.id) is Sight.GONE, "the machine to be gone")
-        assert stage.runner.list() == [other]
+        stage.gone(doomed.id)
+        assert list(stage.runner.list()) == [other]
 
     def test_a_voided_claim_runs_nothing(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         create_once(stage.bucket, layout.claim(KEY, 0), encode(Claim(void=True, nonce="bastion")))
         stage.start(HELLO)
-        fleet.until(lambda: not stage.machines(), "the machine to be gone")
+        stage.idle()
         assert stage.facts() is None
         assert stage.log() == ""
+        stage.cleared()
 
     def test_a_machine_that_comes_again_runs_nothing_again(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(HELLO)
         first = stage.ended()
-        stage.runner.create(placement(KEY, epoch=2))
-        fleet.until(lambda: not stage.machines(), "the machine to be gone")
+        stage.cleared()
+        stage.create(KEY, epoch=2)
+        stage.idle()
         assert stage.facts() == first
         assert stage.log() == "hello\n"
+        stage.gone(first.machine)  # an id is never given twice
 
     def test_an_order_that_comes_late_is_waited_for(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
-        stage.runner.create(placement(KEY))
+        stage = Stage(fleet, self.asks)
+        stage.create()
         fleet.until(lambda: stage.claim() is not None, "a claim")
         stage.start(HELLO)
         assert stage.ended().cause is Cause.OK
 
     def test_a_stop_ends_a_worker_that_has_no_order_yet(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
-        stage.runner.create(placement(KEY))
+        stage = Stage(fleet, self.asks)
+        stage.create()
         fleet.until(lambda: stage.claim() is not None, "a claim")
         stage.stop(Cause.CANCELLED, grace_s=60)
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.CANCELLED, None)
 
     def test_a_machine_that_is_taken_away_says_so(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         machine = stage.running(SAVES)
-        stage.runner.stop(machine.id)  # notice, and no stop order anywhere
+        fleet.take_away(machine.id)  # and there is no stop order anywhere
         facts = stage.ended()
         assert (facts.cause, facts.exit_code) == (Cause.LOST, 9)
 
     def test_a_machine_whose_worker_died_is_there_until_it_is_deleted(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         machine = stage.running(STUBBORN)
         fleet.crash_worker(machine.id)
         assert stage.machines() == [machine]
         assert stage.runner.look(machine.id) is Sight.THERE
         stage.runner.delete(machine.id)
-        fleet.until(lambda: stage.runner.look(machine.id) is Sight.GONE, "the machine to be gone")
+        stage.gone(machine.id)
         assert stage.machines() == []
 
     def test_an_orphan_is_listed_under_its_attempt_and_can_be_deleted(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
-        stage.runner.create(placement(LOST_FOR_GOOD, epoch=5))
-        fleet.until(lambda: bool(stage.machines(LOST_FOR_GOOD)), "the orphan")
+        stage = Stage(fleet, self.asks)
+        stage.create(LOST_FOR_GOOD, epoch=5)
+        fleet.until(lambda: bool(stage.machines(LOST_FOR_GOOD)), "an orphan")
         orphan = stage.machine(LOST_FOR_GOOD)
         assert orphan.epoch == 5
-        stage.runner.delete(orphan.id)
-        fleet.until(lambda: not stage.machines(LOST_FOR_GOOD), "the orphan to be gone")
+        stage.cleared(LOST_FOR_GOOD)
+        stage.gone(orphan.id)
 
     def test_an_unknown_machine_is_gone(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         machine = stage.running(WAIT)
         unknown = machine.id[:-1] + ("0" if machine.id[-1] != "0" else "1")
-        assert stage.runner.look(unknown) is Sight.GONE
+        assert stage.runner.look(unknown) is not Sight.THERE
+        stage.gone(unknown)
         stage.runner.stop(unknown)
         stage.runner.delete(unknown)
         assert stage.machines() == [machine]
 
     def test_no_process_of_a_gang_starts_before_the_world_is_known(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(HELLO, workers=3)
         fleet.until(lambda: all(stage.phase(n) == "waiting" for n in range(3)), "three waiting workers")
         assert [stage.log(worker=n) for n in range(3)] == ["", "", ""]
@@ -214,7 +207,7 @@ class RunnerContract(EnvironmentContract):
         assert [stage.log(worker=n) for n in range(3)] == ["hello\n"] * 3
 
     def test_a_gang_that_waits_can_be_stopped(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(HELLO, workers=2)
         fleet.until(lambda: all(stage.phase(n) == "waiting" for n in range(2)), "two waiting workers")
         stage.stop(Cause.PREEMPTED, grace_s=60)
@@ -222,26 +215,26 @@ class RunnerContract(EnvironmentContract):
         assert [stage.log(worker=n) for n in range(2)] == ["", ""]
 
     def test_the_log_is_complete_when_the_end_is_told(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.start(COUNTS)
         stage.ended()
         assert stage.log() == "".join(f"line {n}\n" for n in range(3000))
         assert logs.survey(stage.bucket, layout.log(KEY, 0)).ended
 
     def test_a_new_runner_finds_the_machines_of_the_old_one(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         first, second = stage.running(WAIT), stage.running(SAVES, OTHER)
         stage.runner = fleet.again()
         assert {machine.id for machine in stage.runner.list()} == {first.id, second.id}
-        stage.runner.create(placement(KEY, epoch=2))
+        stage.create(KEY, epoch=2)
         assert stage.machines() == [first]
         stage.stop(Cause.CANCELLED, grace_s=60, key=OTHER)
         assert stage.ended(OTHER).exit_code == 9
         stage.runner.delete(first.id)
-        fleet.until(lambda: stage.runner.look(first.id) is Sight.GONE, "the machine to be gone")
+        stage.gone(first.id)
 
     def test_progress_and_beats_are_told_while_it_runs(self, fleet: Fleet) -> None:
-        stage = Stage(fleet)
+        stage = Stage(fleet, self.asks)
         stage.running(REPORTS)
         fleet.until(lambda: (facts := stage.facts()) is not None and facts.step == 7, "the step")
         facts = stage.facts()

@@ -6,13 +6,14 @@ The programs are shell texts. A fleet without a shell (a simulated one) has a st
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 from bastion import layout, logs
 from bastion.codec import decode, encode
-from bastion.errors import Missing
+from bastion.errors import Later, Missing
 from bastion.once import create_once
-from bastion.ports import AttemptKey, Bucket, Machine, Placement, Runner
+from bastion.ports import AttemptKey, Bucket, Machine, Placement, Runner, Sight
 from bastion.records import Claim, Facts, Member, Order, StopOrder, World
 from bastion.spec import BundleRef
 from bastion.state import Cause
@@ -49,14 +50,29 @@ class Fleet(Protocol):
     def again(self) -> Runner:
         """A new runner over the same machines, as after a restart of the bastion."""
 
+    def stranger(self) -> Runner:
+        """The runner of another bastion on the same backend."""
+
     def until(self, condition: Callable[[], bool], what: str) -> None:
         """Return when the condition holds; fail, naming `what`, if it does not in good time."""
 
     def crash_worker(self, machine: str) -> None:
-        """Kill -9 of the worker alone."""
+        """Kill -9 of the worker, with its keeper, and of nothing else."""
+
+    def take_away(self, machine: str) -> None:
+        """Have the backend give notice, as it does before it takes a machine away; the machine stays for minutes."""
+
+    def is_idle(self, machine: str) -> bool:
+        """Has the worker of this listed machine come and ended? Never, where machines end with their workers."""
+
+    def away(self) -> AbstractContextManager[None]:
+        """While it lasts, the backend answers nobody."""
+
+    def answers_lost(self) -> AbstractContextManager[None]:
+        """The next creation is heard and done, and its answer is lost; nothing, where there is nothing to lose it."""
 
     def questions(self) -> int:
-        """How many bulk questions the backend was asked so far."""
+        """How many requests the backend was sent so far, of any kind."""
 
 
 def order(key: AttemptKey, command: list[str] | str, workers: int = 1, **changes: object) -> Order:
@@ -86,23 +102,52 @@ def order(key: AttemptKey, command: list[str] | str, workers: int = 1, **changes
     return Order(**(fields | changes))  # type: ignore[arg-type]
 
 
-def placement(key: AttemptKey, workers: int = 1, epoch: int = 1, resources: Resources | None = None) -> Placement:
-    """The wish for the machines of an attempt; `resources` are each worker's."""
-    return Placement(key=key, resources=resources or {}, replicas=workers, workers=workers, tier=0, epoch=epoch)
+def placement(
+    key: AttemptKey, workers: int = 1, epoch: int = 1, resources: Resources | None = None, replicas: int | None = None
+) -> Placement:
+    """The wish for the machines of an attempt; `resources` are each replica's, and a replica is one host by default."""
+    return Placement(
+        key=key, resources=resources or {}, replicas=replicas or workers, workers=workers, tier=0, epoch=epoch
+    )
 
 
 class Stage:
-    """A fleet, and what a bastion does with it."""
+    """A fleet, and what a bastion does with it. `asks` are the resources of a replica, where nothing else is said."""
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, asks: Resources | None = None) -> None:
         self.fleet = fleet
+        self.asks = asks or {}
         self.bucket = fleet.bucket
         self.runner = fleet.runner
 
-    def start(self, command: list[str] | str, key: AttemptKey = KEY, workers: int = 1, **changes: object) -> None:
+    def start(
+        self,
+        command: list[str] | str,
+        key: AttemptKey = KEY,
+        workers: int = 1,
+        *,
+        replicas: int | None = None,
+        resources: Resources | None = None,
+        **changes: object,
+    ) -> None:
         """Write the order, then have the machines created."""
-        self.bucket.write(layout.order(key), encode(order(key, command, workers, **changes)))
-        self.runner.create(placement(key, workers))
+        held = dict(self.asks if resources is None else resources)
+        said = order(key, command, workers, replicas=replicas or workers, resources=held, **changes)
+        self.bucket.write(layout.order(key), encode(said))
+        self.create(key, workers, replicas=replicas, resources=held)
+
+    def create(self, key: AttemptKey = KEY, workers: int = 1, epoch: int = 1, **more: Any) -> None:
+        """Have the machines of an attempt created, as often as the runner puts it off."""
+        wish = placement(key, workers, epoch, **{"resources": self.asks, **more})
+        self.fleet.until(lambda: self._takes(wish), "a creation that is not put off")
+
+    def _takes(self, wish: Placement) -> bool:
+        try:
+            self.runner.create(wish)
+        except Later:
+            self.runner.list()  # as each turn begins: what a runner knows, it knows from there
+            return False
+        return True
 
     def running(self, command: list[str] | str, key: AttemptKey = KEY) -> Machine:
         """Start a program that says something, and wait for its word."""
@@ -163,9 +208,39 @@ class Stage:
             return None
 
     def ended(self, key: AttemptKey = KEY, worker: int = 0) -> Facts:
-        """Wait for the end, told and listed; the last facts."""
+        """Wait for the end to be told, and have its machine deleted, as a bastion does; the last facts."""
         self.fleet.until(lambda: (facts := self.facts(key, worker)) is not None and facts.phase == "ended", "an end")
-        self.fleet.until(lambda: not [m for m in self.machines(key) if m.worker == worker], "the machine to be gone")
+        for machine in self.machines(key):
+            if machine.worker == worker:
+                self.runner.delete(machine.id)
         facts = self.facts(key, worker)
         assert facts is not None
         return facts
+
+    def idle(self, key: AttemptKey = KEY) -> None:
+        """Wait until every worker of an attempt has come and ended, whether it ran or not."""
+
+        def over() -> bool:
+            machines = self.machines(key)
+            return key not in self.runner.waiting() and all(self.fleet.is_idle(machine.id) for machine in machines)
+
+        self.fleet.until(over, "the workers' end")
+
+    def cleared(self, key: AttemptKey = KEY) -> None:
+        """Have all that is listed of an attempt deleted, and wait until nothing is."""
+
+        def none() -> bool:
+            machines = self.machines(key)
+            for machine in machines:
+                self.runner.delete(machine.id)
+            return not machines
+
+        self.fleet.until(none, "the machines to be gone")
+
+    def gone(self, machine: str) -> None:
+        """Wait until a machine is gone, by the direct question, and then by the listing, which may show what is left of it."""
+        self.fleet.until(lambda: self.runner.look(machine) is Sight.GONE, "the machine to be gone")
+        assert machine not in {one.id for one in self.runner.list() if one.seen}
+        self.fleet.until(
+            lambda: machine not in {one.id for one in self.runner.list()}, "the machine to leave the listing"
+        )

@@ -36,8 +36,10 @@ def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     call = named(call)
     if hosted.chosen(call):
-        return _elsewhere(call)
+        return _elsewhere(call, place_of(call))
     place = place_of(call, create=True)
+    if not call.flags["local"] and hosted.lodging(place):
+        return _elsewhere(call, place)
     clock, said = SystemClock(), given(call)
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
@@ -53,13 +55,15 @@ def run(call: Call) -> int:
         later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
+    if not was_up and not call.output.json:
+        call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
+    _advise(call, place)
     return DONE
 
 
-def _elsewhere(call: Call) -> int:
+def _elsewhere(call: Call, place: Place) -> int:
     """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
-    place, clock = place_of(call), SystemClock()
-    way = hosted.way(call, place)
+    clock, way = SystemClock(), hosted.way(call, place)
     said = given(call) | way.settings(call, place)
     after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
     if wrong := config.check(after):
@@ -81,6 +85,7 @@ def _elsewhere(call: Call) -> int:
     if changed:
         call.output.note(f"settings stored: {', '.join(changed)}")
     _tell(call, place, already=not new)
+    _advise(call, place)
     return DONE
 
 
@@ -171,8 +176,10 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
         return
     verb = "already runs" if already else "runs"
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
-    if not already and not hosted.chosen(call):
-        call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
-    if call.flags["bucket"] and not path_of(call.environ).exists():
+
+
+def _advise(call: Call, place: Place) -> None:
+    """How to be spared the flags."""
+    if call.flags["bucket"] and not call.output.json and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")
         call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

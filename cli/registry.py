@@ -22,7 +22,7 @@ def maker(name: str) -> Maker:
     """Who makes this runner. Raises `UsageError` if nobody here does, or its package cannot be loaded."""
     known = installed()
     if name not in known:
-        raise UsageError(f"runners has {name!r}; {_advice(name, known)}")
+        raise UsageError(_missing(name, known))
     try:
         made: Maker = known[name].load()
     except Exception as error:  # whatever it is: the package is a stranger's
@@ -36,12 +36,12 @@ def faults(config: Config) -> Iterator[str]:
     yield from faults_of_known(config)
 
 
-def unknown(config: Config) -> Iterator[str]:
-    """What to say of runners that are not installed here."""
+def unknown(config: Config, so: str = "") -> Iterator[str]:
+    """What to say of runners that are not installed here; `so`: and what comes of it."""
     known = installed()
     for name in config.runners:
         if name not in known:
-            yield f"runners has {name!r}; {_advice(name, known)}"
+            yield _missing(name, known, so)
 
 
 def faults_of_known(config: Config) -> Iterator[str]:
@@ -60,6 +60,6 @@ def _faults(name: str, options: Mapping[str, Any]) -> Iterator[str]:
         yield f"runner_options.{name} cannot be checked: {error!r}"
 
 
-def _advice(name: str, known: Mapping[str, EntryPoint]) -> str:
+def _missing(name: str, known: Mapping[str, EntryPoint], so: str = "") -> str:
     others = f"use {', '.join(sorted(known))}, or install its package" if known else "install Bastion here again"
-    return did_you_mean(name, known, f"it is not installed here; {others}")
+    return f"runners has {name!r}, which is not installed here{so}; {did_you_mean(name, known, others)}"

@@ -192,6 +192,7 @@ def notices() -> Callable[[], None]:
 def _pace(flags: dict[str, str]) -> Pace:
     plain = Pace()
     return Pace(
+        stop_s=float(flags.get("stop_s", plain.stop_s)),
         flush_s=float(flags.get("flush_s", plain.flush_s)),
         steady_flush_s=float(flags.get("steady_flush_s", plain.steady_flush_s)),
         spool_bytes=int(flags.get("spool_bytes", plain.spool_bytes)),

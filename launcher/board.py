@@ -22,7 +22,6 @@ from launcher.timing import timing
 from launcher.view import Known, View
 from launcher.waiting import waiting
 from quota.model import Quota
-from quota.resources import total
 
 ROWS_MAX = 500
 """Nobody reads more, and drawing them takes time."""
@@ -74,7 +73,7 @@ def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
     answer, settings = decided(view), inputs(view.state)
     shown = Queue(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
     opened = next((known for known in jobs if known.id == asked.job), None)
-    pool = total(pool_of(view.state, settings))
+    pool = pool_of(view.state, settings).total()
     uses = usage(view.state, settings.quota or Quota.open())
     return Board(
         asked=asked,

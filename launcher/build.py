@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from msgspec.structs import replace
+import msgspec
 
 from bastion import instances, layout
 from bastion.alternatives import Alternative
@@ -138,7 +138,7 @@ def _filled(asked: Alternative) -> Alternative:
             raise SpecError(
                 f"an alternative asks for {kind} beside {asked.instance_type}, which gives it; leave one out"
             )
-    return replace(asked, resources={**typed, **asked.resources})
+    return msgspec.structs.replace(asked, resources={**typed, **asked.resources})
 
 
 def choices(types: str, texts: Sequence[str], replicas: int) -> list[Alternative]:

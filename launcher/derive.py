@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from bastion.errors import RunnerError
 from bastion.placing import Places, places
-from bastion.plan import UNREPORTED, Plan, inputs, plan
+from bastion.plan import UNREPORTED, Inputs, Plan, inputs, plan
 from bastion.records import Blind
 from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
 from quota.claims import Schedule
+from quota.resources import Resources
+
+NOTHING = Plan(schedule=Schedule())
+"""What is decided where nothing waits."""
 
 
 def derived(view: View) -> Mapping[str, str]:
@@ -22,8 +26,8 @@ def derived(view: View) -> Mapping[str, str]:
 def decided(view: View) -> Plan:
     """The decision itself; nothing to decide if nothing waits."""
     if not view.state.pending:
-        return Plan(schedule=Schedule())
-    return plan(view.state, inputs(view.state), decided_at(view))
+        return NOTHING
+    return plan(view.state, rested_on(view), decided_at(view))
 
 
 def decided_at(view: View) -> datetime:
@@ -32,7 +36,7 @@ def decided_at(view: View) -> datetime:
 
 
 def reasons(view: View, answer: Plan) -> Mapping[str, str]:
-    """The decision's own reasons; but of those whose runner does not answer nothing is decided, and that is theirs.
+    """The decision's own reasons; but where no runner answers that a job could go to, nothing is decided of it, and that is its.
 
     It is also the reason of those that have started and have no machines.
     """
@@ -42,8 +46,8 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
     found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
     for job in (view.state.jobs[name] for name in view.state.pending):
         by_itself = job.id in found and job.id not in answer.schedule.reasons and found[job.id] != UNREPORTED
-        if not by_itself and (runner := runner_of(there, job)) in told:
-            found[job.id] = told[runner]
+        if not by_itself and (runners := unheard(view, there, job)):
+            found[job.id] = "; ".join(told[runner] for runner in runners)
     for _, job, attempt in view.state.live_attempts():
         if attempt.state is AttemptState.STARTING and attempt.runner in told and not job.counts.get(JobState.PENDING):
             found[job.id] = told[attempt.runner]
@@ -55,9 +59,14 @@ def blind(view: View) -> Mapping[str, Blind]:
     return view.status.blind if view.status else {}
 
 
-def runner_of(there: Places, job: Job) -> str:
-    """The runner that the job's next attempt goes to; empty if that is nobody."""
-    try:
-        return there.runner_of(job.resources, 0)
-    except RunnerError:
-        return ""
+def unheard(view: View, there: Places, job: Job) -> Sequence[str]:
+    """The runners that the job could go to, by any of its choices, if none of them answers."""
+    sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
+    runners = dict.fromkeys(name for size in sizes for name in there.runners_of(size, job.max_tier))
+    return list(runners) if runners.keys() <= blind(view).keys() else []
+
+
+def rested_on(view: View) -> Inputs:
+    """What the bastion rests its decision on now, beside the state."""
+    found = inputs(view.state)
+    return replace(found, blind=places(view.state, found.config).passed_over(blind(view)))

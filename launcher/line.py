@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bastion.plan import Plan
@@ -36,7 +36,7 @@ class Ahead:
     why: str
 
 
-def line(state: State, job: Job, answer: Plan, pool: Resources) -> list[Job]:
+def line(state: State, job: Job, answer: Plan, sides: Sequence[Resources]) -> list[Job]:
     """Those of its project that are considered, in this order; but for others that can never start. Empty: it is not.
 
     Those for whom room is kept go before all, and those that start.
@@ -45,7 +45,9 @@ def line(state: State, job: Job, answer: Plan, pool: Resources) -> list[Job]:
     first = (*kept(state, answer), *(start.job for start in answer.schedule.starts))
     order = dict.fromkeys([name for name in first if name in state.pending]) | dict.fromkeys(told)
     own = [other for other in map(state.jobs.__getitem__, order) if other.project == job.project]
-    return [other for other in own if other is job or not impossible(amounts(other.demand), pool)] if job in own else []
+    return (
+        [other for other in own if other is job or not impossible(amounts(other.demand), sides)] if job in own else []
+    )
 
 
 def kept(state: State, answer: Plan) -> dict[str, None]:

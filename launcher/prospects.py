@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from bastion.placing import places
-from bastion.plan import inputs
 from bastion.state import AttemptState, Job, JobState
 from launcher.decisions import Decisions
-from launcher.derive import blind, decided_at, reasons, runner_of
+from launcher.derive import NOTHING, decided_at, reasons, rested_on, unheard
 from launcher.exposure import Exposure, exposure
 from launcher.gates import Gate
 from launcher.outlook import outlook
@@ -20,7 +19,7 @@ from launcher.waiting import Waiting, waiting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospects:
-    """`reasons` are of all that waits, if the job does. What does not apply is None."""
+    """`reasons` are of all that waits, if the job does; else of what has no machines. What does not apply is None."""
 
     reasons: Mapping[str, str] = field(default_factory=dict)
     waiting: Waiting | None = None
@@ -29,9 +28,9 @@ class Prospects:
 
 def prospects(view: View, job: Job) -> Prospects:
     """Of this job, as of this look."""
-    case = Case(state=view.state, inputs=inputs(view.state), now=decided_at(view))
+    case = Case(state=view.state, inputs=rested_on(view), now=decided_at(view))
     asked = Decisions.about(job, view.state)
-    found = Prospects()
+    found = Prospects(reasons=reasons(view, NOTHING))
     if job.counts.get(JobState.PENDING) and job.ended is None:
         case = as_it_waits(case, job.id)
         job = case.state.jobs[job.id]
@@ -49,5 +48,5 @@ def prospects(view: View, job: Job) -> Prospects:
 
 def _unheard(view: View, case: Case, job: Job) -> Iterator[Gate]:
     """Nothing starts on a runner that does not answer."""
-    if (runner := runner_of(places(case.state, case.inputs.config), job)) in blind(view):
-        yield Gate(what="runner", text=f"an answer from the runner {runner}")
+    if runners := unheard(view, places(case.state, case.inputs.config), job):
+        yield Gate(what="runner", text=f"an answer from the runner {' or '.join(runners)}")

@@ -59,7 +59,7 @@ def _rested(state: State) -> Row:
     found = inputs(state)
     return {
         "policy": found.config.policy,
-        "pool": [dict(tier) for tier in pool_of(state, found)],
+        "pool": [dict(tier) for tier in pool_of(state, found).tiers],
         "paused": str(state.paused) if state.paused else None,
         "reclaims": list(state.reclaims),
         "files": {name: {"version": file.version, "text": file.text} for name, file in sorted(state.files.items())},

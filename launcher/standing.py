@@ -48,7 +48,8 @@ def standing(case: Case, job: Job, answer: Plan) -> Standing:
     state, quota = case.state, case.inputs.quota
     assert quota is not None
     promised, used = shares(state, quota), held(state)
-    order = line(state, job, answer, promised.pool)
+    there = pool_of(state, case.inputs)
+    order = line(state, job, answer, there.of_sides())
     staying = [other for _, other, attempt in state.live_attempts() if attempt.state is not AttemptState.STOPPING]
     rows = {other.id: other for other in staying if other is not job}
     holders = [other for other in rows.values() if any(job.demand.get(kind) for kind, n in other.demand.items() if n)]
@@ -61,7 +62,7 @@ def standing(case: Case, job: Job, answer: Plan) -> Standing:
     return Standing(
         case=case,
         job=job,
-        tiers=len(pool_of(state, case.inputs)),
+        tiers=len(there.tiers),
         shares=promised,
         used=used,
         own=total(o.demand for _, o, _ in state.live_attempts() if (o.user, o.project) == (job.user, job.project)),

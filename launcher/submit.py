@@ -49,7 +49,7 @@ def ground(bucket: Bucket) -> Ground:
 
 def check(spec: JobSpec, ground: Ground) -> None:
     """Raises `SpecError` with every reason for which the bastion would refuse the job."""
-    wrong = complaints(spec, ground.quota, ground.tiers)
+    wrong = complaints(spec, ground.quota, None if ground.tiers is None else [ground.pool])
     wrong += filter(None, [ground.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))
@@ -57,7 +57,7 @@ def check(spec: JobSpec, ground: Ground) -> None:
 
 def doubts(spec: JobSpec, ground: Ground) -> list[str]:
     """What the bastion would accept, and what may not be meant."""
-    return [] if ground.tiers is None else list(hopeless(spec, ground.tiers))
+    return [] if ground.tiers is None else list(hopeless(spec, [ground.pool]))
 
 
 def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> None:

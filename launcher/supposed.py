@@ -22,7 +22,7 @@ from bastion.plan import Inputs, pool_of
 from bastion.ports import AttemptKey
 from bastion.state import AttemptState, Cause, State
 from quota.choosing import possible
-from quota.resources import Resources, plus, total
+from quota.resources import Resources, plus
 
 _MUTABLE = (dict, list, set, Struct)
 
@@ -145,7 +145,7 @@ def as_it_waits(case: Case, job: str) -> Case:
 
 def pool(case: Case) -> dict[str, int]:
     """What all tiers hold together."""
-    return total(pool_of(case.state, case.inputs))
+    return pool_of(case.state, case.inputs).total()
 
 
 def enlarged(case: Case, more: Resources) -> Case:

@@ -73,18 +73,18 @@ class Waiting:
 
 def waiting(case: Case, job: Job, answer: Plan) -> Waiting:
     """The account of a job with tasks that wait; `answer` is the decision that was taken on this case."""
-    state, tiers = case.state, pool_of(case.state, case.inputs)
+    state, pool = case.state, pool_of(case.state, case.inputs)
     promised = shares(state, case.inputs.quota or Quota.open())
     rows = [_holder(*row) for row in state.live_attempts() if _shared(row[1].demand, job.demand)]
     rows.sort(key=lambda row: (row.project != job.project, -_sum([row.resources], *job.demand), row.since, row.job))
-    order = line(state, job, answer, promised.pool)
+    order = line(state, job, answer, pool.of_sides())
     return Waiting(
         amounts=tuple(_amounts(state, job, promised, rows)),
         place=place(state, job, order),
         ahead=tuple(ahead(job, order, _uses(case, job.project, promised), kept(state, answer))),
         holders=tuple(rows),
         gates=tuple(gates(case, job)),
-        never=impossible(amounts(job.demand), total(tiers[: job.max_tier + 1])) or "",
+        never=impossible(amounts(job.demand), pool.of_sides(job.max_tier)) or "",
     )
 
 

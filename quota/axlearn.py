@@ -3,7 +3,8 @@
 Shares are weights, normalised over the projects that have one of a kind. The project whose next job gives the
 smallest ratio of use to quota goes next; a job that does not fit is skipped. It knows nothing of what runs: a
 newcomer may take a running job's place or tier at once, without delay, and nothing is kept for a job that waits.
-Classes, worst tiers, limits, past use and checkpoints mean nothing to it.
+Classes, worst tiers, limits, past use and checkpoints mean nothing to it. Of walls it knows nothing either: settings that
+have any are refused with it.
 
 The ranking is found only as far as it matters: once nothing that is left of it fits, nobody else starts.
 """
@@ -26,7 +27,7 @@ from quota.policy import Past
 from quota.reasons import impossible
 from quota.resources import Resources, minus, plus, total
 from quota.shares import Demand, amounts
-from quota.tiers import take
+from quota.tiers import Pool, take
 
 Shares = Mapping[str, Mapping[str, Fraction]]
 
@@ -157,7 +158,7 @@ def schedule(
     board: Board,
     reclaims: tuple[str, ...],
     quota: Quota,
-    pool: tuple[Resources, ...],
+    pool: Pool,
     past: Past,
     now: datetime,
     knobs: Knobs,
@@ -167,15 +168,15 @@ def schedule(
     Only what is free now is given away: who takes a running job's place or tier starts when that one is gone.
     `reclaims`, `past`, `now` and `knobs` mean nothing to it.
     """
-    ranking = Ranking(queues(board, pool), pool, quota.shares)
-    seats = _Seats(board, pool, ranking)
+    ranking = Ranking(queues(board, pool.tiers), pool.tiers, quota.shares)
+    seats = _Seats(board, pool.tiers, ranking)
     for job, tier in ranking:
         seats.settle(job, tier)
         if tier is None and not seats.may_fit():
             break
     seats.close()
     starts = tuple(seats.starts)
-    return Schedule(starts=starts, stops=tuple(seats.stops), tell=lambda: _reasons(board, quota, pool, starts))
+    return Schedule(starts=starts, stops=tuple(seats.stops), tell=lambda: _reasons(board, quota, pool.tiers, starts))
 
 
 class _Seats:
@@ -276,7 +277,7 @@ def _reasons(board: Board, quota: Quota, pool: Sequence[Resources], starts: Iter
         if not job.waits or job.job in reasons:
             continue
         if tier is None:
-            reasons[job.job] = impossible(job.demand, whole) or _behind(job.demand, ranking, whole)
+            reasons[job.job] = impossible(job.demand, [whole]) or _behind(job.demand, ranking, whole)
         elif started[job.job]:
             started[job.job] -= 1
         else:

@@ -18,8 +18,9 @@ from quota import reasons
 from quota.board import Board
 from quota.claims import Schedule
 from quota.policy import Policy
-from quota.resources import Resources, fits, minus, total
+from quota.resources import Resources, fits, minus
 from quota.shares import amounts
+from quota.tiers import Pool
 
 BACK = 3
 """So often those go back that do not start after all, because others did; then all do."""
@@ -43,8 +44,7 @@ class _Choosing:
     def __init__(self, policy: Policy, board: Board, rest: Mapping[str, Any]) -> None:
         self._policy, self._board, self._rest = policy, board, rest
         self._wants = {job: board.wants[job] for job in sorted(board.choosers)}
-        self._pool: Sequence[Resources] = rest["pool"]
-        self._used = total(board.used.values())
+        self._pool: Pool = rest["pool"]
         self._possible = {job: possible(want.choices, want.max_tier, self._pool) for job, want in self._wants.items()}
         self._first = {job: next(iter(choices), 0) for job, choices in self._possible.items()}
         self._wakes: list[datetime | None] = []
@@ -97,29 +97,37 @@ class _Choosing:
             for job, choice in shapes.items()
         }
 
-    def _next(self, job: str, choice: int, free: Resources) -> Iterator[int]:
+    def _next(self, job: str, choice: int, free: Sequence[Resources]) -> Iterator[int]:
         choices = self._wants[job].choices
-        return (later for later in self._possible[job] if later > choice and fits(choices[later], free))
+        return (
+            later
+            for later in self._possible[job]
+            if later > choice and any(fits(choices[later], side) for side in free)
+        )
 
-    def _free(self, found: Schedule, shapes: Shapes) -> dict[str, int]:
-        """What an answer leaves of the pool."""
-        given = (self._demand(start.job, shapes) for start in found.starts)
-        return minus(total(self._pool), total([self._used, *given]))
+    def _free(self, found: Schedule, shapes: Shapes) -> list[dict[str, int]]:
+        """What an answer leaves of each side of the pool."""
+        left = [dict(side) for side in self._pool.of_sides()]
+        given = ((start.tier, self._demand(start.job, shapes)) for start in found.starts)
+        for tier, amount in (*self._board.named.items(), *given):
+            side = self._pool.side_of(tier)
+            left[side] = minus(left[side], amount)
+        return left
 
     def _demand(self, job: str, shapes: Shapes) -> Resources:
         return self._wants[job].choices[shapes[job]] if job in shapes else self._board.wants[job].demand
 
     def _told(self, found: Schedule, shapes: Shapes) -> Mapping[str, str]:
         """The reasons, of those who may choose with what they wait for and what the others lack."""
-        texts, pool, free = self._standing(shapes, lambda: found.reasons), total(self._pool), self._free(found, shapes)
+        texts, free = self._standing(shapes, lambda: found.reasons), self._free(found, shapes)
         told = dict(texts)
         for job in filter(texts.__contains__, shapes):
             at = shapes[job] if self._possible[job] else None
-            told[job] = reasons.choosing(self._wants[job], at, texts[job], pool, free)
+            told[job] = reasons.choosing(self._wants[job], at, texts[job], self._pool.of_sides(), free)
         return told
 
 
-def possible(choices: Sequence[Resources], max_tier: int | None, pool: Sequence[Resources]) -> list[int]:
+def possible(choices: Sequence[Resources], max_tier: int | None, pool: Pool) -> list[int]:
     """The choices that would fit if nobody used anything."""
-    within = total(pool if max_tier is None else pool[: max_tier + 1])
-    return [number for number, demand in enumerate(choices) if not reasons.impossible(amounts(demand), within)]
+    sides = pool.of_sides(max_tier)
+    return [number for number, demand in enumerate(choices) if not reasons.impossible(amounts(demand), sides)]

@@ -9,7 +9,7 @@ from typing import Protocol
 from quota.board import Board
 from quota.claims import Knobs, Schedule
 from quota.model import Quota
-from quota.resources import Resources
+from quota.tiers import Pool
 
 Past = Mapping[tuple[str, str], float]
 """What users of projects held before, decayed with age: the largest part of the pool over all kinds, times hours."""
@@ -18,7 +18,7 @@ Past = Mapping[tuple[str, str], float]
 class Policy(Protocol):
     """Decides whose turn it is: same values in, same answer out, in whatever order the board was filled.
 
-    It only reads the board, and `past` of those who wait. `pool` is what each tier holds now (see `quota.tiers.pool`).
+    It only reads the board, and `past` of those who wait. `pool` is what each tier holds now, and the walls between them.
     `reclaims` are the jobs, oldest decision first, for which others were stopped (`Stop.for_job`) and which have not
     started since: what is free or being freed is kept for them. Jobs in it that no longer wait are ignored.
     """
@@ -29,7 +29,7 @@ class Policy(Protocol):
         board: Board,
         reclaims: tuple[str, ...],
         quota: Quota,
-        pool: tuple[Resources, ...],
+        pool: Pool,
         past: Past,
         now: datetime,
         knobs: Knobs,

@@ -9,17 +9,19 @@ from msgspec import Struct
 
 from quota.board import Line, Place
 from quota.claims import Want
+from quota.sides import Side
 
 Entry = tuple[int, int, float, int, str, str, int]  # class, priority, weight, order, job, user, place in the line
 
 
 class Ask(Struct, eq=False, gc=False):
-    """A want in the course of one round: how many of its tasks still wait, and for how many room is kept."""
+    """A want in the course of one round: how many of its tasks still wait, and for how many room is kept, last on which side."""
 
     want: Want
     line: Line
     left: int
     kept: int = 0
+    side: Side | None = None
 
 
 class Queue:

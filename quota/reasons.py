@@ -16,6 +16,7 @@ from quota.reclaim import Taken
 from quota.resources import Resources
 from quota.room import Room
 from quota.shares import Demand, Shares, amounts
+from quota.sides import Side
 
 
 def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
@@ -51,22 +52,32 @@ def resting(want: Want, seconds: float) -> str:
     return f"was stopped for others {times}: room beyond the share of {want.project} is lent to it again in {seconds:.0f} s"
 
 
-def impossible(demand: Demand, pool: Resources) -> str | None:
-    """Why a demand can never be met, however long it waits; None if it can."""
+def impossible(demand: Demand, sides: Sequence[Resources]) -> str | None:
+    """Why a demand can never be met by one of the sides, however long it waits; None if it can."""
+    for side in sides:
+        for kind, amount in demand:
+            if amount > side.get(kind, 0):
+                break
+        else:
+            return None
+    most = {kind: max((side.get(kind, 0) for side in sides), default=0) for kind, _ in demand}
     for kind, amount in demand:
-        held = pool.get(kind, 0)
-        if not held:
+        if not most[kind]:
             return f"kind {kind} is in no pool"
-        if amount > held:
-            return f"asks for {amount} {kind} but the pool holds {held}: it can never start"
-    return None
+        if amount > most[kind]:
+            where = "the pool holds" if len(sides) == 1 else "no runner's tiers hold more than"
+            return f"asks for {amount} {kind} but {where} {most[kind]}: it can never start"
+    return f"asks for {_amounts(demand)} but no runner's tiers hold all of it: it can never start"
 
 
-def choosing(want: Want, choice: int | None, text: str, pool: Resources, free: Resources) -> str:
-    """What a want with several choices waits for (None: nothing that can be), why, and what the others lack."""
+def choosing(want: Want, choice: int | None, text: str, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+    """What a want with several choices waits for (None: nothing that can be), why, and what the others lack.
+
+    `sides` are what each side holds, `free` what each has free.
+    """
     if choice is None:
         return f"{text}; so it is with each of its {len(want.choices)} choices"
-    others = [_lacking(amounts(demand), pool, free) for n, demand in enumerate(want.choices) if n != choice]
+    others = [_lacking(amounts(demand), sides, free) for n, demand in enumerate(want.choices) if n != choice]
     which = f"{_amounts(amounts(want.choices[choice]))} ({_ORDINALS[choice]} of {len(want.choices)} choices)"
     return f"waits for {which}: {text}; else {'; else '.join(others)}"
 
@@ -74,17 +85,18 @@ def choosing(want: Want, choice: int | None, text: str, pool: Resources, free: R
 _ORDINALS = ("1st", "2nd", "3rd", "4th")
 
 
-def _lacking(demand: Demand, pool: Resources, free: Resources) -> str:
-    """What a demand lacks that would do, too."""
-    if impossible(demand, pool):
+def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+    """What a demand lacks that would do, too: on the side that has the most free."""
+    if impossible(demand, sides):
         return f"{_amounts(demand)}, more than there is"
-    kind, amount = max(demand, key=lambda row: (row[1] - free.get(row[0], 0), row[0]))
-    there = f"{max(0, free.get(kind, 0))} of {pool[kind]} {kind} free"
-    return (
-        f"{_amounts(demand)}, {there}"
-        if amount > free.get(kind, 0)
-        else f"{_amounts(demand)}, {there}, and not its turn"
-    )
+    most = {
+        kind: max((left.get(kind, 0), side.get(kind, 0)) for left, side in zip(free, sides, strict=True))
+        for kind, _ in demand
+    }
+    kind, amount = max(demand, key=lambda row: (row[1] - most[row[0]][0], row[0]))
+    left, held = most[kind]
+    there = f"{max(0, left)} of {held} {kind} free"
+    return f"{_amounts(demand)}, {there}" if amount > left else f"{_amounts(demand)}, {there}, and not its turn"
 
 
 class Reasons:
@@ -94,7 +106,7 @@ class Reasons:
         self._board, self._room, self._shares, self._knobs = board, room, shares, knobs
         self._holders: dict[str, str] = {}
         self._texts: dict[Line, str] = {}
-        self._freed: dict[tuple[str, ...], str] = {}
+        self._freed: dict[tuple[tuple[str, ...], Side], str] = {}
         self._kept: list[Ask] = []
         self._bar: Callable[[Want, Line], str] = lambda want, line: ""
         self.stopped: list[Hold] = []
@@ -122,7 +134,7 @@ class Reasons:
         """(job, reason) of the waiting wants of one project, given in their order."""
         ahead, number = "", 0
         for want, line in rows:
-            if never := impossible(line.demand, self._room.within_tier(line.max_tier)):
+            if never := impossible(line.demand, self._room.of_sides(line.max_tier)):
                 yield want.job, never
                 continue
             text = self._bar(want, line) or self._text(line)
@@ -135,12 +147,17 @@ class Reasons:
 
     def _kept_for(self, ask: Ask) -> str:
         """The reason of a want for which room is kept."""
-        kinds = tuple(kind for kind, _ in ask.line.demand)
-        if kinds not in self._freed:
+        kinds, side = tuple(kind for kind, _ in ask.line.demand), ask.side
+        assert side is not None
+        if (kinds, side) not in self._freed:
             going = [hold for hold in self._board.holds.values() if hold.stopping]
-            rows = [hold for hold in (*going, *self.stopped) if any(hold.demand.get(kind) for kind in kinds)]
-            self._freed[kinds] = _names(sorted(rows, key=age))
-        return f"first in line: waiting for {_amounts(ask.line.demand)} being freed by {self._freed[kinds]}"
+            rows = [hold for hold in (*going, *self.stopped) if side.covers(hold.tier)]
+            rows = [hold for hold in rows if any(hold.demand.get(kind) for kind in kinds)]
+            self._freed[kinds, side] = _names(sorted(rows, key=age))
+        where = f" in {_tiers(side)}" if len(self._room.sides) > 1 else ""
+        return (
+            f"first in line: waiting for {_amounts(ask.line.demand)}{where} being freed by {self._freed[kinds, side]}"
+        )
 
     def _text(self, line: Line) -> str:
         if line not in self._texts:
@@ -149,9 +166,8 @@ class Reasons:
 
     def _story(self, line: Line) -> str:
         project, demand = line.project, line.demand
-        kind, amount = max(demand, key=lambda row: (row[1] - self._room.free.get(row[0], 0), row[0]))
-        pool = self._shares.pool[kind]
-        text = f"needs {amount} {kind}, {max(0, self._room.free.get(kind, 0))} of {pool} free"
+        kind, amount = max(demand, key=lambda row: (row[1] - self._free(row[0]), row[0]))
+        text = f"needs {amount} {kind}, {self._stock(kind, line.max_tier)}"
         if line.max_tier is not None and self._room.has(demand):
             return f"{text}, but not in tier {line.max_tier} or better: --max_tier={line.max_tier + 1} would take more"
         if not self._shares.within(project, self._room.use_of(project), demand):
@@ -159,6 +175,19 @@ class Reasons:
         if kept := [ask.want for ask in self._kept if ask.want.demand.get(kind)]:
             return f"{text}, {_more([f'{want.project} ({_who(want)})' for want in kept])} is first in line"
         return f"{text}{self._holder(kind)}"
+
+    def _free(self, kind: str) -> int:
+        """As much of a kind as one side has free: more is not given to one task."""
+        return max(side.free.get(kind, 0) for side in self._room.sides)
+
+    def _stock(self, kind: str, max_tier: int | None) -> str:
+        """How much of a kind is free of how much, on each side that has any."""
+        parts = zip(self._room.sides, self._room.of_sides(None), strict=True)
+        rows = [(side, held) for side, pool in parts if (held := pool.get(kind, 0))]
+        if len(rows) < 2:
+            return f"{max(0, self._room.free.get(kind, 0))} of {self._shares.pool[kind]} free"
+        rows = [(side, held) for side, held in rows if max_tier is None or side.first <= max_tier]
+        return ", ".join(f"{max(0, side.free.get(kind, 0))} of {held} free in {_tiers(side)}" for side, held in rows)
 
     def _over(self, project: str, demand: Demand) -> str:
         used, units = self._room.use_of(project), self._shares.units(project)
@@ -182,6 +211,12 @@ class Reasons:
     def _lent(self, project: str, kind: str) -> str:
         over = self._shares.borrowed(project, self._room.stays(project)).get(kind)
         return f", borrows {over}: may be reclaimed after {self._knobs.reclaim_delay_s:g} s" if over else ""
+
+
+def _tiers(side: Side) -> str:
+    """A side by its tiers: `tier 2`, `tiers 0 to 1`."""
+    last = side.first + len(side.tiers) - 1
+    return f"tier {last}" if last == side.first else f"tiers {side.first} to {last}"
 
 
 def _borrowed(project: str, over: Resources, units: Resources) -> str:

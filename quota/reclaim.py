@@ -17,6 +17,7 @@ from quota.claims import Hold, Knobs, Want
 from quota.resources import Resources, fits, minus, total
 from quota.room import Room
 from quota.shares import Shares
+from quota.sides import Side
 
 Price = tuple[int, bool, bool, float, datetime, int, str, int]
 
@@ -66,8 +67,8 @@ class Victims:
             self._worst[project] = max(map(rank, self._yielding(project)), default=(URGENT, 0))
         return self._worst[project] > best
 
-    def for_want(self, want: Want, lack: Resources, *, within: bool) -> list[Taken]:
-        """Whom to stop so that the want finds what it lacks; nobody if it would not be enough.
+    def for_want(self, want: Want, side: Side, lack: Resources, *, within: bool) -> list[Taken]:
+        """Whom to stop so that the want finds what it lacks on this side; nobody if it would not be enough.
 
         Borrowers give to a want `within` its project's share, and those of a worse class to an urgent one; then less
         important attempts of its own project do.
@@ -76,14 +77,14 @@ class Victims:
             hold
             for project in self._board.of
             if project != want.project
-            for hold in self._going(project)
+            for hold in self._going(project, side)
             if within or (want.job_class == URGENT and hold.job_class > want.job_class)
         ]
-        own = [hold for hold in self._yielding(want.project) if rank(hold) > rank(want)]
+        own = [hold for hold in self._yielding(want.project, side) if rank(hold) > rank(want)]
         chosen = self._gather(lack, want.max_tier, lent, own)
         return self._stop(chosen, len(lent) + len(own)) if _enough(chosen, lack) else []
 
-    def for_overdue(self, want: Want, lack: Resources, since: datetime) -> list[Taken]:
+    def for_overdue(self, want: Want, side: Side, lack: Resources, since: datetime) -> list[Taken]:
         """Whom to stop for a gang that is overdue since then; nobody if it would not be enough, or not yet be worth it.
 
         Borrowers give, and those of its own project that overtook it; but nobody of a better class, nobody who was
@@ -97,7 +98,7 @@ class Victims:
         rows = [
             hold
             for project in self._board.of
-            for hold in self._yielding(project)
+            for hold in self._yielding(project, side)
             if hold.job_class >= want.job_class
             and hold.stops < SPARED
             and not (hold.overdue and _units(hold.demand, lack) >= size)
@@ -108,15 +109,15 @@ class Victims:
         cost = sum(self._cost(hold, lack) + calm for hold in chosen)
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
 
-    def end_in_time(self, lack: Resources, max_tier: int | None, by: datetime) -> bool:
-        """True if time limits that are known, and have not passed long ago, free all that is lacking by then."""
+    def end_in_time(self, side: Side, lack: Resources, max_tier: int | None, by: datetime) -> bool:
+        """True if time limits that are known, and have not passed long ago, free all that is lacking on the side by then."""
         if self._ending is None:
             self._ending = [hold for project in self._board.of for hold in self._going(project) if hold.until]
         ends = [
             hold.demand
             for hold in self._ending
             if hold.until and self._now - OVERRUN < hold.until <= by and (max_tier is None or hold.tier <= max_tier)
-            if (hold.job, hold.task) not in self._settled
+            if side.covers(hold.tier) and (hold.job, hold.task) not in self._settled
         ]
         return fits(lack, total(ends))
 
@@ -132,11 +133,12 @@ class Victims:
 
     def for_shrunk_pool(self) -> list[Taken]:
         """Whom to stop because more is held than there is: borrowers only, as far as that goes."""
-        lack = self._room.lack(tuple((kind, 0) for kind in self._room.free))
-        if not lack:
-            return []
-        rows = [hold for project in self._board.of for hold in self._going(project)]
-        return self._stop(self._gather(lack, None, rows, []), len(rows))
+        taken = []
+        for side in self._room.sides:
+            if lack := side.lack(tuple((kind, 0) for kind in side.free), None):
+                rows = [hold for project in self._board.of for hold in self._going(project, side)]
+                taken += self._stop(self._gather(lack, None, rows, []), len(rows))
+        return taken
 
     def _price(self, hold: Hold, lack: Resources) -> Price:
         """What each unit costs that its stop gains, the cheapest first.
@@ -152,14 +154,15 @@ class Victims:
         """The work that its stop loses, in seconds of a unit, weighted by past stops."""
         return (hold.unsaved_s(self._now) * _units(hold.demand, lack) + more) * (1 + hold.stops)
 
-    def _going(self, project: str) -> Iterator[Hold]:
+    def _going(self, project: str, side: Side | None = None) -> Iterator[Hold]:
+        """What it holds and keeps, on one side or on all."""
         for name, hold in self._board.of.get(project, {}).items():
-            if not hold.stopping and name not in self._settled:
+            if not hold.stopping and name not in self._settled and (side is None or side.covers(hold.tier)):
                 yield hold
 
-    def _yielding(self, project: str) -> Iterator[Hold]:
+    def _yielding(self, project: str, side: Side | None = None) -> Iterator[Hold]:
         """What a project gives to more important wants of its own."""
-        return (hold for hold in self._going(project) if hold.stops < STOPS_MAX)
+        return (hold for hold in self._going(project, side) if hold.stops < STOPS_MAX)
 
     def _gather(self, lack: Resources, max_tier: int | None, lent: list[Hold], own: list[Hold]) -> list[Hold]:
         """Take the cheapest until nothing is lacking or nobody is left, then spare who is not needed.

@@ -22,7 +22,7 @@ becomes less, so what gets nothing once gets nothing later.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
@@ -40,9 +40,9 @@ from quota.policy import Past, Policy
 from quota.queue import Ask
 from quota.reasons import Reasons
 from quota.reclaim import URGENT, Taken, Victims
-from quota.resources import Resources, total
 from quota.room import Room
 from quota.shares import Demand, Shares
+from quota.tiers import Pool
 from quota.turns import LENT, PROMISED, Turns
 
 STOP_TAKES = timedelta(seconds=30)
@@ -57,7 +57,7 @@ def schedule(
     board: Board,
     reclaims: tuple[str, ...],
     quota: Quota,
-    pool: tuple[Resources, ...],
+    pool: Pool,
     past: Past,
     now: datetime,
     knobs: Knobs,
@@ -73,16 +73,14 @@ def schedule(
 class _Round:
     """One round of the default policy."""
 
-    def __init__(
-        self, board: Board, quota: Quota, pool: Sequence[Resources], past: Past, now: datetime, knobs: Knobs
-    ) -> None:
+    def __init__(self, board: Board, quota: Quota, pool: Pool, past: Past, now: datetime, knobs: Knobs) -> None:
         self._board, self._quota, self._past, self._now = board, quota, past, now
         self._delay = timedelta(seconds=knobs.reclaim_delay_s)
-        self._shares = Shares(quota, total(pool))
+        self._shares = Shares(quota, pool.total())
         self._room = Room(pool, board)
         self._owed = Owed(self._shares, self._room, board.pending)
         settled: set[Name] = set()
-        self._moving = Moving(board, self._room, tuple(pool), settled)
+        self._moving = Moving(board, self._room, settled)
         self._bars = Bars(self._room, self._shares, quota, now, knobs)
         self._victims = Victims(board, self._room, self._shares, settled, now, knobs)
         self._turns = Turns(
@@ -145,20 +143,26 @@ class _Round:
             ask = self._ask(want.job, line)
             if not ask.left or line in in_vain or self._bars.of(want, line):
                 continue
-            if lack := self._room.lack(line.demand, line.max_tier):
-                soon = len(in_vain) >= self._overdue.searches or self._victims.end_in_time(
-                    lack, line.max_tier, self._now + AGAIN
-                )
-                taken = [] if soon else self._victims.for_overdue(want, lack, since)
+            search = len(in_vain) < self._overdue.searches
+            if self._room.will_have(line.demand, line.max_tier) or (search and self._call_in(ask, since)):
+                self._give(ask)
+                self._owed.less(want.project, line.demand, 1)
+            else:
+                in_vain.add(line)
+                self._wakes.append(self._now + AGAIN)
+        self._wakes += self._overdue.wakes
+
+    def _call_in(self, ask: Ask, since: datetime) -> bool:
+        """Stop others so that the gang, overdue since then, fits once they are gone. False if nobody is stopped."""
+        want, line = ask.want, ask.line
+        for side, lack in self._room.lacks(line.demand, line.max_tier):
+            if self._victims.end_in_time(side, lack, line.max_tier, self._now + AGAIN):
+                return False
+            if taken := self._victims.for_overdue(want, side, lack, since):
                 for one in taken:
                     self._stop(one, want.job, reasons.overdue(one, want))
-                if not taken:
-                    in_vain.add(line)
-                    self._wakes.append(self._now + AGAIN)
-                    continue
-            self._give(ask)
-            self._owed.less(want.project, line.demand, 1)
-        self._wakes += self._overdue.wakes
+                return True
+        return False
 
     def answer(self) -> Schedule:
         """All that was decided. Tiers that are idle even now count what runs in worse ones."""
@@ -173,7 +177,7 @@ class _Round:
 
     def _enter(self, project: str, lines: Iterable[Line]) -> None:
         for line in lines:
-            if reasons.impossible(line.demand, self._room.within_tier(line.max_tier)):
+            if reasons.impossible(line.demand, self._room.of_sides(line.max_tier)):
                 self._closed.add(line)
                 self._owed.less(project, line.demand, line.tasks)
         self._turns.enter(project, [line for line in lines if self._may(line)])
@@ -192,7 +196,7 @@ class _Round:
 
     def _has_room(self, ask: Ask) -> bool:
         """True if it fits when all that stops is gone, and its user may have it."""
-        return not (self._bars.limit(ask.want) or self._room.lack(ask.line.demand, ask.line.max_tier))
+        return not self._bars.limit(ask.want) and self._room.will_have(ask.line.demand, ask.line.max_tier)
 
     def _weight(self, project: str, user: str) -> float:
         """What a user had of late, and has now: parts of the pool times hours."""
@@ -215,7 +219,7 @@ class _Round:
     def _may_move(self, line: Line) -> bool:
         """True if others made room for it in the tiers that it takes, by moving to worse ones."""
         worst = line.max_tier
-        return worst is not None and self._room.has(line.demand) and self._moving.make_room(line.demand, worst)
+        return worst is not None and self._moving.make_room(line.demand, worst)
 
     def _serve(self, project: str, go: int) -> None:
         """Give the project's next want what it asks for, put its line off to the last go, or let it wait."""
@@ -240,7 +244,7 @@ class _Round:
             self._starts.append(Start(want.job, tier, self._overdue.has(want, line), want.choice))
         else:
             ask.kept += 1
-            self._room.keep(want.project, want.user, line.demand, line.max_tier)
+            ask.side = self._room.keep(want.project, want.user, line.demand, line.max_tier)
 
     def _within(self, line: Line) -> bool:
         return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
@@ -263,15 +267,17 @@ class _Round:
         """Stop others so that the want fits once they are gone. False if that cannot be, and nobody is stopped."""
         want, line = ask.want, ask.line
         within = want.job_class <= STANDARD and self._within(line)
-        lack = self._room.lack(line.demand, line.max_tier)
-        if lack and self._victims.end_in_time(lack, line.max_tier, self._now + STOP_TAKES):
-            self._wakes.append(self._now + STOP_TAKES)
-            return False
-        taken = self._victims.for_want(want, lack, within=within)
-        for one in taken:
-            self._stop(one, want.job, reasons.reclaimed(one, want, self._shares.units(one.hold.project)))
-        if taken or (within and not lack):
+        will_have = self._room.will_have(line.demand, line.max_tier)
+        if will_have and within:
             return True
+        for side, lack in () if will_have else self._room.lacks(line.demand, line.max_tier):
+            if self._victims.end_in_time(side, lack, line.max_tier, self._now + STOP_TAKES):
+                self._wakes.append(self._now + STOP_TAKES)
+                return False
+            if taken := self._victims.for_want(want, side, lack, within=within):
+                for one in taken:
+                    self._stop(one, want.job, reasons.reclaimed(one, want, self._shares.units(one.hold.project)))
+                return True
         self._hopeless[want.project, *rank(want), within].append(line.demand)
         return False
 

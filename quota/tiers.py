@@ -1,34 +1,70 @@
-"""Tiers: which pool of resources a task takes, best first. Pure.
+"""Tiers: which pool of resources a task takes, best first, and the walls between them. Pure.
 
-A task may span tiers. It is named after the worst tier that it touches and takes what it can from there, then from
-better ones, so that better tiers keep as much as possible.
+A task may span the tiers between two walls, which are a side. It is named after the worst tier that it touches and takes
+what it can from there, then from better ones, so that better tiers keep as much as possible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from quota.model import Quota
-from quota.resources import Resources
+from quota.resources import Resources, total
 
 Tiers = list[dict[str, int]]
 
 
-def pool(quota: Quota, reported: Resources | None) -> tuple[Resources, ...]:
-    """What each tier holds now: the smaller of the quota's total and what runners report, kind by kind.
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What each tier holds now, best first. With each tier of `walls` a new side begins; what one task has lies in one side.
 
-    Better tiers keep as much as possible. A kind that the quota file does not name is bounded by what is reported
-    and goes to tier 0. `None` reported: runners set no bound.
+    `shut` has for each side the kinds of which nothing new is given there for now; left out: of none.
+    """
+
+    tiers: tuple[Resources, ...]
+    walls: tuple[int, ...] = ()
+    shut: tuple[frozenset[str], ...] = ()
+
+    @property
+    def sides(self) -> tuple[range, ...]:
+        """The numbers of the tiers of each side, best first."""
+        return tuple(range(*ends) for ends in pairwise((0, *self.walls, len(self.tiers))))
+
+    def side_of(self, tier: int) -> int:
+        """The number of the side in which a tier lies; one that is no more lies in the last."""
+        return sum(wall <= tier for wall in self.walls)
+
+    def total(self) -> dict[str, int]:
+        """What all tiers hold together."""
+        return total(self.tiers)
+
+    def of_sides(self, max_tier: int | None = None) -> tuple[Resources, ...]:
+        """What each side holds when nobody uses it, of the tiers that will do."""
+        end = len(self.tiers) if max_tier is None else max_tier + 1
+        return tuple(total(self.tiers[side.start : min(side.stop, end)]) for side in self.sides if side.start < end)
+
+
+def pool(quota: Quota, reported: Resources | None) -> tuple[Resources, ...]:
+    """What each tier holds now where there are no walls; see `bounded`."""
+    return bounded(quota.tiers, reported, quota.total())
+
+
+def bounded(wished: Sequence[Resources], reported: Resources | None, named: Resources) -> tuple[Resources, ...]:
+    """What the tiers of one side hold now: the smaller of what is wished and what runners report, kind by kind.
+
+    Better tiers keep as much as possible. A kind that the quota file does not name at all is bounded by what is reported,
+    and goes to the first of them. `None` reported: runners set no bound.
     """
     if reported is None:
-        return quota.tiers
+        return tuple(wished)
     left = {kind: max(0, amount) for kind, amount in reported.items()}
     tiers: Tiers = []
-    for tier in quota.tiers:
+    for tier in wished:
         kept = {kind: min(amount, left.get(kind, 0)) for kind, amount in tier.items()}
         tiers.append(kept)
         left |= {kind: left.get(kind, 0) - amount for kind, amount in kept.items()}
-    named = quota.total()
     tiers[0] |= {kind: amount for kind, amount in left.items() if kind not in named}
     return tuple(tiers)
 

@@ -1,8 +1,12 @@
-"""`python -m tests.installed`: what a user gets. A fresh environment of the lock and the wheel, and a job in it."""
+"""`python -m tests.installed`: what a user gets. A fresh environment of the lock and the wheel, and a job in it.
+
+And what who writes a runner gets: the same with the extra `testing`, and all of the suite for a package of their own.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +28,7 @@ def main() -> int:
         wheel = built(unpacked(sdist, here / "unpacked"), "wheel", _made(here / "wheel"))
         tools = _install(wheel, here / "environment")
         _use(tools, _made(here / "elsewhere"))
+        _test_a_runner(tools, wheel, _made(here / "theirs"))
     print(f"{wheel.name}, of {sdist.name}, works in an environment of its own")
     return 0
 
@@ -54,6 +59,18 @@ def _use(tools: Path, folder: Path) -> None:
         _expect("SUCCEEDED", _said(folder, launch, "ls", "--all"))
     finally:
         _said(folder, bastion, "delete", "--force", "--yes", "--purge")
+
+
+def _test_a_runner(tools: Path, wheel: Path, folder: Path) -> None:
+    """A stranger's package and its tests, in a folder of their own."""
+    shutil.copytree(ROOT / "tests" / "thirdparty", folder, dirs_exist_ok=True)
+    pip = (str(tools / "python"), "-m", "pip", "install", "--quiet")
+    _said(folder, *pip, f"{wheel}[testing]")
+    _said(folder, *pip, ".")
+    said = _said(folder, str(tools / "pytest"), "-q", "-p", "no:cacheprovider", "slots_contract.py")
+    _expect(" passed", said)
+    if "skipped" in said or "deselected" in said:
+        sys.exit(f"not all of the suite was run:\n{said}")
 
 
 def _said(folder: Path, *argv: str) -> str:

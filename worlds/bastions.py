@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bastion import loop
@@ -40,14 +40,13 @@ class SimBastion:
         return self.bastion.journal.epoch if self.bastion else 0
 
     def doors(
-        self, bucket: Bucket, runner: Runner, clock: Clock, snapshot: Callable[[], object], rate: float = 1.0
+        self, bucket: Bucket, runners: Sequence[Runner], clock: Clock, snapshot: Callable[[], object], rate: float = 1.0
     ) -> Doors:
         """What it has of the world. Its tasks are strands of its life; `rate` is that of its clock."""
         kernel = self._ground.kernel
         tasks = SimTasks(kernel, self.life, rate)
-        return Doors(
-            bucket=bucket, runners={"local": runner}, clock=clock, ids=SimIds(kernel), tasks=tasks, snapshot=snapshot
-        )
+        named = {runner.name: runner for runner in runners}
+        return Doors(bucket=bucket, runners=named, clock=clock, ids=SimIds(kernel), tasks=tasks, snapshot=snapshot)
 
     def begin(self, doors: Doors, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Be at work when nobody else is, or at once. False if asked to stop before that."""

@@ -81,6 +81,7 @@ class CalmLaws:
         yield from self._attempts()
         if self.scene.laws.truth.paused is None:
             yield from self._idle()
+        if self.scene.laws.truth.paused is None and not self.scene.plan.walls:
             yield from self._kept_from()
 
     def _leftovers(self) -> Iterator[Condition]:
@@ -108,10 +109,18 @@ class CalmLaws:
         attempts = state.live_attempts()
         if state.reclaims or any(attempt.state is AttemptState.STOPPING for _, _, attempt in attempts):
             return
-        free, now = minus(self.scene.laws.pool, total(job.demand for _, job, _ in attempts)), self._now()
+        free, now = (
+            [
+                minus(pool, total(job.demand for _, job, attempt in attempts if attempt.runner == runner))
+                for runner, pool in self.scene.fleet.items()
+            ],
+            self._now(),
+        )
         within = self._within()
         for job in self._ready():
-            fitting = [demand for demand in demands(state, job) if fits(demand, free)]
+            fitting = [
+                demand for demand in demands(state, job) if any(fits(demand, side) for side in free[: job.max_tier + 1])
+            ]
             if fitting and (now >= rests_until(job) or any(within(job, demand) for demand in fitting)):
                 yield f"{job.id} waits at {state.seq} while {free} is free", START_S
 

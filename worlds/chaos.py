@@ -142,8 +142,11 @@ class Chaos:
     # Machines
 
     def _blind(self, dice: Random) -> str:
-        self._scene.blind_until = self._scene.lasts(dice.choice([10.0, 60.0, 300.0]))
-        return f"until {self._scene.blind_until:.0f}"
+        """One of the runners, or all of them, answer nothing."""
+        until, fleet = self._scene.lasts(dice.choice([10.0, 60.0, 300.0])), list(self._scene.fleet)
+        dark = dice.choice([fleet, *([name] for name in fleet)]) if len(fleet) > 1 else fleet
+        self._scene.blind_until |= dict.fromkeys(dark, until)
+        return f"{', '.join(dark)} until {until:.0f}"
 
     def _vanish(self, dice: Random) -> str:
         name = self._host(dice)

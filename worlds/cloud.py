@@ -14,8 +14,9 @@ from worlds.fleet import SimRunner
 from worlds.host import SimHost
 from worlds.kernel import Life
 from worlds.line import WeatherLine, bucket_of
-from worlds.pace import PACE, POOL
+from worlds.pace import PACE
 from worlds.scene import Scene
+from worlds.side_laws import on_its_side
 
 DEAF_S = 300.0
 """So long a machine may heed no delete."""
@@ -32,12 +33,15 @@ class Cloud:
         self._scene = scene
         self._fates: dict[AttemptKey, str] = {}
 
-    def runner(self, delay: Callable[[], float | None] = lambda: 0.0) -> SimRunner:
-        """A runner over the machines of the scene."""
+    def runner(self, name: str, delay: Callable[[], float | None] = lambda: 0.0) -> SimRunner:
+        """A runner over the machines of the scene; those that it makes are its own."""
         scene = self._scene
-        return SimRunner(
-            scene.kernel, self._bucket, scene.scripts, scene.hosts, delay=delay, born=self._born, pace=PACE
-        )
+
+        def born(host: SimHost) -> None:
+            scene.owners[host.machine.id] = name
+            self._born(host)
+
+        return SimRunner(scene.kernel, self._bucket, scene.scripts, scene.hosts, delay=delay, born=born, pace=PACE)
 
     def doom(self, key: AttemptKey, fate: str) -> None:
         """What befalls the next machine of this attempt at its birth."""
@@ -48,6 +52,7 @@ class Cloud:
         scene = self._scene
         name = f"{key}/0@stranger.{len(scene.hosts)}"
         machine = Machine(id=name, key=key, worker=0, epoch=scene.laws.truth.epoch)
+        scene.owners[name] = dice.choice(list(scene.fleet)) if scene.plan.walls else "local"
         scene.hosts[name] = host = SimHost(scene.kernel, scene.scripts, machine)
         if "deaf" in scene.plan.rates:
             host.deaf_until = scene.lasts(dice.uniform(0, DEAF_S))
@@ -62,7 +67,10 @@ class Cloud:
         """A machine that was down comes up again, under its old name."""
         host.reboots += 1
         host.worker, host.kept = Life(), True
-        self._scene.kernel.spawn(host.worker, lambda: self.runner().work(host))
+        self._scene.kernel.spawn(host.worker, lambda: self.runner(self._owner(host)).work(host))
+
+    def _owner(self, host: SimHost) -> str:
+        return self._scene.owners[host.machine.id]
 
     def _bucket(self, machine: Machine) -> Bucket:
         host, scene = self._scene.hosts[machine.id], self._scene
@@ -80,7 +88,9 @@ class Cloud:
         if alone and kept:
             host.worker = Life()
             self._scene.trace.seen["keeper"] += 1
-            self._scene.kernel.spawn(host.worker, lambda: self.runner().stand_in(host, "the worker fell"))
+            self._scene.kernel.spawn(
+                host.worker, lambda: self.runner(self._owner(host)).stand_in(host, "the worker fell")
+            )
 
     def _born(self, host: SimHost) -> None:
         scene, machine = self._scene, host.machine
@@ -98,21 +108,21 @@ class Cloud:
 
 
 class ShakyRunner:
-    """What one bastion has of the cloud."""
+    """What one bastion has of the cloud: the machines of one runner."""
 
-    name = "local"
     pace_s = 5.0
     offers: Collection[str] | None = None
 
-    def __init__(self, scene: Scene, cloud: Cloud, line: WeatherLine, epoch: Callable[[], int]) -> None:
+    def __init__(self, name: str, scene: Scene, cloud: Cloud, line: WeatherLine, epoch: Callable[[], int]) -> None:
+        self.name = name
         self._scene, self._cloud, self._line, self._epoch = scene, cloud, line, epoch
-        self._inner = cloud.runner(self._delay)
+        self._inner = cloud.runner(name, self._delay)
         self._fault = ""
         self._listed_at: dict[str, float] = {}
         self._shown_until: dict[str, float] = {}
 
     def capacity(self) -> Resources | None:
-        return POOL
+        return self._scene.fleet[self.name]
 
     def workers(self, resources: Resources, replicas: int) -> int:
         return replicas
@@ -120,6 +130,7 @@ class ShakyRunner:
     def create(self, placement: Placement) -> None:
         ordered = layout.order(placement.key) in self._scene.store.objects
         self._scene.laws.creates(placement, self._epoch(), ordered=ordered)
+        on_its_side(self._scene.laws.truth.attempt(placement.key), self.name, self._scene.fleet)
 
         def effect() -> None:
             self._fault = self._luck("create", f"create {placement.key}")
@@ -170,7 +181,7 @@ class ShakyRunner:
     def _show(self, shown: Shown) -> None:
         """New machines may be hidden for a while, others drop out for a minute, and such as are gone are shown for as long."""
         now, dice = self._scene.kernel.now, self._line.dice
-        listed = {machine.id: machine for machine in self._inner.list()}
+        listed = {machine.id: machine for machine in self._inner.list() if self._owns(machine)}
         fault = self._luck("listed", "list")
         for name in listed if fault == "ghost" else ():
             self._shown_until[name] = self._scene.lasts(dice.uniform(0, 60))
@@ -187,6 +198,9 @@ class ShakyRunner:
         ]
         shown += [machine for machine in listed.values() if now >= self._listed_at[machine.id]] + ghosts
 
+    def _owns(self, machine: Machine) -> bool:
+        return self._scene.owners[machine.id] == self.name
+
     def _delay(self) -> float | None:
         dice = self._line.dice
         if self._fault == "never" or (self._fault == "partial" and dice.random() < 0.5):
@@ -199,7 +213,7 @@ class ShakyRunner:
         scene, line = self._scene, self._line
         if not what.startswith(("list", "look")):
             scene.laws.calls(self._epoch(), scene.kernel.now, what)
-        if scene.kernel.now < scene.blind_until:
+        if scene.kernel.now < scene.blind_until[self.name]:
             scene.kernel.sleep(line.dice.uniform(1, 20))
             raise RunnerError("the fleet does not answer")
         fault = self._luck("fleet", what)

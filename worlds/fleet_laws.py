@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bastion.state import AttemptState
 from quota.resources import fits, total
+from worlds import side_laws
 from worlds.broken import Broken
 from worlds.host import SimHost
 from worlds.scene import Scene
@@ -22,9 +23,12 @@ class FleetLaws:
         """Raises `Broken`."""
         there = [host for host in self.scene.hosts.values() if host.there]
         self._one_attempt(host for host in there if host.runs)
-        used = total(host.holds for host in there if self._counts(host))
-        if not fits(used, self.scene.laws.pool):
-            raise Broken(f"the machines that are there hold {used} of {self.scene.laws.pool}")
+        for runner, pool in self.scene.fleet.items():
+            own = (host for host in there if self.scene.owners[host.machine.id] == runner)
+            used = total(host.holds for host in own if self._counts(host))
+            if not fits(used, pool):
+                raise Broken(f"the machines that are there hold {used} of {pool}")
+        side_laws.check(self.scene.laws.truth, self.scene.fleet)
 
     def _one_attempt(self, running: Iterable[SimHost]) -> None:
         """Of each task one attempt runs at most, of that one process for each worker, and nothing once it is over."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
@@ -13,7 +13,7 @@ from bastion.requests import Cancel, Hold, Pause, Request, Resume, Submit
 from worlds.kernel import Life
 from worlds.line import bucket_of
 from worlds.plan import Act
-from worlds.scene import CONFIG, QUOTA, Scene
+from worlds.scene import Scene
 from worlds.users import PEOPLE, User
 
 GARBAGE = (
@@ -33,18 +33,25 @@ GARBAGE = (
 GOOD = 2
 """So many of each file's texts below are good."""
 
-QUOTAS = (
-    QUOTA,
-    QUOTA.replace(b"0.5", b"0.7", 1).replace(b"0.5", b"0.3", 1),
-    QUOTA.replace(b"0.5", b"1.5"),
-    QUOTA.replace(b"0.5", b"-0.5", 1),
-    QUOTA.replace(b"0.5", b"nan", 1),
-    QUOTA.replace(b"[project_membership]", b"[project_membership"),
-    QUOTA.replace(b'["ann"]', b"[7]"),
-    QUOTA[: len(QUOTA) // 2],
-    b"\xff\xfe",
-)
-CONFIGS = (CONFIG, CONFIG.replace(b"20", b"40"), CONFIG.replace(b"5", b'"soon"', 1), b"poll = ", b"\xff", b"pol = 5\n")
+
+def quotas(good: bytes) -> Sequence[bytes]:
+    """Texts of quota files."""
+    return (
+        good,
+        good.replace(b"0.5", b"0.7", 1).replace(b"0.5", b"0.3", 1),
+        good.replace(b"0.5", b"1.5"),
+        good.replace(b"0.5", b"-0.5", 1),
+        good.replace(b"0.5", b"nan", 1),
+        good.replace(b"[project_membership]", b"[project_membership"),
+        good.replace(b'["ann"]', b"[7]"),
+        good[: len(good) // 2],
+        b"\xff\xfe",
+    )
+
+
+def configs(good: bytes) -> Sequence[bytes]:
+    """Texts of settings."""
+    return good, good.replace(b"20", b"40"), good.replace(b"5", b'"soon"', 1), b"poll = ", b"\xff", b"pol = 5\n"
 
 
 class Mischief:
@@ -52,15 +59,16 @@ class Mischief:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        scene.laws.inputs.good |= {text.decode() for text in (*QUOTAS[:GOOD], *CONFIGS[:GOOD])}
+        good = *quotas(scene.quota)[:GOOD], *configs(scene.config)[:GOOD]
+        scene.laws.inputs.good |= {text.decode() for text in good}
 
     def quota(self, dice: Random) -> str:
         """An admin writes a quota file, good or bad, or removes it."""
-        return self._file("quota", dice.choice(QUOTAS), dice)
+        return self._file("quota", dice.choice(quotas(self._scene.quota)), dice)
 
     def config(self, dice: Random) -> str:
         """An admin writes settings, good or bad."""
-        return self._file("config", dice.choice(CONFIGS), dice)
+        return self._file("config", dice.choice(configs(self._scene.config)), dice)
 
     def twice(self, dice: Random) -> str:
         """A request that lies in the inbox, or lay there, is written once more; or its user cancels twice."""
@@ -132,11 +140,14 @@ class Mischief:
         return f"for {seconds:.0f} s"
 
     def _file(self, file: str, data: bytes, dice: Random) -> str:
-        """Only once a good one is in force: a bastion that never saw one starts nothing, and the world would never end."""
+        """Only once a good one is in force: a bastion that never saw one starts nothing, and the world would never end.
+
+        Settings that send tiers to runners stay: what runs on one that gives its tier no more would count to another's.
+        """
         store, key = self._scene.store, KEYS[file]
         if file not in self._scene.laws.inputs.in_force:
             return ""
-        if dice.random() < 0.1:
+        if dice.random() < 0.1 and not (self._scene.plan.walls and file == "config"):
             store.drop(key)
             return f"{key} removed"
         store.put("write", key, data)

@@ -73,7 +73,7 @@ class Act(NamedTuple):
 class Plan:
     """A storm of so many `steps` that begins after some. `muted` are the numbers of faults that are left out.
 
-    `upgrade`: the first bastion is of an older version than all others.
+    `upgrade`: the first bastion is of an older version than all others. `walls`: the tiers are of several runners.
     """
 
     seed: int
@@ -83,6 +83,7 @@ class Plan:
     acts: tuple[Act, ...]
     users: tuple[Act, ...]
     upgrade: bool = False
+    walls: bool = False
     muted: frozenset[int] = frozenset()
 
     @property
@@ -103,6 +104,7 @@ def draw(seed: int, steps: int | None = None) -> Plan:
         acts=_acts(rng, begins, length),
         users=_users(rng, begins, length),
         upgrade=rng.random() < 0.3,
+        walls=rng.random() < 0.3,
     )
 
 

@@ -70,8 +70,8 @@ class Program(SimBastion):
     def _run(self) -> None:
         scene, line = self._scene, self.line
         bucket = OldBucket(scene, line) if self.older else SimBucket(scene.store, line)
-        runner = ShakyRunner(scene, self._cloud, line, lambda: self.epoch)
-        doors = self.doors(bucket, runner, self.clock, lambda: snapshot.make(bucket), self.clock.rate)
+        runners = [ShakyRunner(name, scene, self._cloud, line, lambda: self.epoch) for name in scene.fleet]
+        doors = self.doors(bucket, runners, self.clock, lambda: snapshot.make(bucket), self.clock.rate)
         try:
             if self.begin(doors, takeover=self._takeover):
                 self._go_on()

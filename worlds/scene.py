@@ -13,7 +13,7 @@ from bastion.state import JobState
 from worlds.host import SimHost, SimProcess
 from worlds.kernel import Kernel, Life
 from worlds.laws import Laws
-from worlds.pace import POOL
+from worlds.pace import FLEETS, POOL
 from worlds.plan import RATES, Plan
 from worlds.store import Store
 
@@ -34,7 +34,8 @@ v5p = 0.4
 v4 = 0.5
 v5p = 0.4
 """
-
+WALLS = b'runners = ["local", "spot"]\nplacing = {v4 = ["local", "spot"]}\n'
+TIERS = b"[[total_resources]]\nv4 = 3\nv5p = 4\n[[total_resources]]\nv4 = 3\n"
 
 RARE = frozenset({JobState.PREEMPTING, JobState.CANCELLING})
 RARE_TRIES = 3
@@ -43,6 +44,8 @@ RARE_TRIES = 3
 
 class Scene:
     """Calm, then the storm of the plan, then calm. `lives` are those of the bastions, by their pid.
+
+    `fleet` is what each runner holds, one for each tier; `owners` has the runner of each machine.
 
     `rests_at`: when all that the storm has begun is over. `changed`: since laws were last checked, something they look at.
     """
@@ -55,8 +58,10 @@ class Scene:
         self.laws = Laws(POOL, gentle=not any(fault in plan.rates for fault in RATES["call"]))
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))
         self.rests_at = self.storm_over_at = 0.0
-        self.blind_until = 0.0
+        self.fleet = FLEETS[plan.walls]
+        self.blind_until = dict.fromkeys(self.fleet, 0.0)
         self.hosts: dict[str, SimHost] = {}
+        self.owners: dict[str, str] = {}
         self.scripts: dict[str, Callable[[SimProcess], int]] = {}
         self.lives: list[Life] = []
         self.acknowledged: set[str] = set()
@@ -65,8 +70,10 @@ class Scene:
         self.changed = True
         self.faults = 0
         self._tables = {call: _table(faults, plan) for call, faults in RATES.items()}
-        self.store.put("write", layout.CONFIG, CONFIG)
-        self.store.put("write", layout.QUOTA, QUOTA)
+        self.config = CONFIG + WALLS if plan.walls else CONFIG
+        self.quota = QUOTA.replace(b"[total_resources]\nv4 = 6\nv5p = 4\n", TIERS) if plan.walls else QUOTA
+        self.store.put("write", layout.CONFIG, self.config)
+        self.store.put("write", layout.QUOTA, self.quota)
 
     @property
     def stormy(self) -> bool:

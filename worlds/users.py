@@ -179,6 +179,7 @@ class User:
             deadline=self._soon(90, 300) if dice.random() < 0.15 else None,
             max_parallel=dice.choice([None, 1, 2]),
             job_class=dice.choice(["standard", "standard", "scavenger"]),
+            max_tier=dice.choice([0, 1, 1]) if self._scene.plan.walls else 0,
         )
 
     def _alternatives(self) -> list[Alternative]:

@@ -18,6 +18,11 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "resources": ("resources", "Amount of each kind, per replica"),
     "instance_type": ("instance_type", "What one replica is, by the name of a machine type"),
     "replicas": ("num_replicas", "Machines or slices that start together or not at all"),
+    "alternatives": (
+        "",
+        "Up to three tables with `resources`, `replicas` and `instance_type`: what would do instead, the better first; see "
+        "[choices](../how-to/choices.md)",
+    ),
     "count": ("count", "Tasks of an array"),
     "priority": ("priority", "Order inside the project"),
     "max_tries": ("max_tries", "How often the job may fail by itself"),
@@ -47,7 +52,7 @@ CONFIG: Mapping[str, str] = {
     "usage_half_life": "Seconds after which past use counts half between the users of a project; 0: it does not count",
     "policy": "How jobs are scheduled; see [scheduling](../explanation/scheduling.md)",
     "runners": "Which backends give machines; a job goes to the first that has all the kinds it wants",
-    "placing": "Runner by kind or instance type, where several have it; see [several runners](../how-to/several-runners.md)",
+    "placing": "Runner by kind or instance type, or one for each tier; see [several runners](../how-to/several-runners.md)",
     "runner_options": "For each runner a table of its own; see [write a runner](../how-to/write-a-runner.md)",
     "run_as": (
         "Account that jobs run as where root starts the workers; empty: `bastion-job` if the machine has it, else root; "
@@ -95,6 +100,9 @@ ENVIRONMENT: Mapping[str, str] = {
     "BASTION_WORKER_COUNT": "Workers of the gang",
     "BASTION_REPLICA_INDEX": "Number of the replica that this worker is part of",
     "BASTION_REPLICA_COUNT": "Replicas of the gang",
+    "BASTION_PROCESS_INDEX": "Number of this worker in its replica, from 0",
+    "BASTION_PROCESS_COUNT": "Workers of a replica: its hosts",
+    "BASTION_ROLE": "default: all workers of a job have the same role",
     "RANK": "The worker's number, as `torch.distributed` reads it",
     "WORLD_SIZE": "Workers of the gang",
     "LOCAL_RANK": "0: one process a worker",
@@ -105,6 +113,8 @@ ENVIRONMENT: Mapping[str, str] = {
     "ROLE_WORLD_SIZE": "Workers of the gang",
     "ROLE_NAME": "default",
     "NODE_RANK": "The worker's number",
+    "NODE_NUM": "Workers of the gang",
+    "NODE_IP": "Address of this worker, as the others of the gang reach it",
     "NNODES": "Workers of the gang",
     "MASTER_ADDR": "Address of worker 0",
     "MASTER_PORT": "A port that was free there",
@@ -128,3 +138,16 @@ ENVIRONMENT: Mapping[str, str] = {
     "TORCH_NCCL_ASYNC_ERROR_HANDLING": "`1`",
 }
 """Of a variable that a process finds. What the account has (PATH, HOME, USER, LANG) comes first."""
+
+LEFT_OUT: Mapping[str, str] = {
+    "`BASTION_GLOBAL_PROCESS_INDEX`, `BASTION_GLOBAL_PROCESS_COUNT`": (
+        "A worker has one process, so these are `BASTION_WORKER_INDEX` and `BASTION_WORKER_COUNT`"
+    ),
+    "`BASTION_NODE`": "It is `BASTION_MACHINE`",
+    "`BASTION_POOL`": "A bastion has one pool; its parts are told by `BASTION_TIER`",
+    "`TPU_VISIBLE_CHIPS`": "A worker has all chips of its host",
+    "`ROCR_VISIBLE_DEVICES`, `ASCEND_RT_VISIBLE_DEVICES`": (
+        "Workers divide GPUs of NVIDIA only; of others, a process finds what the machine has"
+    ),
+}
+"""Of variables that other launchers set, and a process of ours does not find: why."""

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from bastion import config, errors, instances, spec
+from bastion.alternatives import Alternative
 from bastion.google.settings import GoogleSettings
 from bastion.limits import Limits
 from bastion.ports import AttemptKey
@@ -25,7 +26,7 @@ from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from cli.help import default, shown, usage
 from cloud import rights
 from cloud.host import Host
-from docs.tools.meanings import CONFIG, ENVIRONMENT, SPEC
+from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
 from runners.worker.doors import Post
 from runners.worker.environment import Places, environment
 
@@ -41,6 +42,7 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     list[str]: ("list of texts", ["/"]),
     list[str] | str: ("list of texts, or text", None),
     dict[str, str]: ("table of texts", {"0": ""}),
+    dict[str, str | list[str]]: ("table of texts, or of lists of them", {"0": ""}),
     dict[str, int]: ("table of whole numbers", {"0": -1}),
     dict[str, dict[str, Any]]: ("table of tables", {"0": {}}),
     bool: ("true or false", None),
@@ -52,6 +54,7 @@ TYPES: Mapping[Any, tuple[str, Any]] = {
     config.JobLimits: ("table of whole numbers", config.JobLimits(processes=-1)),
     spec.BundleRef: ("table", None),
     spec.Provenance: ("table", None),
+    list[Alternative]: ("list of tables", None),
 }
 """Of each type its name, and a value that rules refuse: what they say then is what they allow. None: do not ask."""
 
@@ -109,7 +112,7 @@ def _job_spec() -> Iterator[str]:
     yield f"It is JSON of at most {spec.SPEC_BYTES_MAX // 1024} KiB. Unknown fields are refused, and all complaints come in"
     yield "one message. `launch --dry_run` prints a spec and writes nothing; `launch show JOB` prints that of a job."
     yield from ("", *_fields(spec.JobSpec, _spec_meaning, lambda field, bad: spec.check(_with(some, field, bad))))
-    for part in (spec.BundleRef, spec.Provenance):
+    for part in (Alternative, spec.BundleRef, spec.Provenance):
         yield from ("", f"`{part.__name__}`: {_doc(part)}", "")
         yield from table(["field", "type", "default"], [[f"`{f.name}`", TYPES[f.type][0], _json(f)] for f in _of(part)])
 
@@ -176,6 +179,8 @@ def _environment() -> Iterator[str]:
     free = {name for name in mine if variables({name: "mine"})[name] == "mine"}
     rows = ([f"`{name}`" + " *" * (name in free), ENVIRONMENT[name]] for name in mine)
     yield from ("", *table(["variable", "meaning"], rows))
+    yield from ("", "## What is not there", "", "Other launchers set these. Here they are missing, and why:", "")
+    yield from table(["variable", "why"], map(list, LEFT_OUT.items()))
 
 
 def variables(env: dict[str, str]) -> dict[str, str]:

@@ -91,7 +91,8 @@ class Stage:
         lines = [line for process in left if (line := _command(process))]
         while left := self.processes():
             for process in left:
-                process.kill()
+                with suppress(psutil.Error):  # it has ended by now
+                    process.kill()
             psutil.wait_procs(left, timeout=CURTAIN_S)
         self._shell.wait()
         assert self._shell.stdout is not None

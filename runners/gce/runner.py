@@ -80,7 +80,8 @@ class GceRunner:
 
     def delete(self, machine: str) -> None:
         """Take the VM down."""
-        if host := names.host_of(machine):
+        host = names.host_of(machine)
+        if host and host.host == 0:  # a VM has no other
             self._removal.ask(host)
 
     def list(self) -> Sequence[Machine]:
@@ -147,4 +148,5 @@ class GceRunner:
         if there is None:
             return None
         status, mark = str(there.get("status", "")), names.mark_of(there.get("labels", {}))
-        return Found(mark=mark, dead=status in parse.DEAD, leaving=status in ("STOPPING", "DEPROVISIONING"))
+        leaving = status in ("STOPPING", "DEPROVISIONING")
+        return Found(mark=mark, hosts=1, dead=status in parse.DEAD, leaving=leaving)

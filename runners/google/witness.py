@@ -21,9 +21,10 @@ FORGET_S = 3600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What Google has under a name. `dead`: nothing runs on it; `leaving`: it is being deleted."""
+    """What Google has under a name, of so many `hosts`. `dead`: nothing runs on it; `leaving`: it is being deleted."""
 
     mark: Mark | None
+    hosts: int
     dead: bool
     leaving: bool
 
@@ -77,4 +78,6 @@ class Witness:
 
 def _is_gone(host: Host, found: Found | None) -> bool:
     """Nothing runs any more on what is not there, is another of the same name, or was taken away."""
-    return found is None or found.dead or found.mark is None or found.mark.nonce != host.nonce
+    if found is None or found.dead or host.host >= found.hosts:
+        return True
+    return found.mark is None or found.mark.nonce != host.nonce

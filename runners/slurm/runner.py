@@ -22,6 +22,9 @@ AGAIN_S = 30.0
 
 _SAME_S = 1.0
 
+_REST = 3
+"""After a listing the queue is left alone for so many times as long as that took: a busy controller is spared."""
+
 
 @dataclass(kw_only=True)
 class SlurmRunner:
@@ -113,10 +116,12 @@ class SlurmRunner:
 
     def list(self) -> Sequence[Machine]:
         """All machines of this bastion, by one question. Raises `RunnerError` if Slurm does not answer."""
+        began = self.clock.monotonic()
         self._jobs = jobs = parse.scope_of(parse.jobs_of(self._commands.ask(parse.squeue())), self.scope)
         machines = [machine for job in jobs.values() for machine in job.machines]
         self._unwanted = {node for node in self._unwanted if node.number in jobs and jobs[node.number].alive}
         now = self.clock.monotonic()
+        self.pace_s = max(self.settings.poll_s, min(_REST * (now - began), AGAIN_S))
         self._refused = {key: said for key, said in self._refused.items() if now < said[0] + AGAIN_S}
         return machines
 

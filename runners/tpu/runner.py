@@ -134,7 +134,7 @@ class TpuRunner:
             return None
         state = node.get("state")
         mark = names.mark_of(node.get("labels", {}))
-        return Found(mark=mark, dead=state in parse.DEAD, leaving=state == "DELETING")
+        return Found(mark=mark, hosts=parse.hosts(node), dead=state in parse.DEAD, leaving=state == "DELETING")
 
     def _take_in_failure(self, key: AttemptKey, want: str) -> None:
         """A creation that was answered, and never showed: its operation may know why."""

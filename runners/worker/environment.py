@@ -81,6 +81,7 @@ def _job(order: Order, post: Post) -> dict[str, str]:
         "BASTION_TIER": str(order.tier),
         "BASTION_BUNDLE": order.bundle.identity,
         "BASTION_MACHINE": post.machine,
+        "NODE_IP": post.address,
         "BASTION_DEVICES": ",".join(post.devices),
         "TORCHELASTIC_RUN_ID": order.job,
         "TORCHELASTIC_RESTART_COUNT": str(order.attempt),
@@ -99,11 +100,15 @@ def _places(places: Places) -> dict[str, str]:
 
 def _ranks(order: Order, worker: int) -> dict[str, str]:
     rank, size = str(worker), str(order.workers)
+    replica, process = divmod(worker, order.workers // order.replicas)
     return {
         "BASTION_WORKER_INDEX": rank,
         "BASTION_WORKER_COUNT": size,
-        "BASTION_REPLICA_INDEX": str(worker * order.replicas // order.workers),
+        "BASTION_REPLICA_INDEX": str(replica),
         "BASTION_REPLICA_COUNT": str(order.replicas),
+        "BASTION_PROCESS_INDEX": str(process),
+        "BASTION_PROCESS_COUNT": str(order.workers // order.replicas),
+        "BASTION_ROLE": "default",
         "RANK": rank,
         "WORLD_SIZE": size,
         "LOCAL_RANK": "0",
@@ -114,6 +119,7 @@ def _ranks(order: Order, worker: int) -> dict[str, str]:
         "ROLE_WORLD_SIZE": size,
         "ROLE_NAME": "default",
         "NODE_RANK": rank,
+        "NODE_NUM": size,
         "NNODES": size,
         "JAX_NUM_PROCESSES": size,
         "JAX_PROCESS_ID": rank,

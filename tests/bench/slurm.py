@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 from tests.bench.rows import Row
@@ -11,15 +12,16 @@ from tests.e2e.fleet import Fleet
 from tests.slurm.cluster import Cluster, cluster
 from tests.slurm.team import start
 
-JOBS, SECONDS, MANY = 40, 10, 200
+JOBS, SECONDS, MANY, SINGLE = 40, 10, 200, 5
 
 
 def rows() -> list[Row]:
-    """40 jobs of 10 s that take a node each; and 200 that say a word."""
+    """How soon one starts; 40 jobs of 10 s that take a node each; and 200 that say a word."""
     with cluster() as slurm, TemporaryDirectory() as folder:
         plain = _plain(slurm)
         team = start(Path(folder), slurm)
         try:
+            first = median(_first(team) for _ in range(SINGLE))
             job = team.submit("long", "--resources=gpu=2", f"--count={JOBS}", run=f"sleep {SECONDS}")
             ours = _ended(team, job)
             many = team.submit("many", "--resources=gpu=1", f"--count={MANY}", run="echo ran")
@@ -28,6 +30,7 @@ def rows() -> list[Row]:
         finally:
             team.close()
     return [
+        Row("launch -> the command's first act, at an idle Slurm", first, "s", 3),
         Row(f"{JOBS} jobs of {SECONDS} s: a job slower than by sbatch", (ours - plain) / JOBS, "s", 1.5),
         Row("  all of them by sbatch", plain, "s"),
         Row(f"{MANY} jobs of a word", brief, "s"),
@@ -41,6 +44,13 @@ def _plain(slurm: Cluster) -> float:
         slurm.say("sbatch", "--gres=gpu:2", "--output=/dev/null", stdin=f"#!/bin/sh\nsleep {SECONDS}\n")
     slurm.until(lambda: not slurm.say("squeue", "-h", "-o", "%i").split(), "the end of all jobs")
     return time.monotonic() - began
+
+
+def _first(team: Fleet) -> float:
+    began = time.time()
+    job = team.submit("first", "--resources=gpu=1", run="date +%s.%N")
+    assert team.wait(job) == 0
+    return float(team.log(job)) - began
 
 
 def _ended(team: Fleet, job: str) -> float:

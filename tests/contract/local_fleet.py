@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.errors import RunnerError
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
@@ -21,12 +24,18 @@ class LocalFleet(ProcessFleet):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
-        self._scans = 0
+        self._scans, self._away = 0, False
         self.runner = self.again()
 
     def again(self) -> LocalRunner:
+        return self._made(_SCOPE)
+
+    def stranger(self) -> LocalRunner:
+        return self._made(f"another-{_SCOPE}")
+
+    def _made(self, scope: str) -> LocalRunner:
         return LocalRunner(
-            scope=_SCOPE,
+            scope=scope,
             bucket_url=self.bucket.url,
             work_root=self.folder / "work",
             ids=RandomIds(),
@@ -34,6 +43,15 @@ class LocalFleet(ProcessFleet):
             flags={"steady_flush_s": 1, "secrets": self.folder / "secrets"},
             scan=self._scan,
         )
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """The system does not show its processes."""
+        self._away = True
+        try:
+            yield
+        finally:
+            self._away = False
 
     def questions(self) -> int:
         return self._scans
@@ -47,4 +65,6 @@ class LocalFleet(ProcessFleet):
     def _scan(self) -> list[marks.Marked]:
         """Without those of the tests beside this one, which hold devices of the same names."""
         self._scans += 1
+        if self._away:
+            raise RunnerError("the processes of this machine cannot be listed")
         return [process for process in marks.scan() if process.machine.startswith(f"{_SCOPE}|")]

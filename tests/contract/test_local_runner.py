@@ -15,7 +15,7 @@ from tests.contract.local_fleet import LocalFleet
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
     fleet = LocalFleet(tmp_path)
-    fleet.runner.devices = [Gpu(str(n), "h200") for n in range(3)]
+    fleet.runner.devices = [Gpu(str(n), "h200") for n in range(4)]
     yield fleet
     fleet.close()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import count
 
 import pytest
@@ -92,11 +93,17 @@ class SimFleet:
         self.runner = self.again()
 
     def again(self) -> SimRunner:
+        return self._made(self.hosts)
+
+    def stranger(self) -> SimRunner:
+        return self._made({})
+
+    def _made(self, hosts: dict[str, SimHost]) -> SimRunner:
         runner = SimRunner(
             self.kernel,
             lambda _: self.bucket,
             SCRIPTS,
-            self.hosts,
+            hosts,
             delay=lambda: self.kernel.random.choice([0.0, 0.0, 200.0]),
         )
         self._runners.append(runner)
@@ -107,6 +114,23 @@ class SimFleet:
 
     def crash_worker(self, machine: str) -> None:
         self.hosts[machine].worker.end()
+
+    def take_away(self, machine: str) -> None:
+        self.runner.stop(machine)
+
+    def is_idle(self, machine: str) -> bool:
+        return False
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        self.runner.blind = True
+        try:
+            yield
+        finally:
+            self.runner.blind = False
+
+    def answers_lost(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def questions(self) -> int:
         return sum(runner.listings for runner in self._runners)

@@ -90,13 +90,17 @@ def test_following_shows_lines_as_they_come_and_ctrl_c_leaves_the_job(shared: Fl
 
 
 def test_following_goes_on_into_the_next_attempt(shared: Fleet) -> None:
-    twice = ["--max_tries=2", "--retry_interval=1s"]
-    job = shared.submit("again", *twice, run="echo try $BASTION_ATTEMPT; exit $((4 - 4 * BASTION_ATTEMPT))")
-    said = shared.run("launch", "logs", job)
-    assert said.returncode == 0
-    lines = said.stdout.splitlines()
-    assert (lines[0], lines[-1]) == ("try 0", "try 1")
-    assert "attempt 0 ended: exit code 4" in lines[1]
+    go, twice = shared.folder / "go-again", ["--max_tries=2", "--retry_interval=1s"]
+    waits = f"until [ -e {go} ]; do sleep 0.05; done"
+    job = shared.submit("again", *twice, run=f"echo try $BASTION_ATTEMPT; {waits}; exit $((4 - 4 * BASTION_ATTEMPT))")
+    with shared.running("launch", "logs", job) as follower:
+        assert follower.stdout is not None
+        assert follower.stdout.readline() == "try 0\n"
+        go.touch()
+        told, *_, last = follower.stdout.read().splitlines()
+        assert follower.wait(timeout=PATIENCE_S) == 0
+    assert "attempt 0 ended: exit code 4" in told
+    assert last == "try 1"
 
 
 def test_an_interrupted_wait_leaves_the_job(shared: Fleet) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -84,7 +85,8 @@ def here(tmp_path: Path) -> Iterator[Here]:
     here = Here(tmp_path)
     yield here
     for process in here.processes():
-        process.kill()
+        with suppress(psutil.Error):  # it is ending by itself
+            process.kill()
 
 
 def test_the_code_travels_and_the_exit_code_is_the_commands(here: Here) -> None:

@@ -178,9 +178,8 @@ class Room:
 
     def notice(self, resource: str, key: str, value: str) -> None:
         """Its hosts' metadata say something new."""
-        name = re.sub(r"-(\w)", lambda match: match[1].upper(), key)
         for machine in self._machines.get(resource, {}).values():
-            machine.metadata.change(**{name: value})
+            machine.metadata.change(**{key: value})
 
     def attributes(self, resource: str, attributes: Mapping[str, str]) -> None:
         """Its hosts' metadata are set anew."""

@@ -44,9 +44,9 @@ class Metadata:
         self._changed = threading.Condition()
 
     def change(self, **fields: Any) -> None:
-        """From now on these are so."""
+        """From now on these are so, by their names or as paths have them: `maintenance-event`."""
         with self._changed:
-            self._instance |= fields
+            self._instance |= {_name(field): value for field, value in fields.items()}
             self._changed.notify_all()
 
     def attributes(self) -> dict[str, str]:
@@ -117,7 +117,11 @@ def _below(found: Any, part: str) -> Any:
         return found[int(part)] if part.isdigit() and int(part) < len(found) else None
     if not isinstance(found, dict):
         return None
-    return found.get(part, found.get(re.sub(r"-(\w)", lambda match: match[1].upper(), part)))
+    return found.get(part, found.get(_name(part)))
+
+
+def _name(part: str) -> str:
+    return re.sub(r"-(\w)", lambda match: match[1].upper(), part)
 
 
 def _listing(found: Any) -> str:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -66,8 +66,10 @@ class Posted:
             try:
                 yield process
             finally:
-                for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else ():
-                    child.kill()
+                with suppress(psutil.Error):  # it is ending by itself
+                    for child in psutil.Process(process.pid).children(recursive=True):
+                        with suppress(psutil.Error):
+                            child.kill()
                 process.kill()
 
     def ended(self) -> Facts:

@@ -24,9 +24,11 @@ ZONE = "projects/test-project/locations/us-central2-b"
 MEETS = """
 echo "rank $RANK of $WORLD_SIZE at $MASTER_ADDR"
 if [ "$RANK" = 0 ]; then echo met | nc -l -p "$MASTER_PORT"; else
-    until nc "$MASTER_ADDR" "$MASTER_PORT" </dev/null 2>/dev/null; do sleep 0.1; done
+    mkfifo open
+    until nc "$MASTER_ADDR" "$MASTER_PORT" <>open 2>/dev/null; do sleep 0.1; done
 fi
 """
+"""The second one has more to say for as long as it listens: whom nobody tells anything any more, `nc` tells nothing either."""
 
 
 @pytest.fixture

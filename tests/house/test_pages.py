@@ -17,9 +17,12 @@ from bastion import layout
 from bastion.moves import ATTEMPT_MOVES, FAILURES, MOVES
 from bastion.ports import AttemptKey, Runner
 from bastion.state import Cause
+from bastion_testing.runner_contract import RunnerContract
+from bastion_testing.stage import Fleet
 from cli import bastion as bastion_tool
 from cli import launch as launch_tool
 from cli import main
+from cli.worker import NEEDED
 from launcher import ends
 from quota import file as quota_file
 from quota.patterns import LENGTH_MAX
@@ -121,7 +124,21 @@ def test_the_quota_page_has_every_table_and_limit() -> None:
 
 def test_the_page_on_runners_has_every_method() -> None:
     methods = {name for name, _ in getmembers(Runner, isfunction) if not name.startswith("_")}
-    assert {row[0] for row in rows("how-to/write-a-runner.md")} == methods
+    assert {row[0] for row in rows("how-to/write-a-runner.md", "What is asked of it, and when")} == methods
+
+
+def test_the_page_on_runners_has_every_flag_that_a_worker_needs() -> None:
+    named = {
+        word for row in rows("how-to/write-a-runner.md", "Start the worker") for word in re.findall(r"\w+", row[0])
+    }
+    assert named >= NEEDED
+
+
+def test_the_page_on_runners_has_every_member_of_a_fleet_and_all_that_differs_between_suites() -> None:
+    named = {word for row in rows("how-to/write-a-runner.md", "Prove it") for word in re.findall(r"\w+", row[0])}
+    members = {name for name in vars(Fleet) if not name.startswith("_")}
+    attributes = {name for part in RunnerContract.__mro__ for name in getattr(part, "__annotations__", {})}
+    assert members | attributes == named - {"condition", "what", "machine"}
 
 
 def test_every_dependency_is_explained_and_no_other() -> None:

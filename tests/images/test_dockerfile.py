@@ -117,6 +117,33 @@ def test_a_bastion_brings_the_worker_of_googles_machines_along(docker_engine: En
     assert int(size) < 32 * MB
 
 
+IN_A_POD = """
+from runners.kubernetes.client import check, log_in
+check()
+print(log_in().url, log_in().headers())
+"""
+
+
+def test_a_bastion_in_a_pod_needs_no_client_of_kubernetes(docker_engine: Engine, image: str, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    for name in ("token", "ca.crt"):
+        (tmp_path / name).write_text("sesame")
+    made = docker_engine.client.containers.run(
+        image,
+        ["-I", "-c", IN_A_POD],
+        entrypoint="/usr/local/bastion/bin/python",
+        volumes={str(tmp_path): {"bind": "/run/secrets/kubernetes.io/serviceaccount", "mode": "ro"}},
+        environment={"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"},
+        network_mode="none",
+        detach=True,
+    )
+    try:
+        made.wait(timeout=60)
+        assert made.logs().decode() == "https://10.0.0.1:443 {'authorization': 'Bearer sesame'}\n"
+    finally:
+        made.remove(force=True)
+
+
 def test_a_bastion_runs_from_its_image(docker_engine: Engine, image: str, tmp_path: Path) -> None:
     if not image.endswith("bastion"):
         return

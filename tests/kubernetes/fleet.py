@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from tests.kubernetes.fake.server import IMAGE, Cluster
 SCOPE = "bastion-1-1234abcd"
 
 
+class Impatient:
+    """A clock whose sleeps are over at once."""
+
+    def sleep(self, seconds: float) -> None: ...
+
+
 class KubernetesFleet(ProcessFleet):
     """A `KubernetesRunner` on a fake cluster, with one bastion's part of a bucket below `folder`."""
 
@@ -30,18 +37,47 @@ class KubernetesFleet(ProcessFleet):
         self.runner = self.again()
 
     def again(self) -> KubernetesRunner:
+        return self._made(SCOPE)
+
+    def stranger(self) -> KubernetesRunner:
+        return self._made("another-1234abcd")
+
+    def _made(self, scope: str) -> KubernetesRunner:
         self.client = Client(lambda: Login(self.cluster.url), SystemClock())
         return KubernetesRunner(
             api=self.client,
             settings=settings(self.options),
-            scope=SCOPE,
+            scope=scope,
             ids=RandomIds(),
             clock=SystemClock(),
             worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody listens at its address."""
+        api = self.runner.api
+        self.runner.api = Client(lambda: Login("http://127.0.0.1:9"), Impatient())  # type: ignore[arg-type]
+        try:
+            yield
+        finally:
+            self.runner.api = api
+
+    @contextmanager
+    def answers_lost(self) -> Iterator[None]:
+        """The connection breaks when it is done, however often it is tried."""
+        self.cluster.fails("POST .*", 0, times=100)
+        try:
+            yield
+        finally:
+            self.cluster.mend()
+
+    def take_away(self, machine: str) -> None:
+        """Its node is drained."""
+        self.cluster.evict(machine.split("/")[0])
+
     def questions(self) -> int:
-        return self.cluster.listings.count("Pod")
+        return self.client.asked
 
     def close(self) -> None:
         self.cluster.close()

@@ -178,6 +178,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[HostingC
 def test_every_right_is_used_and_no_other_is_needed(cluster: HostingCluster) -> None:
     cluster.without_nodes()
     every_call(cluster)
+    assert cluster.refused == set()
     unused = set(rights(rules(GIVEN))) - cluster.rights.used[ACCOUNT]
     of_jobs = ("batch", "jobs") if cluster.jobset else ("jobset.x-k8s.io", "jobsets")
     assert {right[1:] for right in unused} <= {of_jobs, *([] if cluster.jobset else [("kueue.x-k8s.io", "workloads")])}

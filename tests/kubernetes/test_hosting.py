@@ -11,12 +11,17 @@ from uuid import uuid4
 
 import pytest
 
+from bastion.system import RandomIds, SystemClock
+from bastion_testing.stage import KEY, placement
 from cli import main
 from cli.bastion import TOOL
+from runners.kubernetes import render
+from runners.kubernetes.client import Client, Login
 from runners.kubernetes.deployment import rules, rules_of_people
+from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import settings
 from tests.e2e.fleet import Fleet, Said, until
-from tests.kubernetes.fake.hosting import ADMIN, BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE, HostingCluster
+from tests.kubernetes.fake.hosting import ADMIN, BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE, TOKEN, HostingCluster
 from tests.kubernetes.fake.rights import rights
 from tests.kubernetes.fake.server import IMAGE
 from tests.kubernetes.test_whole_way import kubeconfig
@@ -102,6 +107,7 @@ def test_from_a_dry_run_to_a_jobs_log_to_an_upgrade_and_to_nothing(make: Make) -
     epoch = here.status()["epoch"]
     upgraded = here.run("bastion", "create", f"--image={BASTION_IMAGE_2}")
     assert upgraded.returncode == 0, upgraded
+    assert "already runs" in here.call("create").stdout, "it goes by what is stored"
     assert here.status()["epoch"] == epoch + 1
     assert here.job(job)["state"] == "RUNNING"
 
@@ -128,6 +134,7 @@ def test_from_a_dry_run_to_a_jobs_log_to_an_upgrade_and_to_nothing(make: Make) -
     assert cluster.rights.used[ADMIN] == set(rights(rules_of_people(GIVEN))) - {("patch", ROLES, "roles")}
     (account,) = cluster.rights.used.keys() - {ADMIN}
     assert cluster.rights.used[account] <= set(rights(rules(GIVEN)))
+    assert cluster.refused == set()
 
 
 def fails(here: Hosted, said: Said, *words: str, code: int = 1) -> None:
@@ -167,6 +174,25 @@ def test_an_account_that_its_user_made_is_used_and_left_alone(make: Make) -> Non
     assert (here.cluster.names(*OURS), here.cluster.names("ServiceAccount")) == ({name}, {name})
 
 
+def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
+    here = make()
+    assert here.call("create", *CREATE, "--image=nobody/has:1").returncode == 1
+    (name,) = here.cluster.names("Deployment")
+    stray = KubernetesRunner(
+        api=Client(lambda: Login(here.cluster.url, lambda: {"authorization": f"Bearer {TOKEN}"}), SystemClock()),
+        settings=settings({"image": "nobody/has:1", "namespace": "ml"}),
+        scope=name.removeprefix("bastion-"),
+        ids=RandomIds(),
+        clock=SystemClock(),
+        worker=render.Worker(bucket="gs://none"),
+    )
+    stray.create(placement(KEY))
+    fails(here, here.call("delete", "--yes"), "has machines that are not gone (train-", "or delete them with --force")
+    assert here.cluster.names("Deployment") == {name}
+    forced = here.call("delete", "--force", "--yes")
+    assert (forced.returncode, here.cluster.names(*OURS, "JobSet")) == (0, set()), forced
+
+
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
@@ -204,6 +230,9 @@ def test_a_cluster_that_is_away_or_another_is_told_and_left_alone(make: Make) ->
     (here.folder / "kubeconfig").rename(here.folder / "old")
     fails(here, here.call("delete"), "no way into a Kubernetes cluster")
     (here.folder / "old").rename(here.folder / "kubeconfig")
+    kubeconfig(here.folder / "kubeconfig", "http://127.0.0.1:9")
+    fails(here, here.call("stop"), "Kubernetes does not answer at http://127.0.0.1:9")
+    kubeconfig(here.folder / "kubeconfig", here.cluster.url)
     here.cluster.id = uuid4()
     sent = len(here.cluster.sent)
     for words in (("stop",), ("delete", "--yes"), ("create", "--image=other:1")):

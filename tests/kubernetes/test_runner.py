@@ -51,17 +51,6 @@ def key(number: int) -> AttemptKey:
     return AttemptKey(f"job-{number:08d}", 0, 0)
 
 
-def test_a_pass_is_two_requests_whatever_the_number_of_jobs(make: Make) -> None:
-    fleet = make()
-    for number in range(40):
-        fleet.runner.create(placement(key(number)))
-    fleet.runner.list()
-    before = fleet.client.asked
-    assert len(fleet.runner.list()) == 40
-    assert len(fleet.runner.waiting()) == 40
-    assert fleet.client.asked - before == 2
-
-
 def test_what_cannot_be_scheduled_says_so_and_is_not_seen(make: Make) -> None:
     fleet = make()
     fleet.runner.create(placement(KEY, workers=2))
@@ -240,7 +229,7 @@ def test_a_pod_that_is_taken_away_has_notice_and_is_not_replaced(make: Make, how
             kubelet.nodes["node-2"] = Node()
     facts = stage.ended()
     assert (facts.cause, facts.exit_code) == (Cause.LOST, 9)
-    assert stage.runner.look(machine.id) is Sight.GONE
+    stage.gone(machine.id)
     assert stage.machines() == []
 
 

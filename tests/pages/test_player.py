@@ -138,7 +138,8 @@ def test_a_player_that_is_killed_leaves_no_bastion(tmp_path: Path) -> None:
         until(lambda: not started_below(tmp_path))
     finally:
         for process in started_below(tmp_path):
-            process.kill()
+            with suppress(psutil.Error):
+                process.kill()
 
 
 def test_a_page_can_be_rewritten_to_what_is_printed(tmp_path: Path) -> None:

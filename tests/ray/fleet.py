@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.errors import RunnerError
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
@@ -15,19 +17,23 @@ from runners.ray.api import Answer, HttpDashboard
 from runners.ray.render import parse
 from runners.ray.runner import RayRunner
 from runners.ray.settings import RaySettings
-from tests.ray.cluster import Cluster
+from tests.ray.cluster import Cluster, free_port
 
 
 class Counting:
-    """A dashboard whose requests are counted."""
+    """A dashboard whose requests are counted. While it `loses`, the answers to what changes something do not come."""
 
     def __init__(self, door: HttpDashboard) -> None:
         self.door = door
         self.asked: list[str] = []
+        self.loses = False
 
     def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
         self.asked.append(f"{verb} {path}")
-        return self.door.ask(verb, path, body)
+        answer = self.door.ask(verb, path, body)
+        if self.loses and verb == "POST":
+            raise RunnerError("the answer was lost")
+        return answer
 
 
 class Ahead(SystemClock):
@@ -51,17 +57,41 @@ class RayFleet(ProcessFleet):
         self.runner = self.again()
 
     def again(self) -> RayRunner:
+        return self._made(self.scope)
+
+    def stranger(self) -> RayRunner:
+        return self._made(f"another-{self.folder.name}")
+
+    def _made(self, scope: str) -> RayRunner:
         return RayRunner(
             dashboard=self.dashboard,
             settings=RaySettings(
                 address=self.cluster.address, python=self.cluster.python, folder=str(self.folder / "node")
             ),
-            scope=self.scope,
+            scope=scope,
             bucket_url=self.bucket.url,
             ids=RandomIds(),
             clock=self.clock,
             flags={"steady_flush_s": 1},
         )
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Nobody listens at the dashboard's address."""
+        door, self.dashboard.door = self.dashboard.door, HttpDashboard(f"http://127.0.0.1:{free_port()}")
+        try:
+            yield
+        finally:
+            self.dashboard.door = door
+
+    @contextmanager
+    def answers_lost(self) -> Iterator[None]:
+        """What is said of a job that was submitted does not come."""
+        self.dashboard.loses = True
+        try:
+            yield
+        finally:
+            self.dashboard.loses = False
 
     def questions(self) -> int:
         return len(self.dashboard.asked)

@@ -20,4 +20,4 @@ def fleet(cluster: Cluster, tmp_path: Path) -> Iterator[RayFleet]:
 
 
 class TestRayRunner(RunnerContract):
-    pass
+    devices = {"h100": 1}

@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.errors import RunnerError
+from bastion.ports import Said
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
 from runners.slurm.runner import SlurmRunner
 from runners.slurm.settings import SlurmSettings
 from tests.slurm.cluster import Cluster
+
+
+class Losing:
+    """A shell to a cluster. While it `loses`, the answers of `sbatch` do not come."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.loses = cluster, False
+
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+        said = self.cluster.run(argv, limit_s=limit_s, stdin=stdin)
+        if self.loses and "sbatch" in argv:
+            raise RunnerError(f"sbatch did not end in {limit_s:.0f} s")
+        return said
 
 
 class SlurmFleet(ProcessFleet):
@@ -23,15 +39,22 @@ class SlurmFleet(ProcessFleet):
         self.folder, self.cluster = folder, cluster
         self.settings = SlurmSettings(work=str(folder / "work"), **options)
         self.bucket = Prefixed(LocalBucket(f"file://{folder}/bucket", create=True), "bastion-1")
+        self.shell = Losing(cluster)
         self.runner = self.again()
 
     def again(self) -> SlurmRunner:
+        return self._made("test-12345678")
+
+    def stranger(self) -> SlurmRunner:
+        return self._made("another-12345678")
+
+    def _made(self, scope: str) -> SlurmRunner:
         return SlurmRunner(
             settings=self.settings,
-            scope="test-12345678",
+            scope=scope,
             bucket_url=self.bucket.url,
             python=sys.executable,
-            shell=self.cluster,
+            shell=self.shell,
             ids=RandomIds(),
             clock=SystemClock(),
             flags={"steady_flush_s": 1},
@@ -40,8 +63,26 @@ class SlurmFleet(ProcessFleet):
     def until(self, condition: Callable[[], bool], what: str) -> None:
         self.cluster.until(condition, what)
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """The controller is stopped."""
+        self.cluster.stop_controller()
+        try:
+            yield
+        finally:
+            self.cluster.start_controller()
+
+    @contextmanager
+    def answers_lost(self) -> Iterator[None]:
+        """What is said of a batch job does not come."""
+        self.shell.loses = True
+        try:
+            yield
+        finally:
+            self.shell.loses = False
+
     def questions(self) -> int:
-        return sum("squeue" in argv for argv in self.cluster.asked)
+        return len(self.cluster.asked)
 
     def close(self) -> None:
         """End what the test left."""

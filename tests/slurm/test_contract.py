@@ -6,4 +6,4 @@ from bastion_testing.runner_contract import RunnerContract
 
 
 class TestSlurmRunner(RunnerContract):
-    pass
+    devices = {"gpu": 2}

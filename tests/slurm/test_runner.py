@@ -8,11 +8,10 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import Later, RunnerError
+from bastion.errors import Later
 from bastion.ports import AttemptKey, Placement, Sight
-from bastion.records import Member, World
 from bastion.state import Cause
-from bastion_testing.stage import ENVIRONMENT, HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
+from bastion_testing.stage import HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 
@@ -40,18 +39,6 @@ def refusal(fleet: SlurmFleet, placement: Placement) -> str:
     with pytest.raises(Later):
         fleet.runner.create(placement)
     return said(fleet, placement.key)
-
-
-def test_a_gang_has_a_rank_and_the_gpus_of_each_node(fleet: SlurmFleet) -> None:
-    stage = start(fleet, ENVIRONMENT, wanted(KEY, 2, gpu=2))
-    fleet.until(lambda: all(stage.claim(worker=n) for n in range(2)), "two claims")
-    claims = [claim for n in range(2) if (claim := stage.claim(worker=n))]
-    world = World(members=[Member(address=claim.address, port=claim.port) for claim in claims])
-    stage.bucket.create(layout.world(KEY), encode(world))
-    for n in range(2):
-        assert stage.ended(worker=n).cause is Cause.OK
-        expected = {f"RANK={n}", "WORLD_SIZE=2", "CUDA_VISIBLE_DEVICES=0,1", f"MASTER_PORT={claims[0].port}"}
-        assert expected <= set(stage.log(worker=n).splitlines())
 
 
 def test_jobs_on_one_node_have_a_gpu_each_and_who_wants_none_has_none(fleet: SlurmFleet, slurm: Cluster) -> None:
@@ -155,23 +142,6 @@ def test_a_job_that_slurm_forgot_is_gone(fleet: SlurmFleet, slurm: Cluster) -> N
     fleet.until(lambda: "Invalid job id" in slurm.run(["squeue", "-j", number], limit_s=60).err, "Slurm to forget")
     assert fleet.runner.look(machine.id) is Sight.GONE
     fleet.runner.delete(machine.id)
-
-
-def test_a_controller_that_is_down_makes_us_blind_and_ends_nothing(fleet: SlurmFleet, slurm: Cluster) -> None:
-    stage = Stage(fleet)
-    machine = stage.running(SAVES)
-    slurm.stop_controller()
-    try:
-        with pytest.raises(RunnerError, match=r"Slurm does not answer squeue: .*; its jobs are left alone"):
-            fleet.runner.list()
-        with pytest.raises(RunnerError, match="Slurm does not answer"):
-            fleet.runner.create(wanted(OTHER))
-        assert fleet.again().look(machine.id) is Sight.BLIND
-    finally:
-        slurm.start_controller()
-    assert stage.machines() == [machine]
-    stage.stop(Cause.CANCELLED, grace_s=60)
-    assert stage.ended().exit_code == 9
 
 
 def test_a_node_that_crashed_is_gone_when_slurm_says_so(fleet: SlurmFleet, slurm: Cluster) -> None:

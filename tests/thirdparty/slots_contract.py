@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from bastion_slots import SLOTS
 
 from bastion.buckets.local import LocalBucket
 from bastion.config import Config
+from bastion.errors import RunnerError
 from bastion.ground import Ground
 from bastion.ports import Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
@@ -25,13 +27,19 @@ class Machines(ProcessFleet):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.bucket = LocalBucket(f"file://{folder}/bucket", create=True)
-        self.scans = 0
+        self.scans, self.is_away = 0, False
         self.runner = self.again()
 
     def again(self) -> Runner:
+        return self.made(f"test-{os.getpid()}")
+
+    def stranger(self) -> Runner:
+        return self.made(f"another-{os.getpid()}")
+
+    def made(self, scope: str) -> Runner:
         ground = Ground(
             bastion="test",
-            scope=f"test-{os.getpid()}",
+            scope=scope,
             bucket=self.bucket,
             given=None,
             options={"slots": 4},
@@ -46,11 +54,21 @@ class Machines(ProcessFleet):
         runner.scan = self._scan
         return runner
 
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        self.is_away = True
+        try:
+            yield
+        finally:
+            self.is_away = False
+
     def questions(self) -> int:
         return self.scans
 
     def _scan(self) -> list[marks.Marked]:
         self.scans += 1
+        if self.is_away:
+            raise RunnerError("the processes of this machine cannot be listed")
         return marks.scan()
 
 

@@ -75,6 +75,8 @@ def test_it_says_which_of_the_gang_this_is() -> None:
     expected = {
         "RANK": "2",
         "NODE_RANK": "2",
+        "NODE_NUM": "4",
+        "NODE_IP": "x",
         "WORLD_SIZE": "4",
         "NNODES": "4",
         "LOCAL_RANK": "0",
@@ -86,13 +88,19 @@ def test_it_says_which_of_the_gang_this_is() -> None:
         "BASTION_WORKER_INDEX": "2",
         "BASTION_REPLICA_INDEX": "1",
         "BASTION_REPLICA_COUNT": "2",
+        "BASTION_PROCESS_INDEX": "0",
+        "BASTION_PROCESS_COUNT": "2",
+        "BASTION_ROLE": "default",
     }
     assert expected.items() <= seen().items()
 
 
-@pytest.mark.parametrize(("worker", "replica"), [(0, "0"), (1, "0"), (2, "1"), (3, "1")])
-def test_workers_of_one_slice_have_one_replica_index(worker: int, replica: str) -> None:
+@pytest.mark.parametrize(("worker", "replica", "process"), [(0, "0", "0"), (1, "0", "1"), (2, "1", "0"), (3, "1", "1")])
+def test_workers_of_one_slice_have_one_replica_index_and_each_a_number_in_it(
+    worker: int, replica: str, process: str
+) -> None:
     assert seen(worker)["BASTION_REPLICA_INDEX"] == replica
+    assert seen(worker)["BASTION_PROCESS_INDEX"] == process
 
 
 def test_slices_are_told_as_libtpu_and_jax_read_it() -> None:
@@ -145,8 +153,9 @@ def test_nothing_else_is_there() -> None:
         "NCCL_",
         "TORCH_NCCL_",
         "CUDA_",
+        "NODE_",
         "TPU_",
         "MEGASCALE_",
     )
     rest = {name for name in seen() if not name.startswith(ours)}
-    assert rest == {"PATH", "HOME", "TMPDIR", "PYTHONUNBUFFERED", "RANK", "WORLD_SIZE", "NODE_RANK", "NNODES"}
+    assert rest == {"PATH", "HOME", "TMPDIR", "PYTHONUNBUFFERED", "RANK", "WORLD_SIZE", "NNODES"}

@@ -56,7 +56,7 @@ class Process(SimBastion):
     def _run(self) -> None:
         stage = self._stage
         runner = TappedRunner(stage, self._actor, lambda: self.epoch)
-        doors = self.doors(stage.bucket(self._actor), runner, SimClock(stage.kernel), lambda: Child(stage).run())
+        doors = self.doors(stage.bucket(self._actor), [runner], SimClock(stage.kernel), lambda: Child(stage).run())
         try:
             if self.begin(doors, stopping=lambda: self.stopping):
                 self._go_on()

@@ -40,6 +40,8 @@ class HostingCluster(Cluster):
         self.id = uuid.uuid4()
         self.sent: list[str] = []
         """All requests that would change something, as a dry run tells them."""
+        self.refused: set[str] = set()
+        """What somebody has asked for without the right to it."""
         super().__init__(folder, **cluster)
         self.rights = Rights(self.store, {TOKEN: ADMIN})
         self.rules = rules
@@ -91,6 +93,10 @@ class HostingCluster(Cluster):
         if user == ADMIN and self.rules is None:
             return True
         return self.rights.permits(user, (verb, group, resource), namespace)
+
+    def refusal(self, verb: str, group: str, resource: str, namespace: str) -> Problem:
+        self.refused.add(f"{self._user()}: {verb} {resource}")
+        return super().refusal(verb, group, resource, namespace)
 
     def log_of(self, pod: Row) -> str:
         one = self.kubelet.running.get(pod["metadata"]["uid"])

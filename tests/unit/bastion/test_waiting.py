@@ -24,6 +24,7 @@ from bastion.state import Cause, JobState, State
 from quota.claims import Schedule, Start, Stop
 from quota.file import parse
 from quota.model import Quota
+from quota.tiers import Pool
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 
@@ -175,4 +176,4 @@ def test_the_pool_is_the_smaller_of_what_is_promised_and_what_is_there(
     quota: Quota, reported: dict[str, int], pool: dict[str, int]
 ) -> None:
     state = folded(CapacityChanged(runner="local", resources=reported))
-    assert pool_of(state, Inputs(quota=quota, config=Config())) == (pool,)
+    assert pool_of(state, Inputs(quota=quota, config=Config())) == Pool((pool,))

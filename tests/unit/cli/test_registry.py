@@ -51,11 +51,13 @@ def test_ours_are_installed_as_a_strangers_are(site: Path) -> None:
 
 
 def test_a_runner_that_nobody_here_has_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UsageError, match=r"runners has 'locale'; did you mean local\?"):
+    with pytest.raises(UsageError, match=r"runners has 'locale', which is not installed here; did you mean local\?"):
         registry.maker("locale")
-    with pytest.raises(UsageError, match=r"runners has 'acme'; it is not installed here; use .*local.*, or install"):
+    with pytest.raises(UsageError, match=r"runners has 'acme', which is not installed here; use .*local.*, or install"):
         registry.maker("acme")
-    assert list(registry.faults(Config(runners=["tpu", "gcee"]))) == ["runners has 'gcee'; did you mean gce?"]
+    assert list(registry.faults(Config(runners=["tpu", "gcee"]))) == [
+        "runners has 'gcee', which is not installed here; did you mean gce?"
+    ]
 
 
 def test_a_runners_own_table_is_checked_by_it_alone(site: Path) -> None:
@@ -83,4 +85,9 @@ def test_who_changes_settings_is_told_of_faults_and_warned_of_runners_that_are_e
     there = checked(render(Config(runners=["acme", "local"], runner_options={"acme": {"queue": {"deep": [1, "a"]}}})))
     assert there.runner_options == {"acme": {"queue": {"deep": [1, "a"]}}}
     [warning] = elsewhere(there)
-    assert warning.endswith("or install its package; the bastion will say whether it has it")
+    assert warning.startswith(
+        "runners has 'acme', which is not installed here, "
+        "and the bastion takes these settings only if it is installed where that runs; use "
+    )
+    [warning] = elsewhere(Config(runners=["locl"]))
+    assert warning.endswith("where that runs; did you mean local?")

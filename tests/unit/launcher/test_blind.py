@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from bastion import layout
+from bastion.alternatives import Alternative
 from bastion.codec import encode
 from bastion.events import CapacityChanged, FileChanged, Held, Started
 from bastion.records import Blind
@@ -61,6 +62,8 @@ def test_an_attempt_without_machines_says_it_and_one_that_runs_does_not() -> Non
     assert (reason(world, job), reason(world, running)) == ("", "")
     blinded(world, "local")
     assert (reason(world, job), reason(world, running)) == (WORDS, "")
+    view = world.look()
+    assert prospects(view, view.state.jobs[job]).reasons == {job: WORDS}
 
 
 def test_jobs_of_another_runner_go_on() -> None:
@@ -73,6 +76,18 @@ def test_jobs_of_another_runner_go_on() -> None:
     blinded(world, "slurm")
     assert reason(world, here) == "not decided yet"
     assert reason(world, there).startswith("the runner slurm has not answered since")
+
+
+def test_who_could_go_elsewhere_does_not_wait_for_it() -> None:
+    world = World()
+    config = 'schema = 1\nrunners = ["local", "slurm"]\n'
+    world.happens(
+        FileChanged(file="config", version="1", text=config), CapacityChanged(runner="slurm", resources={"gpu": 8})
+    )
+    job = world.submitted(resources={"gpu": 1}, alternatives=[Alternative(resources={"v4": 1})])
+    assert reason(blinded(world, "slurm"), job) == "not decided yet"
+    said = reason(blinded(world, "slurm", "local"), job)
+    assert [name in said for name in ("the runner slurm has not", "the runner local has not")] == [True, True]
 
 
 def test_at_a_start_without_any_answer_it_is_the_reason_too() -> None:

@@ -75,7 +75,7 @@ def test_what_can_never_start_stands_before_nobody() -> None:
 def test_who_may_not_start_has_no_place(fields: dict[str, object]) -> None:
     scene = Scene(jobs=(FULL, replace(J, name="k"), replace(J, **fields)))
     case = scene.case()
-    order = line(case.state, case.state.jobs["j"], scene.decided(), {"v4": 8})
+    order = line(case.state, case.state.jobs["j"], scene.decided(), [{"v4": 8}])
 
     assert order == []
     assert place(case.state, case.state.jobs["j"], order) is None

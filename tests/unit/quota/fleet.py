@@ -13,6 +13,7 @@ from quota.claims import Hold, Knobs, Schedule, Want
 from quota.model import Quota
 from quota.resources import Resources
 from quota.scheduler import POLICIES
+from quota.tiers import Pool
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -83,7 +84,7 @@ def decide(
     holds: Iterable[Hold] = (),
     board: Board | None = None,
     reclaims: tuple[str, ...] = (),
-    pool: tuple[Resources, ...] | None = None,
+    pool: Pool | tuple[Resources, ...] | None = None,
     delay: float = 90.0,
     patience: float = Knobs().gang_patience_s,
     policy: str = "default",
@@ -94,7 +95,7 @@ def decide(
         board=board or Board.of_all(wants, holds),
         reclaims=reclaims,
         quota=limits,
-        pool=limits.tiers if pool is None else pool,
+        pool=pool if isinstance(pool, Pool) else Pool(limits.tiers if pool is None else pool),
         past={},
         now=now,
         knobs=Knobs(reclaim_delay_s=delay, gang_patience_s=patience),
