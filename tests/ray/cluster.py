@@ -42,9 +42,11 @@ def python() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ready = VENV / "ready"
         if not ready.exists() or ready.read_bytes() != LOCK.read_bytes():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-            pip = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", LOCK]
-            subprocess.run(pip, check=True)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", VENV], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", VENV / "bin" / "python", "install", "--quiet"]
+            subprocess.run(
+                [*pip, "--no-deps", "--require-hashes", "-r", LOCK], check=True
+            )  # the lock is the whole of it
             ready.write_bytes(LOCK.read_bytes())
     there = VENV / "bin" / "python"
     packages = subprocess.run(
