@@ -205,7 +205,7 @@ class TopApp(App[int]):
             self._ask()
 
     def _draw(self) -> None:
-        if not self._jobs.is_mounted:
+        if not (self._jobs.is_mounted and self.screen_stack):  # it begins, or it ends
             return
         board, width = self.board, max(1, self.size.width)
         problems = [*board.problems, *([self._problem] if self._problem else [])]

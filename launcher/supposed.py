@@ -23,6 +23,7 @@ from bastion.ports import AttemptKey
 from bastion.state import AttemptState, Cause, State
 from quota.choosing import possible
 from quota.resources import Resources, plus
+from quota.shares import amounts
 
 _MUTABLE = (dict, list, set, Struct)
 
@@ -137,7 +138,8 @@ def as_it_waits(case: Case, job: str) -> Case:
     if not own.choices or job in case.state.live:
         return case
     first = next(
-        iter(possible([each.demand for each in own.choices], own.max_tier, pool_of(case.state, case.inputs))), 0
+        iter(possible([amounts(each.demand) for each in own.choices], own.max_tier, pool_of(case.state, case.inputs))),
+        0,
     )
     shape = own.choices[first]
     return asking(case, job, choice=first, resources=shape.resources, replicas=shape.replicas) if first else case

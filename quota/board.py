@@ -18,6 +18,7 @@ from quota.shares import Demand, amounts
 Rank = tuple[int, int]  # class, priority
 Place = tuple[int, int, int, str]  # class, priority, order, job: where a want stands among those of its user
 Shape = tuple[Demand, int | None]  # what is asked for, and the worst tier that will do
+Choices = tuple[tuple[Demand, ...], int | None]  # the demands of which one will do, and the worst tier
 Name = tuple[str, int]  # a task: job, number
 Book = dict[str, int]  # units by kind
 
@@ -44,7 +45,7 @@ class Line:
 
 class Board:
     """The index. `lines` are those of each project, by shape, and `pending` the units for which it waits. `choosers` are the
-    jobs whose wants have other choices.
+    jobs whose wants have several choices, by these.
 
     `of` are the holds of each project, `ranks` how many of each rank there are that are not being stopped. `used` counts
     by project what is held, `users` by project and user, `named` by the tier that it is named after; `stopping` and
@@ -53,7 +54,7 @@ class Board:
 
     def __init__(self) -> None:
         self.wants: dict[str, Want] = {}
-        self.choosers: dict[str, None] = {}
+        self.choosers: dict[Choices, dict[str, None]] = {}
         self.holds: dict[Name, Hold] = {}
         self.lines: dict[str, dict[Shape, Line]] = {}
         self.of: dict[str, dict[Name, Hold]] = {}
@@ -81,7 +82,7 @@ class Board:
             self.wait_no_more(want.job)
         self.wants[want.job] = want
         if want.choices:
-            self.choosers[want.job] = None
+            self.choosers.setdefault(choices_of(want), {})[want.job] = None
         demand = amounts(want.demand)
         lines = self.lines.setdefault(want.project, {})
         shape = demand, want.max_tier
@@ -101,7 +102,8 @@ class Board:
         want = self.wants.pop(job, None)
         if want is None:
             return
-        self.choosers.pop(job, None)
+        if want.choices:
+            self._choose_no_more(want)
         demand = amounts(want.demand)
         lines = self.lines[want.project]
         line = lines[demand, want.max_tier]
@@ -119,6 +121,12 @@ class Board:
         if not lines:
             del self.lines[want.project]
         _add(self.pending[want.project], demand, -want.count)
+
+    def _choose_no_more(self, want: Want) -> None:
+        group = choices_of(want)
+        del self.choosers[group][want.job]
+        if not self.choosers[group]:
+            del self.choosers[group]
 
     def line(self, want: Want) -> Line:
         """The line in which a want stands."""
@@ -156,6 +164,11 @@ class Board:
 def began(want: Want) -> datetime:
     """When it would have begun to wait, had it waited all its time without a break."""
     return want.since - timedelta(seconds=want.waited_s)
+
+
+def choices_of(want: Want) -> Choices:
+    """What would do for it."""
+    return tuple(map(amounts, want.choices)), want.max_tier
 
 
 def rank(row: Want | Hold) -> Rank:

@@ -7,26 +7,25 @@ first. So nobody is stopped, and nothing kept, for a shape while another is free
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import structs
 
 from quota import reasons
-from quota.board import Board
-from quota.claims import Schedule
+from quota.board import Board, Choices, choices_of
+from quota.claims import Schedule, Want
 from quota.policy import Policy
-from quota.resources import Resources, fits, minus
-from quota.shares import amounts
+from quota.resources import fits, minus
+from quota.shares import Demand
 from quota.tiers import Pool
 
 BACK = 3
 """So often those go back that do not start after all, because others did; then all do."""
 
-T = TypeVar("T")
-Shapes = dict[str, int]  # the choice of each job that may choose
+Shapes = dict[str, int]  # choices, by job
 
 
 def choosing(policy: Policy) -> Policy:
@@ -39,20 +38,33 @@ def choosing(policy: Policy) -> Policy:
 
 
 class _Choosing:
-    """One decision. The board is lent: wants are replaced while the policy is asked, and put back."""
+    """One decision. The board is lent: wants are replaced while the policy is asked, and put back.
+
+    Jobs that list the same are a group, of which is asked once whether anything is left for it. `Shapes` are those of the
+    jobs that stand elsewhere than where the board has them.
+    """
 
     def __init__(self, policy: Policy, board: Board, rest: Mapping[str, Any]) -> None:
         self._policy, self._board, self._rest = policy, board, rest
-        self._wants = {job: board.wants[job] for job in sorted(board.choosers)}
         self._pool: Pool = rest["pool"]
-        self._possible = {job: possible(want.choices, want.max_tier, self._pool) for job, want in self._wants.items()}
-        self._first = {job: next(iter(choices), 0) for job, choices in self._possible.items()}
+        self._possible = {group: possible(group[0], group[1], self._pool) for group in board.choosers}
+        self._lent: dict[str, Want] = {}
         self._wakes: list[datetime | None] = []
 
     def answer(self) -> Schedule:
         """What the policy says once everybody stands where they are to stand."""
-        shapes, found = self._first, self._asked(self._first)
-        first = found
+        try:
+            found, shapes = self._settled()
+        finally:
+            self._stand({})
+        again = min((at for at in self._wakes if at), default=None)
+        return replace(found, again=again, tell=lambda: self._told(found, shapes))
+
+    def _settled(self) -> tuple[Schedule, Shapes]:
+        behind = [group for group in self._possible if self._first(group)]
+        first = {job: self._first(group) for group in behind for job in self._board.choosers[group]}
+        found = answer = self._asked(first)
+        shapes = first
         for _ in range(max(map(len, self._possible.values()))):
             later = self._later(shapes, found)
             if later == shapes:
@@ -60,74 +72,73 @@ class _Choosing:
             shapes, found = later, self._asked(later)
         for _ in range(BACK):
             started = {start.job for start in found.starts}
-            settled = {job: choice if job in started else self._first[job] for job, choice in shapes.items()}
+            settled = {job: choice if job in started else self._first_of(job) for job, choice in shapes.items()}
             if settled == shapes:
-                break
+                return found, shapes
             shapes, found = settled, self._asked(settled)
-        else:
-            shapes, found = self._first, first
-        again = min((at for at in self._wakes if at), default=None)
-        return replace(found, again=again, tell=lambda: self._told(found, shapes))
+        return answer, first
 
     def _asked(self, shapes: Shapes) -> Schedule:
         """The policy's answer with the jobs in these shapes. What was freed for another shape is not kept for this one."""
-        moved = {job for job, choice in shapes.items() if choice != self._first[job]}
+        self._stand(shapes)
+        moved = {job for job, choice in shapes.items() if choice != self._first_of(job)}
         reclaims = tuple(job for job in self._rest["reclaims"] if job not in moved)
-        found = self._standing(shapes, lambda: self._policy(board=self._board, **{**self._rest, "reclaims": reclaims}))
+        found = self._policy(board=self._board, **{**self._rest, "reclaims": reclaims})
         self._wakes.append(found.again)
         return found
 
-    def _standing(self, shapes: Shapes, ask: Callable[[], T]) -> T:
-        """What is answered while the jobs stand on the board in these shapes."""
-        moved = [want for job, want in self._wants.items() if shapes[job] != want.choice]
-        try:
-            for want in moved:
-                choice = shapes[want.job]
+    def _stand(self, shapes: Shapes) -> None:
+        """The jobs stand on the board in these shapes, and all others as they did."""
+        for job, want in list(self._lent.items()):
+            if shapes.get(job, want.choice) == want.choice:
+                self._board.wait(self._lent.pop(job))
+        for job, choice in shapes.items():
+            want = self._board.wants[job]
+            if want.choice != choice:
+                self._lent.setdefault(job, want)
                 self._board.wait(structs.replace(want, demand=want.choices[choice], choice=choice))
-            return ask()
-        finally:
-            for want in moved:
-                self._board.wait(want)
 
     def _later(self, shapes: Shapes, found: Schedule) -> Shapes:
         """Who did not start is tried in the next shape for which there is room; who has no other keeps to the last."""
-        started, free = {start.job for start in found.starts}, self._free(found, shapes)
-        return {
-            job: choice if job in started else next(self._next(job, choice, free), choice)
-            for job, choice in shapes.items()
-        }
+        started, free, later = {start.job for start in found.starts}, self._free(found), dict(shapes)
+        for group, choices in self._possible.items():
+            room = [n for n in choices if n > choices[0] and any(fits(dict(group[0][n]), side) for side in free)]
+            for job in self._board.choosers[group] if room else ():
+                if job not in started:
+                    at = self._board.wants[job].choice
+                    later[job] = next((n for n in room if n > at), at)
+        return later
 
-    def _next(self, job: str, choice: int, free: Sequence[Resources]) -> Iterator[int]:
-        choices = self._wants[job].choices
-        return (
-            later
-            for later in self._possible[job]
-            if later > choice and any(fits(choices[later], side) for side in free)
-        )
-
-    def _free(self, found: Schedule, shapes: Shapes) -> list[dict[str, int]]:
-        """What an answer leaves of each side of the pool."""
+    def _free(self, found: Schedule) -> list[dict[str, int]]:
+        """What an answer leaves of each side of the pool, while the jobs stand as they did then."""
         left = [dict(side) for side in self._pool.of_sides()]
-        given = ((start.tier, self._demand(start.job, shapes)) for start in found.starts)
+        given = ((start.tier, self._board.wants[start.job].demand) for start in found.starts)
         for tier, amount in (*self._board.named.items(), *given):
             side = self._pool.side_of(tier)
             left[side] = minus(left[side], amount)
         return left
 
-    def _demand(self, job: str, shapes: Shapes) -> Resources:
-        return self._wants[job].choices[shapes[job]] if job in shapes else self._board.wants[job].demand
+    def _first(self, group: Choices) -> int:
+        return next(iter(self._possible[group]), 0)
+
+    def _first_of(self, job: str) -> int:
+        return self._first(choices_of(self._board.wants[job]))
 
     def _told(self, found: Schedule, shapes: Shapes) -> Mapping[str, str]:
         """The reasons, of those who may choose with what they wait for and what the others lack."""
-        texts, free = self._standing(shapes, lambda: found.reasons), self._free(found, shapes)
-        told = dict(texts)
-        for job in filter(texts.__contains__, shapes):
-            at = shapes[job] if self._possible[job] else None
-            told[job] = reasons.choosing(self._wants[job], at, texts[job], self._pool.of_sides(), free)
+        self._stand(shapes)
+        try:
+            told, free, sides = dict(found.reasons), self._free(found), self._pool.of_sides()
+            for group, choices in self._possible.items():
+                for job in filter(told.__contains__, self._board.choosers[group]):
+                    want = self._board.wants[job]
+                    told[job] = reasons.choosing(want, want.choice if choices else None, told[job], sides, free)
+        finally:
+            self._stand({})
         return told
 
 
-def possible(choices: Sequence[Resources], max_tier: int | None, pool: Pool) -> list[int]:
+def possible(choices: Sequence[Demand], max_tier: int | None, pool: Pool) -> list[int]:
     """The choices that would fit if nobody used anything."""
     sides = pool.of_sides(max_tier)
-    return [number for number, demand in enumerate(choices) if not reasons.impossible(amounts(demand), sides)]
+    return [number for number, demand in enumerate(choices) if not reasons.impossible(demand, sides)]

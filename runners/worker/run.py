@@ -233,7 +233,7 @@ class _Worker:
             self._pump.add(Chore(f"bounds {id(guard)}", guard.look, guard.period, supervision.looked))
         code: int = self._pump.until("process", process.wait, turn)
         if code and supervision.halt is None:
-            self._pump.until_true(self._stops.settled(code), lambda: min(turn(), self._pace.notice_late_s))
+            self._pump.until_true(self._stops.settled(), lambda: min(turn(), self._pace.notice_late_s))
             turn()
         supervision.command_ended()
         self._pump.until("rest", process.wait_rest, turn)

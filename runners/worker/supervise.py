@@ -15,7 +15,7 @@ from bastion.records import StopOrder
 from bastion.state import Cause
 from runners.worker.bounds import Excess
 from runners.worker.doors import Farewell, Pace, Process
-from runners.worker.verdict import KILLED, TERMINATED
+from runners.worker.verdict import KILLED
 
 SLEPT_S = 3600.0
 """Who has not looked for a stop order for so long has slept, and may have been given up and forgotten meanwhile."""
@@ -120,12 +120,13 @@ class StopWatch:
             return Halt(Cause.LOST, "the machine is being taken away")
         return None
 
-    def settled(self, code: int) -> Callable[[], bool]:
-        """Is it known whether a command that ended with this code was told to end?
+    def settled(self) -> Callable[[], bool]:
+        """Is it known whether a command that has failed now was told to end?
 
-        Where a machine gives notice to all its processes, the command may end of it before the notice is taken in here.
+        Where a machine gives notice to all its processes, the command may end of it before the notice is taken in here: by
+        the signal, or with a code of its own once it has saved.
         """
-        heard = self._clock.monotonic() + (self._pace.notice_late_s if code == TERMINATED else 0.0)
+        heard = self._clock.monotonic() + self._pace.notice_late_s
         return lambda: self.halt() is not None or (math.isinf(self._leave_at) and self._clock.monotonic() >= heard)
 
     def heed(self) -> float:

@@ -11,6 +11,7 @@ import pytest
 from bastion.errors import BastionError, BucketError, Denied
 from bastion.once import create_once
 from bastion.ports import Bucket
+from bastion_testing.fleets import until
 from tests.faultproxy import FaultProxy, Harm, Refuse
 
 Ask = Callable[[Bucket], object]
@@ -23,6 +24,19 @@ ASKS: dict[str, Ask] = {
     "delete": lambda bucket: bucket.delete(["old"]),
     "list": lambda bucket: [stat.key for stat in bucket.list("")],
 }
+
+
+def acquaint(bucket: Bucket, proxy: FaultProxy) -> None:
+    """Have a client load all that it loads at first, however long that takes: what follows is the time of requests."""
+
+    def answers() -> bool:
+        try:
+            return bool(bucket.read("old").data)
+        except BucketError:
+            return False
+
+    until(answers, "the store's first answer")
+    proxy.requests.clear()
 
 
 LASTING = [Refuse(503, "the store is down"), Refuse(429), Harm.HANG, Harm.LOSE_REQUEST]

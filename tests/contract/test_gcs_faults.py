@@ -12,7 +12,7 @@ from google.cloud import storage
 
 from bastion.buckets.gcs import GcsBucket
 from bastion.errors import Denied, Missing, NoBucket, UsageError
-from tests.contract.fault_contract import ASKS, FaultContract
+from tests.contract.fault_contract import ASKS, FaultContract, acquaint
 from tests.faultproxy import FaultProxy, Refuse
 
 
@@ -40,8 +40,9 @@ def bucket(name: str) -> Iterator[GcsBucket]:
 
 
 @pytest.fixture
-def hasty(name: str) -> Iterator[GcsBucket]:
-    bucket = GcsBucket(f"gs://{name}", limit_s=2, request_s=0.3)
+def hasty(name: str, proxy: FaultProxy) -> Iterator[GcsBucket]:
+    bucket = GcsBucket(f"gs://{name}", limit_s=3, request_s=0.5)
+    acquaint(bucket, proxy)
     yield bucket
     bucket.close()
 

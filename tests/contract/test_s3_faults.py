@@ -13,7 +13,7 @@ import pytest
 
 from bastion.buckets.s3 import S3Bucket
 from bastion.errors import BucketError, Denied, Missing, NoBucket, UsageError
-from tests.contract.fault_contract import ASKS, FaultContract
+from tests.contract.fault_contract import ASKS, FaultContract, acquaint
 from tests.faultproxy import FaultProxy, Refuse, s3
 
 
@@ -46,8 +46,9 @@ def bucket(name: str) -> Iterator[S3Bucket]:
 
 
 @pytest.fixture
-def hasty(name: str) -> Iterator[S3Bucket]:
-    bucket = S3Bucket(f"s3://{name}", limit_s=2, request_s=0.3)
+def hasty(name: str, proxy: FaultProxy) -> Iterator[S3Bucket]:
+    bucket = S3Bucket(f"s3://{name}", limit_s=3, request_s=0.5)
+    acquaint(bucket, proxy)
     yield bucket
     bucket.close()
 

@@ -145,6 +145,16 @@ def test_keys_move_sort_filter_explain_and_quit(world: World) -> None:
     played(world, play)
 
 
+def test_a_board_that_comes_while_it_ends_is_not_drawn(world: World) -> None:
+    async def play(app: TopApp, pilot: Pilot[int]) -> None:
+        screens = app._screen_stack
+        kept = [screens.pop()]  # as the app does before its timers stop
+        app._draw()
+        screens.extend(kept)
+
+    played(world, play)
+
+
 def test_ctrl_c_is_told_by_the_exit_code(world: World) -> None:
     async def play(app: TopApp, pilot: Pilot[int]) -> None:
         await pilot.press("ctrl+c")

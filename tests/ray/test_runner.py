@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from bastion.errors import RunnerError
-from bastion.ports import Sight
 from bastion_testing.fleets import until
-from bastion_testing.stage import KEY, OTHER, WAIT, Stage, placement
-from runners.ray.api import HttpDashboard
-from tests.ray.cluster import Cluster, free_port
+from bastion_testing.stage import KEY, OTHER, placement
+from tests.ray.cluster import Cluster
 from tests.ray.fleet import RayFleet
 
 
@@ -35,16 +33,11 @@ def test_a_pass_asks_twice_whatever_the_number_of_jobs(fleet: RayFleet) -> None:
     assert (capacity["cpu"], capacity["h100"]) == (8, 2)
 
 
-def test_who_cannot_be_asked_is_blind_and_sees_again(fleet: RayFleet) -> None:
-    stage = Stage(fleet)
-    machine = stage.running(WAIT)
-    fleet.dashboard.door = HttpDashboard(f"http://127.0.0.1:{free_port()}")
-    with pytest.raises(RunnerError, match="Ray does not answer at http"):
-        fleet.runner.list()
-    assert fleet.runner.look(machine.id) is Sight.BLIND
-    assert fleet.runner.capacity() is None
-    fleet.dashboard.door = fleet.cluster.door
-    assert fleet.runner.list() == [machine]
+def test_who_cannot_be_asked_is_named_and_its_capacity_not_known(fleet: RayFleet) -> None:
+    with fleet.away():
+        with pytest.raises(RunnerError, match="Ray does not answer at http"):
+            fleet.runner.list()
+        assert fleet.runner.capacity() is None
 
 
 def test_a_node_without_bastion_is_a_reason_and_no_loss(fleet: RayFleet) -> None:

@@ -186,7 +186,10 @@ def test_jobs_of_strangers_take_part_of_the_capacity(fleet: SlurmFleet, slurm: C
     watching.runner.create(wanted(KEY, gpu=1))
     assert watching.runner.capacity() == {"cpu": 6, "memory": 8, "gpu": 4}
     assert fleet.runner.capacity() == {"cpu": 8, "memory": 8, "gpu": 8}
+    asked = len(slurm.asked)
     assert {machine.key for machine in watching.runner.list()} == {KEY}
+    watching.runner.capacity()
+    assert [argv[0] for argv in slurm.asked[asked:]] == ["squeue", "squeue"]
 
 
 def test_forty_jobs_run_once_each_and_a_pass_asks_once(fleet: SlurmFleet, slurm: Cluster) -> None:
