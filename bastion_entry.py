@@ -45,6 +45,14 @@ def worker() -> int:
     return main(sys.argv[1:])
 
 
+def lay() -> int:
+    """The init container of a pod."""
+    _leave_the_users_folders()
+    from cli.lay import main
+
+    return main(sys.argv[1:])
+
+
 def ray_host() -> int:
     """What a Ray job of ours runs."""
     _leave_the_users_folders()
@@ -69,6 +77,7 @@ def simulate() -> int:
 PROGRAMS = {
     "bastion": bastion,
     "launch": launch,
+    "lay": lay,
     "ray-host": ray_host,
     "simulate": simulate,
     "snapshot": snapshot,

@@ -55,8 +55,8 @@ def _placing(state: State, old: Config, new: Config) -> Iterator[str]:
         if attempt.runner not in (gives := there.runners_at(job.resources, attempt.tier)):
             moved[attempt.tier, attempt.runner, " or ".join(gives) or "nobody"] += 1
     for (tier, runner, now), number in sorted(moved.items()):
-        many = f"{number} attempts stay" if number > 1 else "1 attempt stays"
-        yield f"tier {tier}: {many} on {runner}, and count as use of {now}, which gives it from now on"
+        stay, count = (f"{number} attempts stay", "count") if number > 1 else ("1 attempt stays", "counts")
+        yield f"tier {tier}: {stay} on {runner} and {count} as use of {now}, which gives it from now on"
 
 
 def _jobs(old: Config, new: Config) -> Iterator[str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bastion.config import Config
-from bastion.ports import Bucket, Clock, Ids, Runner, Tasks
+from bastion.ports import Bucket, Clock, Ids, Placement, Runner, Tasks
 from quota.resources import Resources
 
 GROUP = "bastion.runners"
@@ -50,3 +50,10 @@ class Maker(Protocol):
 
     def make(self, ground: Ground) -> Runner:
         """The runner. It asks nobody yet. Raises `UsageError` for settings without which it cannot be, `RunnerError`."""
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """What the backend would be asked for, for this attempt, in its own words; "" where nobody would read them.
+
+        By the settings alone: nobody is asked. Of the placement, the workers are those of one host for each replica. Raises
+        `UsageError` as `make` does, `RunnerError` for what no machines can be.
+        """

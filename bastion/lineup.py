@@ -18,6 +18,7 @@ from bastion.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, St
 from quota.board import Board
 from quota.claims import CLASSES, Hold, Want
 from quota.model import Quota
+from quota.resources import Resources
 
 Tasks = set[int] | None  # None: any of them
 
@@ -160,13 +161,14 @@ def want(job: Job, tasks: int) -> Want:
         waited_s=max((_waited_s(job, job.tasks[number].attempts) for number in job.waiting), default=0.0),
         stopped=max(_stopped(job), default=None),
         choice=job.choice,
-        choices=() if _is_bound(job) else tuple(choice.demand for choice in job.choices),
+        choices=_demands(job) if job.choices else (),
     )
 
 
-def _is_bound(job: Job) -> bool:
-    """Some of its tasks hold something: the others are of the same choice."""
-    return not job.counts.keys() <= ENDED | {JobState.PENDING}
+def _demands(job: Job) -> tuple[Resources, ...]:
+    """What would do for a job of several shapes. While some of its tasks hold something, the others are of the same choice."""
+    bound = not job.counts.keys() <= ENDED | {JobState.PENDING}
+    return () if bound else tuple(choice.demand for choice in job.choices)
 
 
 def _stopped(job: Job) -> Iterator[datetime]:

@@ -138,7 +138,8 @@ class AttemptKey:
 class Placement:
     """What a runner needs to know to create the machines of an attempt.
 
-    `resources` are per replica; `workers` counts all hosts; `epoch` is the bastion's and is put on every machine.
+    `resources` are per replica; `workers` counts all hosts; `epoch` is the bastion's and is put on every machine. `image` is
+    that in which the code comes, `host/path/name@sha256:…`: for runners whose machines are made of it. "": it comes otherwise.
     """
 
     key: AttemptKey
@@ -147,6 +148,7 @@ class Placement:
     workers: int
     tier: int
     epoch: int
+    image: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ import msgspec
 from bastion import layout
 from bastion.codec import decode, encode
 from bastion.desired import Desired, order, stop_order, world
-from bastion.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
+from bastion.errors import BastionError, BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
 from bastion.observe import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
@@ -175,8 +175,11 @@ class Reconciler:
         missing = any(not post.machine and not listed.get((row.key, i)) for i, post in enumerate(row.posts))
         ready = layout.order(row.key) in self.written
         due = self.clock.monotonic() - self.asked.get(row.key, float("-inf")) > ASK_S
-        if missing and ready and due and self._call(self.runner.create, row.placement):
+        if missing and ready and due and self._call(self._ask, row):
             self.asked[row.key] = self.clock.monotonic()
+
+    def _ask(self, row: Desired) -> None:
+        self.runner.create(replace(row.placement, image=self.specs.revised(row).bundle.pinned))
 
     def _look(self, place: tuple[Desired, int, Listed]) -> list[Sighting]:
         """The direct question about a claimed machine that is not listed."""
@@ -218,7 +221,7 @@ class Reconciler:
         except Later:
             return False
         except Exception as error:  # whatever it is: what a runner cannot do for one attempt is in no other's way
-            self.refused.append(str(error) if isinstance(error, RunnerError) else repr(error))
+            self.refused.append(str(error) if isinstance(error, BastionError) else repr(error))
         return False
 
 

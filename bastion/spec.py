@@ -56,8 +56,8 @@ class BundleRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
     @property
     def pinned(self) -> str:
-        """An image as an engine is asked for it: `host/path/name@sha256:…`."""
-        return f"{self.image}@sha256:{self.digest}"
+        """An image as an engine is asked for it: `host/path/name@sha256:…`; "" for code that comes otherwise."""
+        return f"{self.image}@sha256:{self.digest}" if self.type == "image" else ""
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -7,20 +7,15 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
-import msgspec
-
-from bastion import layout
-from bastion.buckets.routed import url_of
 from bastion.chores import Doors
 from bastion.config import Config
 from bastion.errors import BastionError, UsageError
 from bastion.google.api import GoogleApi
 from bastion.google.cloud_builds import CloudBuilds
-from bastion.ground import Ground
 from bastion.ports import Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli import registry
-from cli.here import mark
+from cli.grounds import ground
 from cli.place import Place
 from runners.gce.runner import GceRunner
 from runners.google.birth import Birth
@@ -59,40 +54,10 @@ def runners(place: Place, config: Config, environ: Mapping[str, str]) -> dict[st
     return {name: registry.maker(name).make(ground(place, config, environ, name)) for name in config.runners}
 
 
-def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) -> Ground:
-    """What the runner of this name is made of."""
-    return Ground(
-        bastion=place.name,
-        scope=mark(place.name, place.bucket.url),
-        bucket=place.bucket,
-        given=config.capacity or None,
-        options=config.runner_options.get(name, {}),
-        config=config,
-        flags=of_jobs(place, config),
-        environ=environ,
-        clock=SystemClock(),
-        ids=RandomIds(),
-        tasks=ThreadTasks(),
-    )
-
-
 def whose(config: Config) -> dict[str, str]:
     """The bastion's account, and that of its jobs. Raises `RunnerError` if jobs cannot run as the settings say."""
     mine = name_of(os.geteuid())
     return {"account": mine, "jobs_as": chosen(config.run_as, os.geteuid(), is_known) or mine}
-
-
-def of_jobs(place: Place, config: Config) -> dict[str, object]:
-    """What workers are told of the settings, wherever they are."""
-    git = {key: path for key, path in msgspec.structs.asdict(config.git).items() if path}
-    return {**elsewhere(place), **git, **msgspec.structs.asdict(config.job_limits)}
-
-
-def elsewhere(place: Place) -> dict[str, object]:
-    """What workers are told of buckets besides the private one, so that none has to read the settings."""
-    keys = {layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
-    urls = {home: url_of(place.bucket, key) for home, key in keys.items()}
-    return {f"{home}_bucket": url for home, url in urls.items() if url != place.bucket.url}
 
 
 def write_snapshot(place: Place) -> None:

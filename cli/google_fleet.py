@@ -12,6 +12,7 @@ from bastion.google.api import GoogleApi
 from bastion.google.door import Google
 from bastion.google.services import service
 from bastion.ground import Ground
+from bastion.ports import Placement
 from bastion.shell import SystemShell
 from cli.here import cache_folder, mark
 from cloud.host import slug
@@ -57,6 +58,10 @@ class GoogleMaker:
             given=None if given is None else {kind: given[kind] for kind in given if kind in (self.kind.offers or ())},
         )
         return self.kind(site=site)
+
+    def preview(self, _ground: Ground, _placement: Placement) -> str:
+        """Requests of several kinds, by what the zones have: none that would be told before it is known."""
+        return ""
 
 
 def birth(ground: Ground) -> Birth:

@@ -9,8 +9,8 @@ from bastion.errors import BastionError
 from bastion.google.door import Google
 from bastion.ports import Clock
 from cli import google_host, hosted
-from cli.fleet import ground
 from cli.google_fleet import GCE, TPU
+from cli.grounds import ground
 from cli.kubernetes_fleet import KUBERNETES
 from cli.main import Call
 from cli.place import Place, stored

@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.errors import SpecError, UsageError
 from bastion.ground import Ground
-from bastion.ports import Clock
+from bastion.ports import Clock, Placement
 from cloud.dry import DryCluster
 from cloud.lodging import Tell
 from runners.kubernetes import render
@@ -39,6 +39,10 @@ class Kubernetes:
             worker=render.Worker(bucket=ground.bucket.url, flags=ground.flags),
             given=ground.given,
         )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """The manifest."""
+        return self.make(ground).preview(placement)
 
 
 def checked(options: Mapping[str, Any]) -> KubernetesSettings:

@@ -19,6 +19,7 @@ from cli.bundler_settings import check_setup, settings_of
 from cli.desk import Desk, desk_of
 from cli.launch_submit import checked_spec, coded, warn
 from cli.main import DONE, Call
+from cli.preview import preview
 from cli.spec_file import spec_text
 from cli.table import plain
 from cli.wishing import wish_of
@@ -62,6 +63,7 @@ def up(call: Call, name: str) -> int:
     warn(call, spec)
     if dry:
         call.output.say(spec_text(spec, settings.kind))
+        preview(call, job_id(name, request_id), spec, settings)
         return DONE
     spec = coded(call, desk, spec, settings)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))

@@ -16,6 +16,7 @@ from cli.bundling import DAY_S
 from cli.desk import Desk, desk_of, job_of
 from cli.launch_submit import checked_spec, submitted, warn
 from cli.main import DONE, Call
+from cli.preview import preview
 from cli.wishing import wish_of
 from launcher.specfile import fields_again
 from launcher.stored import needed_spec
@@ -36,6 +37,7 @@ def run(call: Call) -> int:
     warn(call, spec)
     if call.flags["dry_run"]:
         call.output.say(serialize_jobspec(spec))
+        preview(call, job_id(spec.name, request_id), spec)
         return DONE
     _keep_code(desk, found.id, spec.bundle)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))

@@ -22,6 +22,7 @@ from cli.desk import Desk, desk_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
+from cli.preview import preview
 from cli.spec_file import bundler_of, spec_file, spec_text
 from cli.wiring import check_scheme
 from cli.wishing import after_of, wish_of
@@ -59,6 +60,7 @@ def run(call: Call) -> int:
         spec = msgspec.structs.replace(spec, bundle=said["bundle"])
     if dry:
         call.output.say(spec_text(spec, kind))
+        preview(call, job_id(spec.name, request_id), spec, settings)
         return DONE
     if kind is not None:
         spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))

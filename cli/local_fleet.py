@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import Placement, Runner
 from cli.here import secrets_folder, work_folder
 from runners.local.gpus import inventory
 from runners.local.runner import LocalRunner
@@ -36,6 +36,10 @@ class Local:
             flags={**ground.flags, "secrets": secrets_folder(ground.environ)},
             run_as=run_as,
         )
+
+    def preview(self, _ground: Ground, _placement: Placement) -> str:
+        """A process of this machine: there is nobody to ask."""
+        return ""
 
 
 LOCAL = Local()

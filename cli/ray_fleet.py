@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import Placement
 from runners.ray.api import HttpDashboard
 from runners.ray.runner import RayRunner
 from runners.ray.settings import faults, settings_of
@@ -19,7 +19,7 @@ class Ray:
         """What is wrong with `[runner_options.ray]`."""
         return faults(options)
 
-    def make(self, ground: Ground) -> Runner:
+    def make(self, ground: Ground) -> RayRunner:
         """The runner; Ray is not asked yet."""
         settings = settings_of(ground.options)
         return RayRunner(
@@ -32,6 +32,10 @@ class Ray:
             given=ground.given,
             flags=ground.flags,
         )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """The first of the requests, one for each worker."""
+        return self.make(ground).preview(placement)
 
 
 RAY = Ray()

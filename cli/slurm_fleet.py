@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.errors import UsageError
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import Placement
 from bastion.shell import SystemShell
 from cli.here import secrets_folder
 from runners.slurm.runner import SlurmRunner
@@ -23,7 +23,7 @@ class Slurm:
         """What is wrong with them."""
         return faults(options)
 
-    def make(self, ground: Ground) -> Runner:
+    def make(self, ground: Ground) -> SlurmRunner:
         """Raises `UsageError` for a folder as the bucket that is on this machine alone."""
         settings = read(ground.options)
         if settings.ssh and ground.bucket.url.startswith("file://"):
@@ -42,6 +42,10 @@ class Slurm:
             given=ground.given,
             flags={**ground.flags, **({} if settings.ssh else {"secrets": secrets_folder(ground.environ)})},
         )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """What sbatch would be told."""
+        return self.make(ground).preview(placement)
 
 
 SLURM = Slurm()

@@ -97,7 +97,12 @@ LAUNCH = Command(
             "A job spec to begin with: JSON or TOML, as --dry_run prints it; - is standard input. Flags and COMMAND override.",
             "FILE",
         ),
-        Flag("dry_run", "Print the job spec and write nothing.", kind=bool, default=False),
+        Flag(
+            "dry_run",
+            "Print the job spec, and to the error stream what its runner would ask its engine for; write nothing.",
+            kind=bool,
+            default=False,
+        ),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
     ),

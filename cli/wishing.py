@@ -35,16 +35,20 @@ def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
     def length(flag: str) -> Any:
         return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}"))
 
-    listed = build.choices(flags["instance_type"] or "", flags["resources"], flags["num_replicas"])
+    listed = build.choices(
+        told("instance_type", "instance_type", lambda: flags["instance_type"] or ""),
+        build.listed(flags["resources"]) if "resources" in call.given else [said.get("resources", {})],
+        told("num_replicas", "replicas", lambda: flags["num_replicas"]),
+    )
     wish = build.Wish(
         user=told("user_id", "user", lambda: user_of(call)),
         command=build.command(call.after) if call.after else said["command"],
         name=told("name", "name", lambda: flags["name"] or ""),
         project=told("project_id", "project", lambda: _project(call)),
         env={**said.get("env", {}), **build.environment(flags["env"])},
-        resources=told("resources", "resources", lambda: listed[0].resources),
-        instance_type=told("instance_type", "instance_type", lambda: listed[0].instance_type),
-        replicas=told("num_replicas", "replicas", lambda: flags["num_replicas"]),
+        resources=listed[0].resources,
+        instance_type=listed[0].instance_type,
+        replicas=listed[0].replicas,
         alternatives=_alternatives(call, said, listed[1:]),
         count=told("count", "count", lambda: flags["count"]),
         priority=told("priority", "priority", lambda: flags["priority"]),

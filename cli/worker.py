@@ -31,7 +31,7 @@ from runners.worker.engine import SOCKET, Engine
 from runners.worker.google_secrets import GoogleSecrets
 from runners.worker.keeper import keep
 from runners.worker.limits import set_limits
-from runners.worker.machine import LocalMachine
+from runners.worker.machine import Inside, LocalMachine
 from runners.worker.nvml import NvmlGpus
 from runners.worker.registry import login
 from runners.worker.run import run, stand_in
@@ -50,7 +50,9 @@ def main(argv: Sequence[str]) -> int:
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if flags.get("on") == GOOGLE:
         flags |= ground.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
-    if in_pod := flags.get("on") == pod.KUBERNETES:
+    inside = None
+    if flags.get("on") == pod.KUBERNETES:
+        inside = Inside(image=flags.get("image", ""), folder=os.getcwd(), variables=pod.variables(os.environ))
         flags |= pod.flags(flags, os.environ)
         os.makedirs(flags["folder"], exist_ok=True)
     if missing := NEEDED - flags.keys():
@@ -63,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
         return 1
     os.chdir(flags["folder"])  # not the bastion's: nobody is to find his folder busy because of us
     post = _post(flags)
-    machine, keeper = _machine(flags, bounds), os.getpid()
+    machine, keeper = _machine(flags, bounds, inside), os.getpid()
 
     def worker() -> int:
         if "parent" in flags and not follow(keeper):
@@ -75,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         code = keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
         return (
-            0 if in_pod else code
+            0 if inside else code
         )  # the bucket is told; of a pod that fails, the cluster ends those that came with it
     finally:
         machine.close()
@@ -117,7 +119,7 @@ def _doors(
     )
 
 
-def _machine(flags: dict[str, str], bounds: Bounds) -> LocalMachine:
+def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> LocalMachine:
     shell, clock = SystemShell(), SystemClock()
     whose = account(flags["run_as"]) if "run_as" in flags else None
     access = Access(
@@ -134,6 +136,7 @@ def _machine(flags: dict[str, str], bounds: Bounds) -> LocalMachine:
         account=whose,
         bounds=bounds,
         outputs=flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"]),
+        inside=inside,
     )
 
 

@@ -111,7 +111,7 @@ class Deployed:
     def console(self) -> str:
         """The last that its pod wrote."""
         self._at_home()
-        for pod in self._pods():
+        for pod in filter(deployment.has_begun, self._pods()):
             path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}/log"
             return self.api.text(path, container=deployment.CONTAINER, tailLines=TAIL)
         return ""

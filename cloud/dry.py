@@ -48,10 +48,10 @@ class DryCluster:
         self.tell(f"asked: GET {path}")
         return self.cluster.get(path)
 
-    def items(self, path: str, selector: str) -> list[Object]:
-        """All objects with these labels."""
-        self.tell(f"asked: GET {path}?labelSelector={selector}")
-        return self.cluster.items(path, selector)
+    def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
+        """All objects with these labels and fields."""
+        self.tell(f"asked: GET {path}?labelSelector={selector}{fields and f'&fieldSelector={fields}'}")
+        return self.cluster.items(path, selector, fields)
 
     def text(self, path: str, **query: object) -> str:
         """What is no object: a log."""

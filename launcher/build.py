@@ -141,19 +141,22 @@ def _filled(asked: Alternative) -> Alternative:
     return msgspec.structs.replace(asked, resources={**typed, **asked.resources})
 
 
-def choices(types: str, texts: Sequence[str], replicas: int) -> list[Alternative]:
-    """What `--instance_type=A,B` or `--resources=KIND=N/KIND=N` list, the first one first. Raises `SpecError`."""
+def choices(types: str, rows: Sequence[Mapping[str, int]], replicas: int) -> list[Alternative]:
+    """What `--instance_type=A,B` lists, or the amounts of `--resources`, the first one first. Raises `SpecError`."""
     named = [name.strip() for name in types.split(",")]
-    rows = [amounts([part], "--resources") for part in ",".join(texts).split("/")] if texts else [{}]
     if len(named) > 1 and not all(named):
         raise SpecError(f"--instance_type is {types[:64]!r}; use TYPE,TYPE without gaps")
     if len(named) > 1 and len(rows) > 1:
         raise SpecError(
             "--instance_type and --resources both list choices; list them in one, what comes with each in the other"
         )
-    number = max(len(named), len(rows))
-    pairs = zip(named * (number // len(named)), rows * (number // len(rows)), strict=True)
-    return [Alternative(instance_type=name, resources=row, replicas=replicas) for name, row in pairs]
+    pairs = zip(named * len(rows), [*rows] * len(named), strict=True)
+    return [Alternative(instance_type=name, resources=dict(row), replicas=replicas) for name, row in pairs]
+
+
+def listed(texts: Sequence[str]) -> list[dict[str, int]]:
+    """The amounts of each choice of `--resources=KIND=N/KIND=N`. Raises `SpecError`."""
+    return [amounts([part], "--resources") for part in ",".join(texts).split("/")] if texts else [{}]
 
 
 def amounts(texts: Iterable[str], what: str) -> dict[str, int]:

@@ -172,7 +172,7 @@ def _environment() -> Iterator[str]:
     yield from (
         "# Environment",
         "",
-        "What a process finds. Later ones win: the account's PATH, HOME, USER and LANG; the",
+        "What a process finds. Later ones win: in a pod the image's variables; the account's PATH, HOME, USER and LANG; the",
     )
     yield "defaults marked *; what the job's `--env` says; all others, which `--env` may not set."
     mine = variables({})

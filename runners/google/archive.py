@@ -15,6 +15,7 @@ import gzip
 import hashlib
 import io
 import os
+import shutil
 import sys
 import tarfile
 from collections.abc import Callable, Mapping
@@ -64,12 +65,26 @@ def made_of(files: Mapping[str, Path]) -> Archive:
 
 
 def check() -> None:
-    """Raise `RunnerError` if this machine is none whose programs run on Google's machines."""
+    """Raise `RunnerError` if this machine is none whose programs run on the machines that have nothing."""
     here = f"{sys.platform} on {os.uname().machine}"
     if here != "linux on x86_64":
         raise RunnerError(
-            f"machines of Google run Linux on x86_64, and this is {here}; have the bastion run there, too"
+            f"a worker that brings all along is for Linux on x86_64, and this is {here}; have this run there, too"
         )
+
+
+def lay_out(folder: Path, shell: Shell) -> None:
+    """Lay the worker of this installation into a folder, unpacked and with all that it may need: takes some seconds.
+
+    The folder may be used where nothing else of it is there. Raises `RunnerError`, `OSError`.
+    """
+    check()
+    for name, path in installation.files(shell, without=()).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / name)
+        (folder / name).chmod(_mode(name))
+    (folder / PYTHON).write_text(_WRAPPER)
+    (folder / PYTHON).chmod(_mode(PYTHON))
 
 
 def publish(bucket: Bucket, archive: Archive) -> str:
@@ -90,10 +105,10 @@ def packed(files: Mapping[str, Path | bytes]) -> bytes:
         for name in sorted(files):
             file, member = files[name], tarfile.TarInfo(name)
             data = file.read_bytes() if isinstance(file, Path) else file
-            member.size, member.mode = len(data), 0o755 if _is_run(name) else 0o644
+            member.size, member.mode = len(data), _mode(name)
             tar.addfile(member, io.BytesIO(data))
     return out.getvalue()
 
 
-def _is_run(name: str) -> bool:
-    return name.startswith("bin/") or name == LOADER
+def _mode(name: str) -> int:
+    return 0o755 if name.startswith("bin/") or name == LOADER else 0o644

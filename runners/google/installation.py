@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -21,7 +21,7 @@ _HOME = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
 
 _ENTRY = "bastion_entry"
 _START = ("cli.worker",)
-_OTHER_STORES = frozenset({"bastion.buckets.fsspec", "bastion.buckets.s3"})
+OTHER_STORES = frozenset({"bastion.buckets.fsspec", "bastion.buckets.s3"})
 """A machine of Google's has its build from Google's store; what other stores need stays at home."""
 
 _ROOMS = frozenset({"bastion", "bundler", "cli", "quota", "runners"})
@@ -48,10 +48,14 @@ _LIST_S = 60.0
 _ELF = b"\x7fELF"
 
 
-def files(shell: Shell) -> dict[str, Path]:
-    """All files of an archive but the text that starts it. Raises `RunnerError` if something cannot be found."""
+def files(shell: Shell, without: Collection[str] = OTHER_STORES) -> dict[str, Path]:
+    """All files of an archive but the text that starts it, and what only the modules `without` need.
+
+    Raises `RunnerError` if something cannot be found.
+    """
     python = Path(getattr(sys, "_base_executable", sys.executable)).resolve()
-    found = {f"{PYTHON}.bin": python, **dict(_standard(Path(sysconfig.get_path("stdlib")))), **_modules()}
+    found = {f"{PYTHON}.bin": python, **dict(_standard(Path(sysconfig.get_path("stdlib"))))}
+    found |= _modules(without)
     return found | _c_libraries(found.values(), shell)
 
 
@@ -66,10 +70,10 @@ def _standard(home: Path) -> Iterator[tuple[str, Path]]:
                 yield f"{_HOME}/{path.relative_to(home)}", path
 
 
-def _modules() -> dict[str, Path]:
+def _modules(without: Collection[str]) -> dict[str, Path]:
     """The modules of ours that a worker may import, and the distributions that any of them does."""
     root = Path(layout.__file__).parents[1]
-    ours, strange = closure(_START, lambda name: _text(root, name), _OTHER_STORES)
+    ours, strange = closure(_START, lambda name: _text(root, name), without)
     found = {f"{_HOME}/{path.relative_to(root)}": path for path in (_path(root, name) for name in (_ENTRY, *ours))}
     return found | dict(_distributed(strange))
 

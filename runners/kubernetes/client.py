@@ -36,10 +36,13 @@ _KINDS: Mapping[int, type[ApiError]] = {
     403: Refused,
     422: Refused,
 }
-_ADVICE = {
-    401: "log in anew, or check context of [runner_options.kubernetes]",
-    403: "have an admin of the cluster give the right; docs/how-to/kubernetes.md has a role",
-}
+_ADVICE = (
+    (401, "", "log in anew, or check context of [runner_options.kubernetes]"),
+    (403, " cannot ", "have an admin of the cluster give the right; docs/how-to/kubernetes.md has a role"),
+    (403, "exceeded quota", "wait for others to end, or have an admin of the cluster raise it"),
+    (404, "namespaces ", "have an admin of the cluster make it, or mend namespace of [runner_options.kubernetes]"),
+)
+"""By the code and the words of a refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +140,20 @@ class Client:
         grace = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", **options, **grace})
 
-    def items(self, path: str, selector: str) -> list[Object]:
-        """All objects with these labels. A listing that expires on its way begins anew."""
+    def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
+        """All objects with these labels and fields. A listing that expires on its way begins anew."""
+        wanted = {"labelSelector": selector, "fieldSelector": fields}
         for again in range(1, _LISTINGS + 1):
             try:
-                return self._pages(path, selector)
+                return self._pages(path, {key: text for key, text in wanted.items() if text})
             except Expired:
                 if again == _LISTINGS:
                     raise
         raise AssertionError
 
-    def _pages(self, path: str, selector: str) -> list[Object]:
+    def _pages(self, path: str, wanted: Mapping[str, str]) -> list[Object]:
         found: list[Object] = []
-        query: dict[str, object] = {"labelSelector": selector, "limit": PAGE}
+        query: dict[str, object] = {**wanted, "limit": PAGE}
         while True:
             page = self._send("GET", path, query=query)
             found += page.get("items") or []
@@ -226,7 +230,7 @@ def _told(code: int, said: bytes, method: str, path: str) -> bytes:
     status = _json(said)
     message = status.get("message") if isinstance(status, dict) else ""
     why = _short(message or f"status {code}")
-    advice = f"; {_ADVICE[code]}" if code in _ADVICE else ""
+    advice = next((f"; {said}" for number, words, said in _ADVICE if number == code and words in why), "")
     raise _KINDS.get(code, ApiError)(f"Kubernetes refuses {method} {path}: {why}{advice}")
 
 

@@ -76,6 +76,7 @@ def rules(settings: KubernetesSettings) -> list[dict[str, Any]]:
         {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL},
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": _ALL},
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["delete", "get", "list"]},
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]},
         *([queue] if settings.queue else []),
     ]
 
@@ -169,6 +170,12 @@ def state(row: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         if (one.get("type"), one.get("status")) == ("ReplicaFailure", "True"):
             return f"{one.get('reason', '')}: {' '.join(str(one.get('message', '')).split())}"[:_WORDS_MAX]
     return "its pod is being made"
+
+
+def has_begun(pod: Mapping[str, Any]) -> bool:
+    """Its container has run, so that there is a log."""
+    told = (pod.get("status") or {}).get("containerStatuses") or []
+    return any(one.get("restartCount") or "waiting" not in (one.get("state") or {"waiting": {}}) for one in told)
 
 
 def is_hopeless(word: str) -> bool:

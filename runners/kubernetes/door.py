@@ -43,8 +43,8 @@ class Api(Protocol):
     def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
         """Have an object deleted if it has this uid, with what belongs to it. Raises `NotThere`, `IsThere` if it is another."""
 
-    def items(self, path: str, selector: str) -> list[Object]:
-        """All objects with these labels, of one moment."""
+    def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
+        """All objects with these labels and fields, of one moment."""
 
 
 class Cluster(Api, Protocol):

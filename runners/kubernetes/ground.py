@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 KUBERNETES = "kubernetes"
+_OF_THE_POD = ("BASTION_", "JOB_COMPLETION_INDEX", "KUBERNETES_")
 
 
 def flags(told: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
@@ -18,3 +19,8 @@ def flags(told: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]
         "machine": environ["BASTION_MACHINE"],
         "address": environ["BASTION_POD_IP"],
     }
+
+
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """What jobs find of the variables of our container: those of its image, and what its template adds."""
+    return {name: value for name, value in environ.items() if not name.startswith(_OF_THE_POD)}

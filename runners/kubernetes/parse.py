@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +15,17 @@ from runners.kubernetes.names import Mark
 OVER = frozenset({"Succeeded", "Failed"})
 """Phases of a pod in which nothing of it runs any more."""
 
+_OF_SET = re.compile(r"-w-[0-9]+$")
+_NAMED = re.compile(r'^(?:Error creating: )?(?:[Pp]ods? "[^"]*" is ((?:forbidden|invalid): ))?')
+"""What in the words of a refusal is another each time."""
+
 _ENDS = frozenset({"Completed", "Complete", "Failed"})
 _WORDS_MAX = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """One pod of ours. `waits`: what keeps it from running, in words."""
+    """One pod of ours. `waits`: what keeps it from running, or why it failed, in words."""
 
     name: str
     uid: str
@@ -42,8 +48,12 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
-    """All that an attempt has: a JobSet or a Job. `over`: it will have no pods any more. `held`: Kueue has yet to let it in."""
+    """All that an attempt has: a JobSet or a Job, as `kind` says. `over`: it will have no pods any more.
 
+    `held`: Kueue has yet to let it in.
+    """
+
+    kind: str
     name: str
     uid: str
     mark: Mark
@@ -63,18 +73,19 @@ def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
         mark=mark,
         worker=names.worker_of(metadata, mark),
         phase=status.get("phase", "Pending"),
-        waits=waits(status),
+        waits=_fell(status) if status.get("phase") == "Failed" else waits(status),
     )
 
 
-def set_of(row: Mapping[str, Any], scope: str) -> Set | None:
-    """A JobSet or Job that was listed; None if it is none of this bastion's."""
+def set_of(row: Mapping[str, Any], scope: str, kind: str) -> Set | None:
+    """A JobSet or Job that was listed; None if it is none of this bastion's, or a part of another set."""
     metadata = row.get("metadata") or {}
     mark = names.mark_of(metadata)
-    if mark is None or mark.scope != scope:
+    if mark is None or mark.scope != scope or metadata.get("ownerReferences"):
         return None
     ended = {one.get("type") for one in _conditions(row) if one.get("status") == "True"} & _ENDS
     return Set(
+        kind=kind,
         name=metadata.get("name", ""),
         uid=metadata.get("uid", ""),
         mark=mark,
@@ -98,23 +109,47 @@ def machines(pods: Iterable[Pod], sets: Iterable[Set]) -> Iterator[Machine]:
             yield Machine(id=unborn, key=one.mark.key, worker=worker, epoch=one.mark.epoch, seen=False)
 
 
-def waiting(pods: Sequence[Pod], sets: Iterable[Set], queued: Mapping[str, str]) -> dict[AttemptKey, str]:
-    """What attempts wait for. `queued`: what Kueue says, by the uid of the set."""
+def waiting(
+    pods: Sequence[Pod], sets: Iterable[Set], queued: Mapping[str, str], refused: Mapping[str, str]
+) -> dict[AttemptKey, str]:
+    """What attempts wait for. `queued`: what Kueue says, `refused`: why pods are not made, each by the uid of the set."""
     said: dict[AttemptKey, str] = {}
     begun = {pod.mark.nonce for pod in pods}
     for one in sets:
-        if one.over or one.mark.nonce in begun:
+        if one.uid in refused and not one.over:
+            said[one.mark.key] = refused[one.uid]
+        elif one.over or one.mark.nonce in begun:
             continue
-        if one.held:
+        elif one.held:
             said[one.mark.key] = queued.get(one.uid) or "it is suspended, and Kueue has said nothing of it yet"
         else:
             said[one.mark.key] = "the cluster has yet to make its pods"
-    for pod in sorted(pods, key=lambda pod: (pod.mark.key, pod.worker)):
-        if pod.phase == "Pending":
+    alive = {pod.mark.nonce for pod in pods if pod.phase not in OVER}
+    for pod in sorted(pods, key=lambda pod: (pod.phase == "Failed", pod.mark.key, pod.worker)):
+        if pod.phase == "Pending" or (pod.phase == "Failed" and pod.mark.nonce not in alive):
             whose = f"worker {pod.worker}: " if pod.mark.workers > 1 else ""
             there = said.get(pod.mark.key, "")
             if not there or (there.endswith(_STARTING) and pod.waits != _STARTING):
                 said[pod.mark.key] = f"{whose}{pod.waits}"
+    return said
+
+
+def lacking(pods: Iterable[Pod], sets: Iterable[Set]) -> list[Set]:
+    """The sets that may have more pods than there are."""
+    there = Counter(pod.mark.nonce for pod in pods)
+    return [one for one in sets if not one.over and not one.held and there[one.mark.nonce] < one.mark.workers]
+
+
+def kept_out(events: Iterable[Mapping[str, Any]], sets: Iterable[Set]) -> dict[str, str]:
+    """By the uid of the set why the cluster makes no pods of it: by the last event of each of its Jobs."""
+    whose = {one.name: one.uid for one in sets}
+    said: dict[str, str] = {}
+    for row in sorted(events, key=lambda row: str(row.get("lastTimestamp") or row.get("eventTime") or "")):
+        name = str((row.get("involvedObject") or {}).get("name", ""))
+        uid = whose.get(name) or whose.get(_OF_SET.sub("", name))
+        if uid:
+            told = _NAMED.sub(r"\1", " ".join(str(row.get("message", "")).split()))
+            said[uid] = f"the cluster refuses its pods: {told}"[:_WORDS_MAX]
     return said
 
 
@@ -125,6 +160,10 @@ def queued_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
     state = {one.get("type"): one for one in _conditions(row)}
     if not uid or state.get("Admitted", {}).get("status") == "True":
         return None
+    for check in (row.get("status") or {}).get("admissionChecks") or []:
+        if check.get("state") != "Ready" and state.get("QuotaReserved", {}).get("status") == "True":
+            told = {"reason": check.get("state"), "message": check.get("message")}
+            return uid, _words(f"Kueue: admission check {check.get('name')}", told)
     for name in ("QuotaReserved", "Admitted"):
         if (one := state.get(name, {})).get("status") == "False":
             return uid, _words("Kueue", one)
@@ -145,6 +184,16 @@ def waits(status: Mapping[str, Any]) -> str:
             if held.get("reason", "ContainerCreating") not in ("ContainerCreating", "PodInitializing"):
                 return _words("", held)
     return _STARTING
+
+
+def _fell(status: Mapping[str, Any]) -> str:
+    """Why a pod failed: its worker ends well whatever the job did, so it is the cluster that tells."""
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(kind) or []:
+            end = (container.get("state") or {}).get("terminated") or {}
+            if end.get("exitCode") and not status.get("reason"):
+                return _words(f"its container {container.get('name')} failed", end)
+    return _words("its pod failed", status)
 
 
 def _words(who: str, told: Mapping[str, Any]) -> str:

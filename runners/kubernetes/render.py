@@ -1,5 +1,7 @@
 """From the wish for an attempt's machines to the manifest of a JobSet or a Job. Pure.
 
+A job that comes in an image has its pods of that image; the worker comes into them before, from its own.
+
 Whatever its end, a pod is not started again by the cluster: that is decided from what its worker wrote into the bucket. So
 nothing is restarted, one pod's end is no other's, and a pod that was deleted is not replaced.
 """
@@ -13,6 +15,7 @@ from typing import Any
 from bastion.errors import RunnerError
 from bastion.ports import Placement
 from quota.resources import Resources
+from runners.google.boot import PYTHON
 from runners.kubernetes import merge, names
 from runners.kubernetes.names import Mark
 from runners.kubernetes.settings import KubernetesSettings
@@ -21,12 +24,21 @@ from runners.kubernetes.shapes import Shape, shape
 JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 HOME, SECRETS, CREDENTIALS = "/bastion", "/etc/bastion/secrets", "/var/run/bastion"
+LAID = "/bastion-worker"
+"""Where a worker lies in a pod whose image is a job's."""
+
 KEPT_S = 3600
 """So long what has ended is left for people to look at."""
 
-_GROUP = "w"
+_GROUP, _PROGRAM = "w", "program"
+_LAST_WORDS = "FallbackToLogsOnError"
 _EXCLUSIVE = "alpha.jobset.sigs.k8s.io/exclusive-topology"
-_SPOT, _FLEX = "cloud.google.com/gke-spot", "cloud.google.com/gke-flex-start"
+_TAINTS = {
+    "spot": ("cloud.google.com/gke-spot",),
+    "flex-start": ("cloud.google.com/gke-flex-start", "cloud.google.com/gke-queued"),
+}
+"""What of such nodes has to be tolerated; the first is their label, too."""
+
 _RESERVATION, _AFFINITY = "cloud.google.com/reservation-name", "cloud.google.com/reservation-affinity"
 _TOKEN_S = 3600
 
@@ -106,6 +118,10 @@ def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
     selector, tolerated = _bought(placement, given)
     named = {"serviceAccountName": given.service_account, "priorityClassName": given.priority_class}
     work, shared = {"name": "work", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}
+    container, brings, program = _container(one, mark, given, worker), [], []
+    if placement.image:
+        container = _in_image(container, placement.image)
+        brings, program = [_laying(container, given)], [{"name": _PROGRAM, "emptyDir": {}}]
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": given.grace_s,
@@ -114,8 +130,9 @@ def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
         **{key: name for key, name in named.items() if name},
         "nodeSelector": {**one.selector, **selector},
         "tolerations": [*map(dict, one.tolerations), *tolerated],
-        "containers": [_container(one, mark, given, worker)],
-        "volumes": [work, shared, *credentials(given)],
+        **({"initContainers": brings} if brings else {}),
+        "containers": [container],
+        "volumes": [work, shared, *program, *credentials(given)],
     }
 
 
@@ -144,7 +161,36 @@ def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: Worker
         "args": [f"--{flag}={str(value).replace('$(', '$$(')}" for flag, value in flags.items()],
         "env": _env(mark, given),
         "resources": {"requests": dict(one.requests), "limits": dict(one.limits)},
+        "terminationMessagePolicy": _LAST_WORDS,
         "volumeMounts": mounts,
+    }
+
+
+def _in_image(container: dict[str, Any], image: str) -> dict[str, Any]:
+    """The same in an image that has nothing of ours: the worker is the one that was laid into the pod before."""
+    return {
+        **container,
+        "image": image,
+        "command": [f"{LAID}/{PYTHON}", "-I", "-m", "bastion_entry", "worker"],
+        "args": [*container["args"], f"--image={image}"],
+        "volumeMounts": [*container["volumeMounts"], {"name": _PROGRAM, "mountPath": LAID, "readOnly": True}],
+    }
+
+
+def _laying(container: dict[str, Any], given: KubernetesSettings) -> dict[str, Any]:
+    """What lays it there: the worker's image. It runs before all else, and asks for no devices."""
+    asked = {
+        kind: {name: size for name, size in most.items() if name in ("cpu", "memory")}
+        for kind, most in container["resources"].items()
+    }
+    return {
+        "name": _PROGRAM,
+        "image": given.image,
+        "command": [given.python, "-I", "-m", "bastion_entry", "lay"],
+        "args": [LAID],
+        "resources": asked,
+        "terminationMessagePolicy": _LAST_WORDS,
+        "volumeMounts": [{"name": _PROGRAM, "mountPath": LAID}],
     }
 
 
@@ -176,9 +222,9 @@ def credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
 def _bought(placement: Placement, given: KubernetesSettings) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """The nodes that are had in the way of this tier: their labels, and what of them has to be tolerated."""
     how = given.bought(placement.tier)
-    if how in ("spot", "flex-start"):
-        label = _SPOT if how == "spot" else _FLEX
-        return {label: "true"}, [{"key": label, "operator": "Equal", "value": "true", "effect": "NoSchedule"}]
+    if taints := _TAINTS.get(how):
+        how_to = {"operator": "Equal", "value": "true", "effect": "NoSchedule"}
+        return {taints[0]: "true"}, [{"key": taint, **how_to} for taint in taints]
     of_kind = [given.reservations[kind] for kind in placement.resources if kind in given.reservations]
     if how == "reserved" and of_kind:
         return {_RESERVATION: of_kind[0], _AFFINITY: "specific"}, []

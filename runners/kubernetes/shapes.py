@@ -37,6 +37,11 @@ _TPUS = {
 }
 """What Google's clusters call the accelerators, by kind."""
 
+_ALONE = {"v3": "tpu-v3-device"}
+"""The same of a slice that is one host."""
+
+_ARM = frozenset({"gb200"})
+
 KINDS_OF_CLUSTERS = frozenset({"cpu", "memory", *_TPUS, *KINDS["gpu"]})
 """What pods can ask for without being told how."""
 
@@ -88,7 +93,8 @@ def _slice(kind: str, resources: Resources, given: KubernetesSettings, own: Kind
         raise RunnerError(str(error)) from error
     if own.node_selector is None and given.gke and kind not in _TPUS:
         raise RunnerError(f"Google's clusters have no {kind}; use one of {', '.join(_TPUS)}")
-    usual = {_TPU_TYPE: _TPUS.get(kind, ""), _TOPOLOGY: one.topology}
+    types = _TPUS | (_ALONE if one.hosts == 1 else {})
+    usual = {_TPU_TYPE: types.get(kind, ""), _TOPOLOGY: one.topology}
     chips = {own.resource or TPU: str(one.chips // one.hosts)}
     requests, limits = _plain(resources, one.hosts)
     return Shape(
@@ -113,7 +119,7 @@ def _of_cards(kind: str, resources: Resources, given: KubernetesSettings, own: K
         requests=requests | cards,
         limits=limits | cards,
         selector=_selector(given, own, {_ACCELERATOR: _GPUS[kind]} if kind in _GPUS else {}),
-        tolerations=(_tolerated(own.resource or GPU), *own.tolerations),
+        tolerations=(_tolerated(own.resource or GPU), *_of_processors(kind, given), *own.tolerations),
         topology=_topology(hosts, own, ""),
         gpus=(own.resource or GPU) == GPU,
     )
@@ -131,6 +137,12 @@ def _topology(hosts: int, own: Kind, usual: str) -> str:
 
 def _tolerated(resource: str) -> Mapping[str, Any]:
     return {"key": resource, "operator": "Exists", "effect": "NoSchedule"}
+
+
+def _of_processors(kind: str, given: KubernetesSettings) -> tuple[Mapping[str, Any], ...]:
+    """Google's clusters keep others away from nodes whose processors are Arm's."""
+    arm = {"key": "kubernetes.io/arch", "operator": "Equal", "value": "arm64", "effect": "NoSchedule"}
+    return (arm,) if given.gke and kind in _ARM else ()
 
 
 def _plain(resources: Resources, hosts: int) -> tuple[dict[str, str], dict[str, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import quote
 
 from bastion.errors import RunnerError
@@ -76,12 +78,19 @@ class RayRunner:
         there = {name.worker for name in {*listed, *self._made} if name.key == placement.key}
         for worker in sorted(set(range(placement.workers)) - there):
             self._session = self._session or self._session_now()
-            name = Name(self.scope, placement.key, worker, placement.epoch, self._session, self.ids.new())
-            body = render.submission(name, placement, self.bucket_url, self.settings, self.flags)
+            name, body = self._submission(placement, worker)
             answer = self.dashboard.ask("POST", "/api/jobs/", body)
             if answer.status != _FOUND:
                 raise RunnerError(f"Ray refuses a job for {placement.key}: {answer.words}")
             self._made[name] = self.clock.monotonic()
+
+    def preview(self, placement: Placement) -> str:
+        """The body of the first worker's request; Ray is not asked."""
+        return json.dumps(self._submission(placement, 0)[1], indent=2)
+
+    def _submission(self, placement: Placement, worker: int) -> tuple[Name, dict[str, Any]]:
+        name = Name(self.scope, placement.key, worker, placement.epoch, self._session, self.ids.new())
+        return name, render.submission(name, placement, self.bucket_url, self.settings, self.flags)
 
     def stop(self, machine: str) -> None:
         """SIGTERM to the machine's host, which hands it to the worker; Ray's own SIGKILL is put off."""

@@ -14,11 +14,12 @@ LIMIT_S = 60.0
 
 _SILENT = re.compile(
     r"unable to contact|socket timed out|connection refused|zero bytes|communication|unable to establish|"
-    r"munge|authentication|connection timed out|controller|configuration source",
+    r"munge|authentication|connection timed out|controller|configuration source|incompatible versions",
     re.IGNORECASE,
 )
 _NO_SUCH_JOB = re.compile(r"invalid job id|job/step already completing|already completed", re.IGNORECASE)
 _OPTIONS = {
+    "accounting/qos policy": "account or qos",
     "account": "account or partition",
     "partition": "partition",
     "qos": "qos",

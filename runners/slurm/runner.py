@@ -5,6 +5,7 @@ All that is known of a job stands in its name. What is remembered saves requests
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -79,16 +80,25 @@ class SlurmRunner:
         until, why = self._refused.get(placement.key, (now, ""))
         if now < until:
             raise Later(why)
-        name = Name(self.scope, placement.key, placement.epoch, self.ids.new())
-        flags = {"bucket": self.bucket_url, **self.flags}
-        script = render.script(self.settings, self.python, name, placement, flags)
+        name, command, script = self._submission(placement)
         try:
-            number = self._commands.submit(render.sbatch(self.settings, name, placement), script)
+            number = self._commands.submit(command, script)
         except Refused as error:
             self._refused[placement.key] = now + AGAIN_S, str(error)
             raise Later(str(error)) from error
         self._refused.pop(placement.key, None)
         self._known()[number] = Job(number, "PENDING", "", placement.workers, 0, "", 0, "", "", name)
+
+    def preview(self, placement: Placement) -> str:
+        """The command and the script on its standard input; Slurm is not asked."""
+        _, command, script = self._submission(placement)
+        return f"{shlex.join(command)} <<'EOF'\n{script}EOF"
+
+    def _submission(self, placement: Placement) -> tuple[Name, list[str], str]:
+        name = Name(self.scope, placement.key, placement.epoch, self.ids.new())
+        flags = {"bucket": self.bucket_url, **self.flags}
+        script = render.script(self.settings, self.python, name, placement, flags)
+        return name, render.sbatch(self.settings, name, placement), script
 
     def stop(self, machine: str) -> None:
         """Have all workers of the attempt look for its stop order: they stop together."""

@@ -98,3 +98,11 @@ def name_of(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+def home_of(uid: int) -> str:
+    """The home of the account of this number; "" if it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        return ""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-import pwd
 import re
 import resource
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bastion import layout
@@ -20,7 +19,7 @@ from bastion.spec import BundleRef
 from bundler.checkout import Checkout
 from bundler.gitcall import Wanted
 from bundler.unpack import unpack
-from runners.worker.account import Account
+from runners.worker.account import Account, home_of, name_of
 from runners.worker.bounds import Bounds
 from runners.worker.cache import Cache, Entry
 from runners.worker.container import Host, body, environment, tpus
@@ -38,10 +37,23 @@ _PUNCH_HOLE_KEEP_SIZE = 3
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """The container that the worker itself is in: its `image`, pinned, and the image's own folder and variables.
+
+    `image` is "" where it is the worker's image, and no job's.
+    """
+
+    image: str
+    folder: str
+    variables: Mapping[str, str]
+
+
 class LocalMachine:
     """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
-    commits, `cache` holds what setups have made, `engine` runs images. Processes are of the `account`, if there is one,
-    else the worker's own, and keep within the `bounds`; `outputs` is the URL that default output folders lie below.
+    commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
+    are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `outputs` is the URL that
+    default output folders lie below.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
     """
@@ -57,6 +69,7 @@ class LocalMachine:
         account: Account | None = None,
         bounds: Bounds = _NO_BOUNDS,
         outputs: str = "",
+        inside: Inside | None = None,
     ) -> None:
         self.code = str(folder / "code")
         self.tmp = str(folder / "tmp")
@@ -67,6 +80,7 @@ class LocalMachine:
         self._inherited = inherited
         self._fetcher, self._cache = fetcher, cache
         self._account, self._bounds, self._outputs = account, bounds, outputs
+        self._inside = inside
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
@@ -85,13 +99,17 @@ class LocalMachine:
             return port
 
     def base_environment(self) -> Mapping[str, str]:
-        """The account's basics; PATH as the worker inherited it, so that `python3` is the one of the login."""
-        mine, account = pwd.getpwuid(os.getuid()), self._account
+        """The account's basics; PATH as the worker inherited it, so that `python3` is the one of the login.
+
+        In a container they lie over the variables of its image.
+        """
+        account = self._account
         if account is not None:
             name, home = account.name, account.home if os.path.isdir(account.home) else self.tmp
         else:
-            name, home = mine.pw_name, self._inherited.get("HOME") or mine.pw_dir
+            name, home = name_of(os.getuid()), self._inherited.get("HOME") or home_of(os.getuid()) or self.tmp
         return {
+            **(self._inside.variables if self._inside else {}),
             "PATH": self._inherited.get("PATH") or _PATH,
             "HOME": home,
             "USER": name,
@@ -167,11 +185,17 @@ class LocalMachine:
         return Tree(argv, env, folder, self._log, self._account, guard_of(bounds) if bounds.of_all else None)
 
     def pull(self, image: str) -> None:
-        """Have the engine pull it."""
-        self._engine.pull(image)
+        """Have the engine pull it, unless we are in it."""
+        inside = self._inside.image if self._inside else ""
+        if not inside:
+            self._engine.pull(image)
+        elif image != inside:
+            raise BundleError(f"this container is of {inside}, and the job comes in {image}; launch it anew")
 
-    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container:
-        """Run the command in a container. `sh -c` is not the host's, so it is the image's."""
+    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container | Tree:
+        """Run the command in a container, or beside us in our own. `sh -c` is not the host's, so it is the image's."""
+        if self._inside and self._inside.image:
+            return self.start(argv, env, self._inside.folder, memory)
         account = self._account
         host = Host(
             uid=account.uid if account else os.getuid(),

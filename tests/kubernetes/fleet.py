@@ -9,6 +9,7 @@ from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
+from bastion.ports import Clock
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
 from runners.kubernetes import render
@@ -37,31 +38,33 @@ class KubernetesFleet(ProcessFleet):
         self.runner = self.again()
 
     def again(self) -> KubernetesRunner:
-        return self._made(SCOPE)
+        return self.by(SystemClock())
 
     def stranger(self) -> KubernetesRunner:
-        return self._made("another-1234abcd")
+        return self.by(SystemClock(), scope="another-1234abcd")
 
-    def _made(self, scope: str) -> KubernetesRunner:
-        self.client = Client(lambda: Login(self.cluster.url), SystemClock())
+    def by(self, clock: Clock, url: str = "", scope: str = SCOPE) -> KubernetesRunner:
+        """A new runner by this clock, of a bastion of this scope, led to another address than the cluster's."""
+        self.client = Client(lambda: Login(url or self.cluster.url), clock)
         return KubernetesRunner(
             api=self.client,
             settings=settings(self.options),
             scope=scope,
             ids=RandomIds(),
-            clock=SystemClock(),
+            clock=clock,
             worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
 
     @contextmanager
     def away(self) -> Iterator[None]:
         """Nobody listens at its address."""
-        api = self.runner.api
-        self.runner.api = Client(lambda: Login("http://127.0.0.1:9"), Impatient())  # type: ignore[arg-type]
+        client = self.client
+        clock, client.clock = client.clock, Impatient()  # type: ignore[assignment]
         try:
-            yield
+            with self.cluster.away():
+                yield
         finally:
-            self.runner.api = api
+            client.clock = clock
 
     @contextmanager
     def answers_lost(self) -> Iterator[None]:

@@ -13,10 +13,11 @@ import yaml
 
 from bastion.errors import RunnerError
 from bastion.system import RandomIds, SystemClock
-from bastion_testing.stage import KEY, placement
+from bastion_testing.stage import KEY, OTHER, placement
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, Login, check, in_pod, log_in
 from runners.kubernetes.deployment import Host, faults, holds, is_hopeless, manifests, rules, rules_of_people, state
+from runners.kubernetes.listing import LATE_S
 from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import settings
 from tests.kubernetes.fake.hosting import HostingCluster
@@ -186,9 +187,10 @@ def test_every_right_is_used_and_no_other_is_needed(cluster: HostingCluster) -> 
 
 def every_call(cluster: HostingCluster) -> None:
     """All that a runner does."""
-    runner = made(cluster)
+    clock = Late()
+    runner = made(cluster, clock)
     runner.create(placement(KEY))
-    made(cluster).create(placement(KEY))  # its name is taken: it is looked at
+    made(cluster, clock).create(placement(KEY))  # its name is taken: it is looked at
     for admitted in (False, True):
         if admitted:
             cluster.admit()
@@ -199,18 +201,33 @@ def every_call(cluster: HostingCluster) -> None:
         runner.list()
         if not admitted:
             runner.create(placement(KEY))
+    cluster.refuse_pods("none any more")
+    runner.create(placement(OTHER))
+    cluster.admit()
+    for _ in range(2):  # its pods are late
+        runner.list()
+        clock.late_s += LATE_S
     with pytest.raises(RunnerError):
         runner.workers({"odd": 1}, 1)
 
 
-def made(cluster: HostingCluster) -> KubernetesRunner:
+class Late(SystemClock):
+    """Runs ahead."""
+
+    late_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late_s
+
+
+def made(cluster: HostingCluster, clock: Late) -> KubernetesRunner:
     login = Login(cluster.url, lambda: {"authorization": "Bearer own"})
     return KubernetesRunner(
-        api=Client(lambda: login, SystemClock()),
+        api=Client(lambda: login, clock),
         settings=GIVEN,
         scope="bastion-1-1234abcd",
         ids=RandomIds(),
-        clock=SystemClock(),
+        clock=clock,
         worker=render.Worker(bucket="file:///nowhere"),
     )
 

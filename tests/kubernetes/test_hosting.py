@@ -150,6 +150,7 @@ def test_a_bastion_that_does_not_come_up_says_why_and_may_be_made_or_deleted_aga
         here,
         here.call(*create, "--image=nobody/has:1"),
         "did not come up on bastion-demo-",
+        "it said nothing",
         "ImagePullBackOff",
         "nobody/has:1",
     )

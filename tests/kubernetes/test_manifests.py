@@ -24,12 +24,19 @@ def given(**options: Any) -> KubernetesSettings:
 
 
 def made(
-    resources: dict[str, int], replicas: int = 1, version: str = render.JOBSET, tier: int = 0, **options: Any
+    resources: dict[str, int],
+    replicas: int = 1,
+    version: str = render.JOBSET,
+    tier: int = 0,
+    image: str = "",
+    **options: Any,
 ) -> dict[str, Any]:
     """A manifest, which is valid."""
     found = given(**options)
     workers = render.workers(resources, replicas, found)
-    placement = Placement(key=KEY, resources=resources, replicas=replicas, workers=workers, tier=tier, epoch=7)
+    placement = Placement(
+        key=KEY, resources=resources, replicas=replicas, workers=workers, tier=tier, epoch=7, image=image
+    )
     mark = render.mark("scope-1", placement, "0" * 32, found)
     body = render.manifest(version, name("scope-1", KEY), mark, placement, found, WORKER)
     assert complaints(body) == []
@@ -113,6 +120,71 @@ def test_nodes_are_had_by_the_tier(tier: int, label: str) -> None:
     pod = pod_of(made({"h100": 8}, tier=tier, tiers=tiers, reservations={"h100": "ours"}))
     assert label in pod["nodeSelector"]
     assert (label in {one["key"] for one in pod["tolerations"]}) == (tier > 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "amount", "labels"),
+    [
+        ("a100", 1, {"gke-accelerator": "nvidia-tesla-a100"}),
+        ("b200", 8, {"gke-accelerator": "nvidia-b200"}),
+        ("gb200", 8, {"gke-accelerator": "nvidia-gb200"}),
+        ("h100", 8, {"gke-accelerator": "nvidia-h100-80gb"}),
+        ("h200", 16, {"gke-accelerator": "nvidia-h200-141gb"}),
+        ("l4", 1, {"gke-accelerator": "nvidia-l4"}),
+        ("t4", 4, {"gke-accelerator": "nvidia-tesla-t4"}),
+        ("v100", 8, {"gke-accelerator": "nvidia-tesla-v100"}),
+        ("v3", 8, {"gke-tpu-accelerator": "tpu-v3-device", "gke-tpu-topology": "2x2"}),
+        ("v3", 32, {"gke-tpu-accelerator": "tpu-v3-slice", "gke-tpu-topology": "4x4"}),
+        ("v4", 16, {"gke-tpu-accelerator": "tpu-v4-podslice", "gke-tpu-topology": "2x2x2"}),
+        ("v5litepod", 16, {"gke-tpu-accelerator": "tpu-v5-lite-podslice", "gke-tpu-topology": "4x4"}),
+        ("v5p", 16, {"gke-tpu-accelerator": "tpu-v5p-slice", "gke-tpu-topology": "2x2x2"}),
+        ("v6e", 4, {"gke-tpu-accelerator": "tpu-v6e-slice", "gke-tpu-topology": "2x2"}),
+        ("7x", 8, {"gke-tpu-accelerator": "tpu7x", "gke-tpu-topology": "2x2x1"}),
+    ],
+)
+def test_nodes_are_those_that_googles_clusters_call_so(kind: str, amount: int, labels: dict[str, str]) -> None:
+    pod = pod_of(made({kind: amount}))
+    assert pod["nodeSelector"] == {f"cloud.google.com/{label}": value for label, value in labels.items()}
+    taints = {one["key"] for one in pod["tolerations"]}
+    assert ("google.com/tpu" if "gke-tpu-topology" in labels else "nvidia.com/gpu") in taints
+    assert ("kubernetes.io/arch" in taints) == (kind == "gb200")
+
+
+def test_hosts_of_gpus_may_have_a_topology_of_their_own() -> None:
+    rack = "cloud.google.com/gce-topology-subblock"
+    body = made({"gb200": 16}, replicas=2, kinds={"gb200": {"topology": rack}})
+    assert body["metadata"]["annotations"]["alpha.jobset.sigs.k8s.io/exclusive-topology"] == rack
+    assert body["spec"]["replicatedJobs"][0]["replicas"] == 2
+    assert job_of(body)["completions"] == 4
+
+
+def test_nodes_of_a_queue_of_provisioning_are_tolerated() -> None:
+    pod = pod_of(made({"h100": 8}, tiers=["flex-start"]))
+    assert {one["key"] for one in pod["tolerations"]} >= {
+        "cloud.google.com/gke-queued",
+        "cloud.google.com/gke-flex-start",
+    }
+
+
+def test_a_reservation_is_named_and_meant() -> None:
+    pod = pod_of(made({"h100": 8}, tiers=["reserved"], reservations={"h100": "ours"}))
+    assert pod["nodeSelector"]["cloud.google.com/reservation-name"] == "ours"
+    assert pod["nodeSelector"]["cloud.google.com/reservation-affinity"] == "specific"
+    assert len(pod_of(made({"h100": 8}, tiers=["on-demand"], reservations={"h100": "ours"}))["nodeSelector"]) == 1
+
+
+@pytest.mark.parametrize("version", [render.JOBSET, render.JOB])
+def test_a_job_in_an_image_has_its_worker_laid_into_it(version: str) -> None:
+    image = f"registry.example/team/tools@sha256:{'ab' * 32}"
+    body = made({"h100": 16, "memory": 64}, version=version, image=image)
+    pod = pod_of(body)
+    (first,), (container,) = pod["initContainers"], pod["containers"]
+    assert (first["image"], container["image"]) == ("registry.example/worker:1", image)
+    assert first["resources"] == {"requests": {"memory": "32Gi"}, "limits": {"memory": "33Gi"}}
+    (laid,) = first["volumeMounts"]
+    assert laid | {"readOnly": True} in container["volumeMounts"]
+    assert container["command"][0].startswith(laid["mountPath"])
+    assert f"--image={image}" in container["args"]
 
 
 def test_all_settings_are_in_the_manifest() -> None:

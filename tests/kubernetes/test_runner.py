@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from bastion.ports import AttemptKey, Placement, Sight
 from bastion.state import Cause
 from bastion_testing.stage import KEY, SAVES, WAIT, Stage, placement
 from runners.kubernetes import client as http
-from runners.kubernetes.client import Client, Login
 from runners.kubernetes.door import ApiError, Expired
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
@@ -26,9 +26,17 @@ class NoClock:
 
     def __init__(self) -> None:
         self.slept: list[float] = []
+        self.now = 0.0
+
+    def wall(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now)
+
+    def monotonic(self) -> float:
+        return self.now
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+        self.now += seconds
 
 
 @pytest.fixture
@@ -166,9 +174,9 @@ def test_a_name_that_others_have_is_told(make: Make) -> None:
 def test_what_the_server_has_too_much_of_is_asked_again_as_it_says(make: Make) -> None:
     fleet = make()
     clock = NoClock()
-    fleet.runner.api = Client(lambda: Login(fleet.cluster.url), clock)  # type: ignore[arg-type]
+    runner = fleet.by(clock)
     fleet.cluster.fails("GET .*pods", 429, times=2, Retry_After="3")
-    assert list(fleet.runner.list()) == []
+    assert list(runner.list()) == []
     assert clock.slept == [3.0, 5.0]
 
 
@@ -191,12 +199,10 @@ def test_a_cluster_that_does_not_answer_is_blind(make: Make) -> None:
     fleet = make()
     fleet.runner.create(placement(KEY))
     (machine,) = fleet.runner.list()
-    fleet.runner.api = Client(lambda: Login("http://127.0.0.1:9"), NoClock())  # type: ignore[arg-type]
+    runner = fleet.by(NoClock(), "http://127.0.0.1:9")
     with pytest.raises(RunnerError, match=r"Kubernetes does not answer at http://127\.0\.0\.1:9"):
-        fleet.runner.list()
-    assert fleet.runner.look(machine.id) is Sight.BLIND
-    fleet.runner.api = fleet.client
-    assert [one.id for one in fleet.runner.list()] == [machine.id]
+        runner.list()
+    assert runner.look(machine.id) is Sight.BLIND
 
 
 def test_who_may_not_see_is_blind(make: Make) -> None:

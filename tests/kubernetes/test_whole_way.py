@@ -13,7 +13,9 @@ import pytest
 from bastion.errors import RunnerError
 from runners.kubernetes.client import log_in
 from tests.e2e.fleet import Fleet, until
+from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.server import IMAGE, Cluster
+from tests.kubernetes.test_images import BUNDLE, busybox
 
 SETTINGS = f"""
 runners = ["kubernetes"]
@@ -94,3 +96,15 @@ def test_no_way_in_is_told(text: str | None, context: str, tmp_path: Path, monke
         file.write_text(text)
     with pytest.raises(RunnerError, match=r"no way into a Kubernetes cluster: .*; set kubeconfig and context"):
         log_in(str(file), context)
+
+
+def test_a_job_of_an_image_runs_in_it(ground: Ground) -> None:
+    fleet, cluster = ground.fleet, ground.cluster
+    with cluster.changed() as kubelet:
+        kubelet.images[BUNDLE.pinned] = Image(busybox(fleet.folder / "root"), "/app")
+    assert fleet.run("bastion", "create", "--poll=0.1").returncode == 0
+    bundle = {"type": BUNDLE.type, "image": BUNDLE.image, "digest": BUNDLE.digest}
+    (fleet.folder / "spec.json").write_text(json.dumps({"bundle": bundle, "resources": {"cpu": 1}}))
+    said = fleet.run("launch", f"--spec={fleet.folder}/spec.json", "--name=there", "--wait", "--", "cat", "words")
+    assert said.returncode == 0, said
+    assert fleet.log(said.stdout.strip()) == "from the image\n"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from bastion.ports import AttemptKey, Placement
+from bastion.errors import RunnerError
+from bastion.ports import AttemptKey, Placement, Said
 from runners.slurm import parse, render
+from runners.slurm.commands import Refused, _answer
 from runners.slurm.render import Name, Node
 from runners.slurm.settings import SlurmSettings, faults
 
@@ -132,6 +135,31 @@ def test_what_a_job_waits_for_is_told_in_words(row: str, said: str) -> None:
     (found,) = parse.jobs_of(row)
     told = parse.said_of(found)
     assert said in told if said else told == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("Unable to contact slurm controller (connect failure)", "Slurm does not answer sbatch: "),
+        ("Incompatible versions of client and server code", "Slurm does not answer sbatch: "),
+        ("Slurm backup controller in standby mode", "Slurm does not answer sbatch: "),
+        ("Invalid partition name specified", "change partition of"),
+        ("Invalid account or account/partition combination specified", "change account or partition of"),
+        (
+            "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+            "change account or qos of",
+        ),
+        (
+            "Requested time limit is invalid (missing or exceeds some limit)",
+            "Slurm refuses: Requested time limit is invalid",
+        ),
+    ],
+)
+def test_who_does_not_answer_and_who_refuses_are_told_apart(said: str, told: str) -> None:
+    answer = Said(1, "", f"sbatch: error: Batch job submission failed: {said}\n")
+    with pytest.raises(RunnerError, match=re.escape(told)) as found:
+        _answer(["sbatch"], answer)
+    assert isinstance(found.value, Refused) is not told.startswith("Slurm does not answer")
 
 
 def test_accelerators_are_counted_by_their_kinds() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import Placement, Runner
 from runners.local.runner import LocalRunner
 
 
@@ -33,6 +33,10 @@ class Slots:
             inherited=ground.environ,
             flags=ground.flags,
         )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """There is nobody whom it would ask."""
+        return ""
 
 
 SLOTS = Slots()

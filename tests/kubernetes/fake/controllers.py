@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from tests.kubernetes.fake import kueue
 from tests.kubernetes.fake.store import Row, Store, condition, has, owned_by, owner_of
 
 OVER = ("Succeeded", "Failed")
@@ -21,6 +22,9 @@ class Controllers:
     end: Callable[[Row, int | None], None]
     new_name: Callable[[], str]
     kueue: bool = False
+    refuses_pods: str = ""
+    """Why none is made; `NAME` is the pod's."""
+
     indices: dict[str, dict[int, str]] = field(default_factory=dict)
     """By the uid of a Job what its indices have come to: "", "ok", "failed"."""
 
@@ -38,10 +42,12 @@ class Controllers:
     def _jobset(self, row: Row) -> None:
         if has(row, "Completed", "Failed"):
             return
-        if self.kueue and row["spec"].get("suspend") and not list(self.store.owned("Workload", row)):
-            self._queue(row)
+        if self.kueue:
+            kueue.queue(self.store, row, row["spec"]["replicatedJobs"])
         if row["spec"].get("suspend"):
+            self._suspend(self.store.owned("Job", row), True)
             return
+        self._suspend(self.store.owned("Job", row), False)
         for group in row["spec"]["replicatedJobs"]:
             for index in range(group["replicas"]):
                 self._job_of(row, group, index)
@@ -56,11 +62,11 @@ class Controllers:
             condition(row, "Completed", reason="AllJobsCompleted", message="jobset completed successfully")
             self.store.touch(row)
 
-    def _queue(self, row: Row) -> None:
-        metadata = {"name": f"jobset-{row['metadata']['name']}", "ownerReferences": owned_by(row)}
-        workload = self.store.make("Workload", row["metadata"]["namespace"], {"metadata": metadata})
-        why = "couldn't assign flavors to pod set w: insufficient unused quota for cpu in flavor default"
-        condition(workload, "QuotaReserved", "False", "Pending", why)
+    def _suspend(self, jobs: Iterator[Row], suspended: bool) -> None:
+        for job in jobs:
+            if bool(job["spec"].get("suspend")) != suspended:
+                job["spec"]["suspend"] = suspended
+                self.store.touch(job)
 
     def _job_of(self, row: Row, group: Row, index: int) -> None:
         name = f"{row['metadata']['name']}-{group['name']}-{index}"
@@ -74,23 +80,44 @@ class Controllers:
         self.store.make("Job", row["metadata"]["namespace"], template)
 
     def _job(self, row: Row) -> None:
-        if has(row, "Complete", "Failed") or row["spec"].get("suspend"):
+        if has(row, "Complete", "Failed"):
             return
+        if self.kueue:
+            kueue.queue(self.store, row, [{"name": "main", "replicas": 1, "template": row}])
         known = self.indices.setdefault(row["metadata"]["uid"], {})
+        if row["spec"].get("suspend"):
+            known.clear()
+            for pod in self.store.owned("Pod", row):
+                self.end(pod, None)
+            return
         pods = {
             int(pod["metadata"]["labels"][f"{BATCH}job-completion-index"]): pod for pod in self.store.owned("Pod", row)
         }
         for index in range(row["spec"]["completions"]):
             pod = pods.get(index)
-            if index not in known:
+            if index not in known and self.refuses_pods:
+                self._event(
+                    row, self.refuses_pods.replace("NAME", f"{row['metadata']['name']}-{index}-{self.new_name()[:5]}")
+                )
+            elif index not in known:
                 known[index] = ""
                 self._pod(row, index)
             elif not known[index] and (pod is None or pod["status"]["phase"] in OVER):
                 known[index] = "ok" if pod and pod["status"]["phase"] == "Succeeded" else "failed"
-        if all(known.values()):
+        if all(known.values()) and len(known) == row["spec"]["completions"]:
             failed = "failed" in known.values()
             condition(row, "Failed" if failed else "Complete", reason="FailedIndexes" if failed else "")
             self.store.touch(row)
+
+    def _event(self, row: Row, why: str) -> None:
+        name, namespace = f"{row['metadata']['name']}.refused", row["metadata"]["namespace"]
+        if ("Event", namespace, name) in self.store.rows:
+            return
+        about = {"kind": "Job", "name": row["metadata"]["name"], "uid": row["metadata"]["uid"], "namespace": namespace}
+        told = {"reason": "FailedCreate", "message": f"Error creating: {why}", "lastTimestamp": "2026-01-01T00:00:00Z"}
+        self.store.make(
+            "Event", namespace, {"metadata": {"name": name}, "involvedObject": about, "type": "Warning", **told}
+        )
 
     def _pod(self, row: Row, index: int) -> None:
         pod = copy.deepcopy(row["spec"]["template"])

@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.kubernetes.fake.certificate import certificate
+from tests.kubernetes.fake.http import handler
 from tests.kubernetes.fake.nodes import BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE, Nodes
 from tests.kubernetes.fake.rights import Rights
-from tests.kubernetes.fake.server import Cluster, handler
+from tests.kubernetes.fake.server import Cluster
 from tests.kubernetes.fake.store import Problem, Row, condition, owned_by
 
 ADMIN, TOKEN = "ann", "sesame"

@@ -5,11 +5,8 @@ Their containers have an init of their own: a pod has ended when none of its pro
 
 from __future__ import annotations
 
-import os
-import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runners.local import marks
+from tests.kubernetes.fake.containers import Image, container_of, environment
 from tests.kubernetes.fake.store import Row, Store, condition
 
 _NEVER = float("inf")
@@ -32,11 +30,12 @@ class Node:
 
 @dataclass
 class Running:
-    """The processes of a pod. `kill_at`: when its time for the end is over."""
+    """The processes of a pod. `first`: an init container is running. `kill_at`: when its time for the end is over."""
 
     main: subprocess.Popen[bytes]
     machine: str
     log: Path
+    first: bool = False
     told: bool = False
     kill_at: float = _NEVER
     dead: str = ""
@@ -48,7 +47,10 @@ class Kubelet:
 
     store: Store
     folder: Path
-    images: set[str]
+    images: dict[str, Image]
+    shared: Path
+    """A folder that all containers have under its own path: the bucket is in it."""
+
     nodes: dict[str, Node] = field(default_factory=lambda: {"node-1": Node()})
     running: dict[str, Running] = field(default_factory=dict)
 
@@ -58,8 +60,10 @@ class Kubelet:
             uid = pod["metadata"]["uid"]
             if uid in self.running:
                 self._watch(pod, self.running[uid])
-            elif pod["status"]["phase"] == "Pending" and self._placed(pod) and self._pulled(pod):
-                self._start(pod)
+            elif pod["status"]["phase"] == "Pending" and self._placed(pod):
+                kind = "initContainers" if "initContainers" in pod["spec"] else "containers"
+                if self._pulled(pod, kind):
+                    self._start(pod, kind)
 
     def end(self, pod: Row, grace_s: int | None) -> None:
         """A deletion: notice, and a kill in time, which a later deletion may bring forward."""
@@ -115,46 +119,59 @@ class Kubelet:
             condition(pod, kind, "False", reason, why)
             self.store.touch(pod)
 
-    def _pulled(self, pod: Row) -> bool:
-        image = pod["spec"]["containers"][0]["image"]
-        if image in self.images:
+    def _pulled(self, pod: Row, kind: str = "containers") -> bool:
+        container = pod["spec"][kind][0]
+        if container["image"] in self.images:
             return True
-        held = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{image}"'}
-        if not pod["status"].get("containerStatuses"):
-            pod["status"]["containerStatuses"] = [{"name": "worker", "state": {"waiting": held}}]
-            self.store.touch(pod)
+        held = {"reason": "ImagePullBackOff", "message": f'Back-off pulling image "{container["image"]}"'}
+        self._tell(pod, kind, container, {"waiting": held})
         return False
 
-    def _start(self, pod: Row) -> None:
-        metadata, container = pod["metadata"], pod["spec"]["containers"][0]
-        pod["status"] |= {"phase": "Running", "podIP": "127.0.0.1"}
-        env = _environment(pod, container)
+    def _tell(self, pod: Row, kind: str, container: Row, state: Row) -> None:
+        """The state of a container, if it is news."""
+        told, key = [{"name": container["name"], "state": state}], f"{kind.removesuffix('s')}Statuses"
+        if pod["status"].get(key) != told:
+            pod["status"][key] = told
+            self.store.touch(pod)
+
+    def _start(self, pod: Row, kind: str = "containers") -> None:
+        metadata, container = pod["metadata"], pod["spec"][kind][0]
+        pod["status"] |= {"phase": "Running" if kind == "containers" else "Pending", "podIP": "127.0.0.1"}
+        env = environment(pod, container)
         home = self.folder / metadata["uid"]
-        home.mkdir(parents=True)
-        mounts = {one["mountPath"]: str(home) for one in container["volumeMounts"] if one["name"] == "work"}
-        argv = [sys.executable, *container["command"][1:]]
-        for arg in container["args"]:
-            said = _expanded(arg, env)
-            for path, here in mounts.items():
-                said = re.sub(rf"=({re.escape(path)})(?=/)", f"={here}", said)
-            argv.append(said)
-        with open(home / "container.log", "wb") as log:
+        home.mkdir(parents=True, exist_ok=True)
+        argv, env = container_of(self.images[container["image"]], container, env, home, self.shared)
+        log_file = home / f"{container['name']}.log"
+        with open(log_file, "wb") as log:
             main = subprocess.Popen(
-                argv,
-                env={**_inherited(), **env},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
+                argv, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
-        self.running[metadata["uid"]] = Running(main, env.get("BASTION_MACHINE", ""), home / "container.log")
+        first = kind == "initContainers"
+        self.running[metadata["uid"]] = Running(main, env.get("BASTION_MACHINE", ""), log_file, first)
         self.store.touch(pod)
+
+    def _first_ended(self, pod: Row, one: Running, code: int) -> None:
+        """Its init container has ended: now the others may begin, or never."""
+        if code and not one.told:
+            end = {"exitCode": code, "reason": "Error", "message": one.log.read_text()[-2048:]}
+            self._tell(pod, "initContainers", pod["spec"]["initContainers"][0], {"terminated": end})
+            pod["status"]["phase"] = "Failed"
+        elif not one.told:
+            if self._pulled(pod):
+                self._start(pod)
+            return
+        self.store.touch(pod)
+        if one.told:
+            self.store.drop(pod)
 
     def _watch(self, pod: Row, one: Running) -> None:
         if time.monotonic() > one.kill_at:
             self._kill(one)
         code = one.main.poll()
         if code is None or pod["status"]["phase"] in ("Succeeded", "Failed"):
+            return
+        if one.first:
+            self._first_ended(pod, one, code)
             return
         if any(process.machine == one.machine for process in marks.scan()):
             return
@@ -169,31 +186,3 @@ class Kubelet:
         marks.kill([process for process in marks.scan() if process.machine == one.machine])
         if one.main.poll() is None:
             one.main.kill()
-
-
-def _inherited() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if not key.startswith("BASTION_")}
-
-
-def _environment(pod: Row, container: Row) -> dict[str, str]:
-    metadata = pod["metadata"]
-    fields = {
-        "metadata.name": metadata["name"],
-        "metadata.uid": metadata["uid"],
-        "status.podIP": pod["status"]["podIP"],
-    }
-    fields |= {f"metadata.labels['{key}']": value for key, value in metadata["labels"].items()}
-    env: dict[str, str] = {}
-    for one in container["env"]:
-        if "valueFrom" in one:
-            env[one["name"]] = fields.get(one["valueFrom"]["fieldRef"]["fieldPath"], "")
-        else:
-            env[one["name"]] = _expanded(one["value"], env)
-    return env
-
-
-def _expanded(text: str, env: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        return found[0][1:] if found[0].startswith("$$") else env.get(found[1], found[0])
-
-    return re.sub(r"\$?\$\(([A-Za-z_][A-Za-z0-9_]*)\)", value, text)

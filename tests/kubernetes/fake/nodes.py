@@ -137,7 +137,8 @@ class Nodes(Kubelet):
         self._is(pod, {"waiting": {"reason": reason, "message": message}})
 
     def _is(self, pod: Row, state: dict[str, Any]) -> None:
-        told = [{"name": "bastion", "state": state}]
+        restarts = len(self.crashes.get(pod["metadata"]["uid"], []))
+        told = [{"name": "bastion", "state": state, "restartCount": restarts}]
         if pod["status"].get("containerStatuses") != told:
             pod["status"]["containerStatuses"] = told
             self.store.touch(pod)

@@ -1,4 +1,4 @@
-"""Manifests against the real schemas: Kubernetes' own as kubernetes-validate carries them, JobSet's from `crds`."""
+"""Manifests against the real schemas: Kubernetes' own as kubernetes-validate carries them, JobSet's and Kueue's from `crds`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from kubernetes_validate.utils import schema_contents
 from referencing import Registry, Resource
 
 VERSION = "1.33.0"
-_CRDS = Path(__file__).parents[1] / "crds" / "jobsets.json"
+_CRDS = Path(__file__).parents[1] / "crds"
+_CUSTOM = {"JobSet": "jobsets.json", "Workload": "workloads.json"}
 
 
 def complaints(body: dict[str, Any]) -> list[str]:
@@ -24,8 +25,8 @@ def complaints(body: dict[str, Any]) -> list[str]:
 @cache
 def _validator(version: str, kind: str) -> Draft202012Validator:
     group, _, name = version.rpartition("/")
-    if kind == "JobSet":
-        return Draft202012Validator(_strict(json.loads(_CRDS.read_text())[name]))
+    if kind in _CUSTOM:
+        return Draft202012Validator(_strict(json.loads((_CRDS / _CUSTOM[kind]).read_text())[name]))
     folder = f"kubernetes-json-schema/v{VERSION}-local-strict"
     prefix = f"{group.partition('.')[0]}-" if group else ""
     schema = schema_contents(f"{folder}/{kind.lower()}-{prefix}{name}.json", VERSION)

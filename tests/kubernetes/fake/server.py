@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import re
 import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from tests.kubernetes.fake import kueue
+from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.controllers import Controllers
+from tests.kubernetes.fake.faults import Faults
+from tests.kubernetes.fake.http import handler
 from tests.kubernetes.fake.kubelet import Kubelet, Node
 from tests.kubernetes.fake.schemas import complaints
 from tests.kubernetes.fake.store import APIS, Problem, Row, Store
@@ -26,19 +30,9 @@ _PATH = re.compile(
     r"/(?:api|apis)/(?P<api>v1|[^/]+/[^/]+)/namespaces/(?P<ns>[^/]+)/(?P<kind>[a-z]+)(?:/(?P<name>[^/]+))?(?P<log>/log)?"
 )
 _KINDS = {"jobsets": "JobSet", "jobs": "Job", "pods": "Pod", "workloads": "Workload", "deployments": "Deployment"}
-_KINDS |= {"serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding"}
+_KINDS |= {"serviceaccounts": "ServiceAccount", "roles": "Role", "rolebindings": "RoleBinding", "events": "Event"}
 _VERBS = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}
 _TURN_S = 0.05
-
-
-@dataclass
-class Fault:
-    """What the next requests of a form meet. `code` 0: the connection breaks after the request was done."""
-
-    form: re.Pattern[str]
-    code: int
-    times: int
-    headers: dict[str, str]
 
 
 class Cluster:
@@ -46,7 +40,7 @@ class Cluster:
 
     def __init__(self, folder: Path, *, jobset: bool = True, kueue: bool = False) -> None:
         self.store = Store()
-        self.kubelet = Kubelet(self.store, folder, {IMAGE})
+        self.kubelet = Kubelet(self.store, folder, {IMAGE: Image()}, folder.parent)
         self.controllers = Controllers(self.store, self.kubelet.end, self._name, kueue)
         self.jobset, self.kueue = jobset, kueue
         self.namespaces = {"default", "ml"}
@@ -57,22 +51,24 @@ class Cluster:
         self.logins: set[str] = set()
         self.login = ""
         """Of whoever is being answered."""
-        self._faults: list[Fault] = []
+        self._faults = Faults()
         self._pages: dict[str, list[Row]] = {}
         self._lock, self._closed = threading.RLock(), threading.Event()
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler(self))
+        self._away = False
+        self._serve(0)
         self.url = f"http://127.0.0.1:{self._http.server_port}"
-        self._threads = [
-            threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _TURN_S}),
-            threading.Thread(target=self._turns),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._turning = threading.Thread(target=self._turns)
+        self._turning.start()
+
+    def _serve(self, port: int) -> None:
+        self._http = ThreadingHTTPServer(("127.0.0.1", port), handler(self))
+        self._serving = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _TURN_S})
+        self._serving.start()
 
     def close(self) -> None:
         self._closed.set()
         self._http.shutdown()
-        for thread in self._threads:
+        for thread in (self._serving, self._turning):
             thread.join()
         self._http.server_close()
         self.kubelet.close()
@@ -91,9 +87,19 @@ class Cluster:
     def admit(self) -> None:
         """Kueue lets everybody in."""
         with self._lock:
-            for row in [*self.store.of("JobSet"), *self.store.of("Job")]:
-                row["spec"]["suspend"] = False
-                self.store.touch(row)
+            kueue.admit(self.store)
+            self._settle()
+
+    def throw_out(self, why: str) -> None:
+        """Kueue preempts everybody."""
+        with self._lock:
+            kueue.throw_out(self.store, why)
+            self._settle()
+
+    def refuse_pods(self, why: str) -> None:
+        """From now on no pods are made any more; "": they are."""
+        with self._lock:
+            self.controllers.refuses_pods = why
             self._settle()
 
     def evict(self, name: str, namespace: str = "default") -> None:
@@ -102,13 +108,24 @@ class Cluster:
             self.kubelet.end(self.store.get("Pod", namespace, name), None)
             self._settle()
 
-    def fails(self, form: str, code: int, times: int = 1, **headers: str) -> None:
+    def fails(self, form: str, code: int, times: int = 1, message: str = "", **headers: str) -> None:
         """Requests of this form (`POST .*jobsets`) meet an error."""
-        self._faults.append(Fault(re.compile(form), code, times, headers))
+        self._faults.add(form, code, times, message, headers)
 
     def mend(self) -> None:
         """There are no faults any more."""
         self._faults.clear()
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Its API server is down; all that runs in it runs on."""
+        self._away = True
+        self._http.shutdown()
+        self._serving.join()
+        self._http.server_close()
+        yield
+        self._away = False
+        self._serve(self._http.server_port)
 
     def rows(self, kind: str) -> list[Row]:
         with self._lock:
@@ -119,7 +136,9 @@ class Cluster:
         url = urlsplit(target)
         with self._lock:
             self.login = login
-            late = self._fault(f"{method} {target}")
+            if self._away:
+                raise ConnectionAbortedError
+            late = self._faults.meet(f"{method} {target}")
             query = {key: value[0] for key, value in parse_qs(url.query).items()}
             said = self._groups() if url.path == "/apis" else self._of(method, url.path, query, body)
             self._settle()
@@ -127,19 +146,11 @@ class Cluster:
                 raise ConnectionAbortedError
             return said
 
-    def _fault(self, said: str) -> bool:
-        for fault in self._faults:
-            if fault.times and fault.form.match(said):
-                fault.times -= 1
-                if not fault.code:
-                    return True
-                raise Problem(fault.code, "Fault", f"there is a fault, {fault.code}", **fault.headers)
-        return False
-
     def _groups(self) -> Row:
         there = ["batch/v1", *[APIS["JobSet"]] * self.jobset, *[APIS["Workload"]] * self.kueue]
-        groups = [{"name": api.split("/")[0], "preferredVersion": {"groupVersion": api}} for api in there]
-        return {"kind": "APIGroupList", "groups": groups}
+        groups = [(api.split("/")[0], {"groupVersion": api, "version": api.split("/")[1]}) for api in there]
+        told = [{"name": name, "versions": [version], "preferredVersion": version} for name, version in groups]
+        return {"kind": "APIGroupList", "groups": told}
 
     def _of(self, method: str, path: str, query: dict[str, str], body: Row | None) -> Row | str:
         found = _PATH.fullmatch(path)
@@ -214,10 +225,12 @@ class Cluster:
         else:
             self.listings.append(kind)
             wants = dict(pair.split("=", 1) for pair in query.get("labelSelector", "").split(",") if pair)
+            fields = dict(pair.split("=", 1) for pair in query.get("fieldSelector", "").split(",") if pair)
             rows = [
                 row
                 for row in self.store.of(kind, namespace)
                 if wants.items() <= row["metadata"].get("labels", {}).items()
+                and all(functools.reduce(dict.get, path.split("."), row) == value for path, value in fields.items())
             ]
         most = int(query.get("limit", 0)) or len(rows)
         metadata: dict[str, Any] = {"resourceVersion": str(self.store.version)}
@@ -252,38 +265,3 @@ def _merged(there: Any, patch: Any) -> Any:
         else:
             found[key] = _merged(found.get(key), value)
     return found
-
-
-def handler(cluster: Cluster) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            size = int(self.headers.get("Content-Length") or 0)
-            body = json.loads(self.rfile.read(size)) if size else None
-            cluster.logins.add(self.headers.get("Authorization", ""))
-            try:
-                said = cluster.answer(self.command, self.path, body, self.headers.get("Authorization", ""))
-                self._say(200 if self.command != "POST" else 201, said, {})
-            except Problem as problem:
-                told = {"kind": "Status", "status": "Failure", "reason": problem.reason, "message": problem.message}
-                self._say(problem.code, told | {"code": problem.code}, problem.headers)
-            except ConnectionAbortedError:
-                self.close_connection = True
-
-        do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815
-
-        def _say(self, code: int, body: Row | str, headers: dict[str, str]) -> None:
-            data = (body if isinstance(body, str) else json.dumps(body)).encode()
-            self.send_response(code)
-            for name, value in headers.items():
-                self.send_header(name.replace("_", "-"), value)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    return Handler

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Row = dict[str, Any]
-APIS = {"JobSet": "jobset.x-k8s.io/v1alpha2", "Job": "batch/v1", "Workload": "kueue.x-k8s.io/v1beta1", "Pod": "v1"}
-APIS |= {"Deployment": "apps/v1", "ServiceAccount": "v1", "Secret": "v1", "ConfigMap": "v1"}
+APIS = {"JobSet": "jobset.x-k8s.io/v1alpha2", "Job": "batch/v1", "Workload": "kueue.x-k8s.io/v1beta2", "Pod": "v1"}
+APIS |= {"Deployment": "apps/v1", "ServiceAccount": "v1", "Secret": "v1", "ConfigMap": "v1", "Event": "v1"}
 APIS |= dict.fromkeys(("Role", "RoleBinding"), "rbac.authorization.k8s.io/v1")
 
 
@@ -94,7 +94,8 @@ def condition(row: Row, kind: str, status: str = "True", reason: str = "", messa
     """Set a condition of an object."""
     there = row["status"].setdefault("conditions", [])
     there[:] = [one for one in there if one["type"] != kind]
-    there.append({"type": kind, "status": status, "reason": reason, "message": message})
+    told = {"type": kind, "status": status, "reason": reason or kind, "message": message}
+    there.append(told | {"lastTransitionTime": "2026-01-01T00:00:00Z"})
 
 
 def has(row: Row, *kinds: str) -> bool:

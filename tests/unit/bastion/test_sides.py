@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
+import msgspec
 import pytest
 
 from bastion import layout
 from bastion.changes import Changes
+from bastion.config_changes import affected
 from bastion.events import Decided
 from bastion.recover import objects
 from bastion.replay import Difference, replayed
 from bastion.requests import Update
 from bastion.state import JobState, State
+from tests.house.source import ROOT
 from tests.unit.bastion.doors import HandRunner
 from tests.unit.bastion.town import Town
 
@@ -33,6 +38,26 @@ def two_sides(quota: str = QUOTA, near: int = 8) -> Town:
     town = Town(*files[: 2 if quota else 1], more=fleet)
     town.ticks(2)
     return town
+
+
+def test_the_page_tells_how_it_is() -> None:
+    """Its settings and its quota file, on fleets as large as it says."""
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/how-to/several-runners.md").read_text(), re.DOTALL)
+    files = ("config.toml", blocks[2]), (layout.QUOTA, blocks[3])
+    town = Town(
+        *files, more=(HandRunner(name="slurm", holds={"h100": 64}), HandRunner(name="gce", holds=None, offers=["h100"]))
+    )
+    town.ticks(2)
+    near = town.submits(project="nlp", resources={"h100": 32}, count=2)
+    town.ticks(2)
+    assert places_of(town, near) == [("slurm", 0)] * 2
+    stays = town.submits(project="nlp", resources={"h100": 8})
+    goes = town.submits(project="nlp", resources={"h100": 8}, replicas=4, max_tier=1)
+    large = town.submits(project="nlp", resources={"h100": 8}, replicas=24, max_tier=1)
+    town.ticks(2)
+    assert (places_of(town, stays), places_of(town, goes)) == ([], [("gce", 1)])
+    assert "needs 8 h100, 0 of 64 free in tier 0" in town.reasons()[stays]
+    assert town.job(large).state is JobState.REJECTED
 
 
 def asks(town: Town, units: int = 8, max_tier: int = 1, count: int = 1) -> str:
@@ -113,3 +138,20 @@ def test_a_side_of_which_nobody_knows_keeps_what_is_free_there_for_its_return() 
     town.ticks(70)
     assert places_of(town, stays) == [("near", 0)]
     assert set(replays(town)) == {Difference.NONE}
+
+
+def test_who_checks_settings_is_told_what_goes_elsewhere_and_what_several_have() -> None:
+    town = two_sides()
+    asks(town, count=3)
+    town.ticks(3)
+    old, state = town.bastion.inputs.config, town.bastion.journal.state
+    assert affected(state, old, old) == []
+    swapped = msgspec.structs.replace(old, placing={"h100": ["gce", "near"]})
+    assert affected(state, old, swapped) == [
+        "tier 0: 1 attempt stays on near and counts as use of gce, which gives it from now on",
+        "tier 1: 2 attempts stay on gce and count as use of near, which gives it from now on",
+    ]
+    bare = msgspec.structs.replace(old, placing={})
+    assert "h100: near and gce have such, and only near gives it; placing may say who does" in affected(
+        state, old, bare
+    )

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from bastion.alternatives import Alternative
 from bastion.errors import SpecError
 from bastion.spec import BundleRef, JobSpec, Provenance
-from launcher.build import Wish, amounts, build, command, environment
+from launcher.build import Wish, amounts, build, choices, command, environment, listed
 from quota.file import parse
 from quota.model import Quota
 
@@ -131,3 +132,37 @@ def test_the_environment_is_split_at_the_first_equals_sign() -> None:
     assert environment(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
     with pytest.raises(SpecError, match="--env is 'A'"):
         environment(["A"])
+
+
+def test_several_shapes_are_listed_by_type_or_by_amounts() -> None:
+    first, second = choices("tpu-v4-32, tpu-v5p-32", listed(["memory=64"]), 2)
+    spec = built(instance_type=first.instance_type, resources=first.resources, replicas=2, alternatives=[second])
+    assert [(each.instance_type, each.resources, each.replicas) for each in spec.choices] == [
+        ("tpu-v4-32", {"v4": 32, "memory": 64}, 2),
+        ("tpu-v5p-32", {"v5p": 32, "memory": 64}, 2),
+    ]
+    rows = choices("", listed(["v4=4,cpu=1/v5p=2", "cpu=3"]), 1)
+    assert [each.resources for each in rows] == [{"v4": 4, "cpu": 1}, {"v5p": 2, "cpu": 3}]
+    assert choices("", listed([]), 1) == [Alternative()]
+
+
+@pytest.mark.parametrize(
+    ("types", "texts", "wrong"),
+    [
+        ("tpu-v4-32,", [], "use TYPE,TYPE without gaps"),
+        ("tpu-v4-32,tpu-v5p-32", ["cpu=1/cpu=2"], "both list choices"),
+        ("", ["v4=4/"], "use KIND=N"),
+    ],
+)
+def test_a_list_of_shapes_that_makes_no_sense_is_refused(types: str, texts: list[str], wrong: str) -> None:
+    with pytest.raises(SpecError, match=wrong):
+        choices(types, listed(texts), 1)
+
+
+def test_an_alternative_says_an_amount_once() -> None:
+    with pytest.raises(SpecError, match="asks for v5p beside tpu-v5p-32"):
+        built(alternatives=[Alternative(instance_type="tpu-v5p-32", resources={"v5p": 8})])
+    (same,) = built(alternatives=[Alternative(instance_type="tpu-v5p-32", resources={"v5p": 32})]).alternatives
+    assert same.resources == {"v5p": 32}
+    with pytest.raises(SpecError, match="did you mean tpu-v5p-32"):
+        built(alternatives=[Alternative(instance_type="tpu-v5p-33")])
