@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -15,6 +16,8 @@ from bastion.errors import RunnerError
 LIMIT_S = 20.0
 ANSWER_MAX = 64 * 1024 * 1024
 """So many bytes an answer may have: a listing of some 50,000 jobs."""
+
+_TAG = re.compile(r"<[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +29,11 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """The last line of it, which is what a traceback ends with."""
-        lines = [line for line in self.data[-4000:].decode(errors="replace").splitlines() if line.strip(" .")]
-        return " ".join((lines or [""])[-1].split())[-300:]
+        """The last line of it, which is what a traceback ends with; of a page the first, which is its title."""
+        text = self.data[-4000:].decode(errors="replace")
+        page = text.lstrip().startswith("<")
+        lines = [line for line in (_TAG.sub(" ", text) if page else text).splitlines() if line.strip(" .")]
+        return " ".join((lines or [""])[0 if page else -1].split())[-300:]
 
 
 class Dashboard(Protocol):
@@ -55,6 +60,8 @@ class HttpDashboard:
             connection.request(verb, f"{url.path.rstrip('/')}{path}", sent, self._headers())
             answer = connection.getresponse()
             data = answer.read(ANSWER_MAX + 1)
+            if answer.length and len(data) <= ANSWER_MAX:
+                raise IncompleteRead(data, answer.length)
         except (OSError, HTTPException) as error:
             raise RunnerError(f"Ray does not answer at {self.address}: {error or repr(error)}") from error
         finally:

@@ -18,8 +18,8 @@ from runners.ray.render import Name
 from runners.ray.settings import RaySettings
 
 LOST_S = 90.0
-"""So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head ends by
-itself after 60 s, and what runs on it with it."""
+"""So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head
+ends by itself after 60 s, and what runs on it with it."""
 
 AGAIN_S = 30.0
 """A removal that has not come to its end is asked for again after so long."""
@@ -31,6 +31,9 @@ KEPT_S = 3600.0
 """So long Ray keeps the record of an ended job of ours, for people."""
 
 _FOUND, _NOT_FOUND, _TAKEN = 200, 404, 400
+_UNKNOWN = (401, 403)
+"""It does not know who we are."""
+
 _NODES = "/api/v0/nodes?detail=true&limit=10000"
 
 
@@ -79,9 +82,7 @@ class RayRunner:
         for worker in sorted(set(range(placement.workers)) - there):
             self._session = self._session or self._session_now()
             name, body = self._submission(placement, worker)
-            answer = self.dashboard.ask("POST", "/api/jobs/", body)
-            if answer.status != _FOUND:
-                raise RunnerError(f"Ray refuses a job for {placement.key}: {answer.words}")
+            _good(self.dashboard.ask("POST", "/api/jobs/", body), f"take a job for {placement.key}")
             self._made[name] = self.clock.monotonic()
 
     def preview(self, placement: Placement) -> str:
@@ -183,6 +184,10 @@ def _path(machine: str) -> str:
 
 
 def _good(answer: Answer, what: str) -> bytes:
+    if answer.status in _UNKNOWN:
+        raise RunnerError(
+            f"Ray does not {what}: {answer.words}; set token_file in [runner_options.ray] to a file with its token"
+        )
     if answer.status != _FOUND:
         raise RunnerError(f"Ray does not {what}: {answer.status} {answer.words}")
     return answer.data

@@ -31,6 +31,9 @@ _MARK = "TESTS_RAY"
 _LITTLE = ("--disable-usage-stats", "--include-log-monitor=false", "--no-monitor", "--object-store-memory=100000000")
 """A third less to start, and nothing that jobs see."""
 
+_WITH_US = ("setpriv", "--pdeathsig", "TERM")
+"""When the tests are killed, Ray ends, and takes all of its processes along."""
+
 _QUICK = {"RAY_health_check_period_ms": "500", "RAY_prestart_worker_first_driver": "0"}
 """A node that is dead is known to be so in some 3 s, in place of 15; and nobody starts before he is asked for."""
 
@@ -42,9 +45,11 @@ def python() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ready = VENV / "ready"
         if not ready.exists() or ready.read_bytes() != LOCK.read_bytes():
-            subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-            pip = [VENV / "bin" / "python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", LOCK]
-            subprocess.run(pip, check=True)
+            subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", VENV], check=True)
+            pip = [sys.executable, "-m", "pip", "--python", VENV / "bin" / "python", "install", "--quiet"]
+            subprocess.run(
+                [*pip, "--no-deps", "--require-hashes", "-r", LOCK], check=True
+            )  # the lock is the whole of it
             ready.write_bytes(LOCK.read_bytes())
     there = VENV / "bin" / "python"
     packages = subprocess.run(
@@ -141,7 +146,7 @@ class Cluster:
     def _start(self, part: str, words: Sequence[str]) -> None:
         auth = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
         env = {**clean(), **auth, **_QUICK, _MARK: f"{self.mark}-{part}", "RAY_DISABLE_IMPORT_WARNING": "1"}
-        ray = [self.python, "-m", "ray.scripts.scripts", "start", "--block", *_LITTLE]
+        ray = [*_WITH_US, self.python, "-m", "ray.scripts.scripts", "start", "--block", *_LITTLE]
         ports = [f"--dashboard-agent-listen-port={free_port()}", "--min-worker-port=0", "--max-worker-port=0"]
         with open(self.folder / "output", "ab") as output:
             self._begun[part] = subprocess.Popen(

@@ -25,9 +25,8 @@ def short_folder() -> Iterator[str]:
 def up(fleet: Fleet, name: str, folder: str, *flags: str) -> Said:
     """Ask for a cluster whose machines have Ray."""
     env = {"PATH": f"{python().parent}:/usr/bin:/bin", "RAY_TMPDIR": folder, "RAY_prestart_worker_first_driver": "0"}
-    return fleet.run(
-        "launch", "cluster", "up", name, "--grace=20s", *flags, *(f"--env={key}={env[key]}" for key in env)
-    )
+    told = [f"--env={key}={value}" for key, value in env.items()]
+    return fleet.run("launch", "cluster", "up", name, "--grace=20s", *flags, *told)
 
 
 def nodes(details: Mapping[str, str]) -> list[parse.Node]:

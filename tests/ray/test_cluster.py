@@ -95,7 +95,7 @@ def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, 
 
 def test_a_cluster_that_made_way_comes_back_and_its_details_are_true_again(fleet: Fleet, short: str) -> None:
     fleet.set_quota(QUOTA)
-    assert up(fleet, "dev", short, "--num_replicas=2", "--resources=cpu=2", "--user_id=alice").returncode == 0
+    assert up(fleet, "dev", short, "--resources=cpu=4", "--user_id=alice").returncode == 0
     until(lambda: fleet.ask("launch", "cluster", "details", "dev").get("answers"), "the dashboard")
     first = fleet.ask("launch", "cluster", "details", "dev")
 
@@ -111,7 +111,7 @@ def test_a_cluster_that_made_way_comes_back_and_its_details_are_true_again(fleet
     until(lambda: fleet.ask("launch", "cluster", "details", "dev").get("answers"), "the dashboard again")
     second = fleet.ask("launch", "cluster", "details", "dev")
     assert second["head"] != first["head"]
-    until(lambda: [node["CPU"] for node in nodes(second)] == [2, 2], "both nodes again")
+    until(lambda: [node["CPU"] for node in nodes(second)] == [4], "the head again")
     assert fleet.job("dev")["attempts"][0]["cause"] == "preempted"
     assert fleet.run("launch", "cluster", "down", "dev", "--user_id=alice", "--wait").returncode == 0
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -194,23 +194,57 @@ def test_records_of_ours_are_forgotten_after_an_hour(ray: Ray, runner: RayRunner
     assert set(ray.jobs) == {fresh, "strangers"}
 
 
+PAGE = b"<html>\n<head><title>502 Bad Gateway</title></head>\n<body><hr>nginx</body></html>\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "data", "said"),
+    [
+        (200, PAGE, "Ray's answer is no JSON: .* is the address that of its dashboard"),
+        (200, b"null", "is the address that of its dashboard"),
+        (502, PAGE, r"Ray does not answer /api/jobs/: 502 502 Bad Gateway$"),
+        (404, b"", "Ray does not answer /api/jobs/: 404"),
+        (302, b"", "Ray does not answer /api/jobs/: 302"),
+        (401, b"Unauthorized: Missing authentication token", "Missing authentication token; set token_file"),
+        (403, b"Forbidden: Invalid authentication token", "Invalid authentication token; set token_file"),
+    ],
+)
+def test_who_is_no_ray_or_knows_us_not_is_blindness_with_a_reason(
+    ray: Ray, runner: RayRunner, status: int, data: bytes, said: str
+) -> None:
+    ray.ask = lambda *_: Answer(status, data)  # type: ignore[method-assign]
+    with pytest.raises(RunnerError, match=said):
+        runner.list()
+    assert runner.look(str(NAME)) is Sight.BLIND
+    assert runner.capacity() is None
+    with pytest.raises(RunnerError):
+        runner.create(Placement(key=KEY, resources={}, replicas=1, workers=1, tier=0, epoch=1))
+
+
 @pytest.fixture
 def server() -> Any:
-    """A dashboard that answers with the token it was shown."""
+    """A dashboard that answers with the token it was shown; or too late, or with less than it said."""
+    late = Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             said = self.headers.get("Authorization", "none").encode()
+            if self.path == "/x/late":
+                late.wait(60)
+                return
             self.send_response(200)
+            if self.path == "/x/part":
+                self.send_header("Content-Length", "1000")
             self.end_headers()
             self.wfile.write(said if self.path == "/x/token" else b"x" * 100)
 
         def log_message(self, *_: object) -> None:
             """Nothing."""
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/x"
+    late.set()
     server.shutdown()
     server.server_close()
 
@@ -227,3 +261,10 @@ def test_a_request_shows_its_token_and_takes_no_endless_answer(
     monkeypatch.setattr(api, "ANSWER_MAX", 99)
     with pytest.raises(RunnerError, match="over 99 bytes"):
         HttpDashboard(server).ask("GET", "/long")
+
+
+def test_an_answer_that_comes_late_or_in_part_is_none(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api, "LIMIT_S", 0.2)
+    for path in ("/late", "/part"):
+        with pytest.raises(RunnerError, match="Ray does not answer at http"):
+            HttpDashboard(server).ask("GET", path)
