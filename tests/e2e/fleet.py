@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,10 @@ class Fleet:
         return list(self.ask("bastion", "status")["problems"])
 
     def processes(self, job: str = "") -> list[psutil.Process]:
-        """All processes that were started for this fleet, or by this job of it: their environment says so."""
+        """All processes that were started for this fleet, or by this job of it: their environment says so.
+
+        One that has ended has none, though nobody may have asked how.
+        """
         found = []
         for process in psutil.process_iter():
             try:
@@ -148,9 +151,12 @@ class Fleet:
     def close(self) -> None:
         """End everything by the tool itself; nothing may be left."""
         said = self.run("bastion", "delete", "--force", "--yes")
-        _, left = psutil.wait_procs(self.processes(), timeout=PATIENCE_S)
+        deadline = time.monotonic() + PATIENCE_S
+        while (left := self.processes()) and time.monotonic() < deadline:
+            time.sleep(0.05)
         for process in left:
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
         assert not left, (left, said)
 
 

@@ -56,6 +56,7 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
         "bundle": {**NO_COMMIT, "type": "none", "key": "", "digest": ""}, "setup": "make", "output_dir": "gs://o/run",
         "checkpoint_dir": "gs://o/run/checkpoints", "after": [], "begin": "2090-01-31T09:30:00Z",
         "deadline": "2090-01-31T10:30:00Z", "max_parallel": 3, "job_class": "scavenger", "max_tier": 2,
+            "alternatives": [],
     }  # fmt: skip
     assert found["provenance"]["host"]
     assert found["provenance"]["client_version"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bastion_testing.fleets import until
-from tests.e2e.fleet import Fleet
+from tests.e2e.fleet import Fleet, Said
 from tests.ray.cluster import clean, python
 from tests.ray.resident import nodes, short_folder, up
 
@@ -48,11 +48,9 @@ def short() -> Iterator[str]:
         yield folder
 
 
-def outside(*words: str) -> str:
+def outside(*words: str) -> Said:
     """What somebody's own program with Ray prints."""
-    said = subprocess.run([python(), *words], env=clean(), capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said
-    return said.stdout
+    return subprocess.run([python(), *words], env=clean(), capture_output=True, text=True, check=False)
 
 
 def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, short: str) -> None:
@@ -76,11 +74,19 @@ def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, 
     assert "dashboard" not in fleet.ask("launch", "cluster", "details", "other")
     assert fleet.run("launch", "cluster", "down", "other", "--user_id=bob", "--wait").returncode == 0
 
-    assert outside("-c", DRIVER, found["client"]).endswith("14 4.0\n"), "an interactive session"
+    sessions: list[Said] = []
+
+    def comes_in() -> bool:
+        """Ray turns sessions away while its agent has not come up, which it tells nobody."""
+        sessions.append(outside("-c", DRIVER, found["client"]))
+        return sessions[-1].returncode == 0
+
+    until(comes_in, "an interactive session", more=lambda: str(sessions[-1]))
+    assert sessions[-1].stdout.endswith("14 4.0\n")
     job = outside(
         "-m", "ray.scripts.scripts", "job", "submit", f"--address={found['dashboard']}", "--", "echo", "hello"
     )
-    assert "hello\n" in job
+    assert (job.returncode, "hello\n" in job.stdout) == (0, True), job
     line = fleet.run("launch", "cluster", "status", "dev").stdout
     assert f"is RUNNING: dashboard {found['dashboard']}, which answers" in line
     assert found["head"] in fleet.run("launch", "cluster", "details", "dev").stdout
