@@ -16,7 +16,11 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 STRANGERS = ("absl.flags", "msgspec", "psutil", "zstandard", "pathspec", "concurrent.futures", "tenacity")
-FORBIDDEN = ("runners", "pynvml", "ctypes", "spwd", "cli.worker")
+FORBIDDEN = ("runners.local", "runners.worker", "pynvml", "ctypes", "spwd", "cli.worker")
+
+
+def _is_forbidden(name: str) -> bool:
+    return any(name == hidden or name.startswith(f"{hidden}.") for hidden in FORBIDDEN)
 
 
 class NotHere:
@@ -24,7 +28,7 @@ class NotHere:
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         """Refuse it here, before others find it."""
-        if any(name == hidden or name.startswith(f"{hidden}.") for hidden in FORBIDDEN):
+        if _is_forbidden(name):
             raise ModuleNotFoundError(f"{name} is not on a Mac")
         return None
 
@@ -49,7 +53,7 @@ def main() -> int:
     tempfile._O_TMPFILE_WORKS = False  # it looked when it was loaded
     sys.platform = "darwin"
     sys.meta_path.insert(0, NotHere())  # type: ignore[arg-type]
-    for name in [name for name in sys.modules if name.split(".")[0] in FORBIDDEN]:
+    for name in [name for name in sys.modules if _is_forbidden(name)]:
         del sys.modules[name]
     sys.addaudithook(no_linux)
     if tool == "import":

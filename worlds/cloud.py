@@ -48,11 +48,13 @@ class Cloud:
         self._fates[key] = fate
 
     def stranger(self, key: AttemptKey, dice: Random) -> str:
-        """A machine with the name of one of this attempt, which is nobody's and does nothing: its id."""
+        """A machine with the name of one of this attempt, at its runner, which is nobody's and does nothing: its id."""
         scene = self._scene
+        attempt = scene.laws.truth.attempt(key)
+        assert attempt is not None
         name = f"{key}/0@stranger.{len(scene.hosts)}"
         machine = Machine(id=name, key=key, worker=0, epoch=scene.laws.truth.epoch)
-        scene.owners[name] = dice.choice(list(scene.fleet)) if scene.plan.walls else "local"
+        scene.owners[name] = attempt.runner
         scene.hosts[name] = host = SimHost(scene.kernel, scene.scripts, machine)
         if "deaf" in scene.plan.rates:
             host.deaf_until = scene.lasts(dice.uniform(0, DEAF_S))
