@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bastion import layout, logs
 from bastion.state import Cause
 from bastion_testing.stage import HELLO, KEY, SAVES, Stage
 from tests.e2e.fleet import until
@@ -68,8 +69,8 @@ def test_a_limit_that_holds_a_job_back_is_told_and_the_job_can_be_deleted(
 def test_slurms_books_say_how_jobs_ended(fleet: SlurmFleet, slurm: Accounted) -> None:
     stage = Stage(fleet)
     done = stage.running(HELLO).id.split("/")[0]
+    slurm.until(lambda: ended(slurm, done) == "COMPLETED", "its end in the books")  # of what is not deleted before
     assert stage.ended().cause is Cause.OK
-    slurm.until(lambda: ended(slurm, done) == "COMPLETED", "its end in the books")
     fleet = SlurmFleet(fleet.folder / "again", slurm)
     machine = Stage(fleet).running(SAVES)
     fleet.runner.delete(machine.id)
@@ -81,10 +82,11 @@ def test_an_accounting_that_is_away_is_not_missed(fleet: SlurmFleet, slurm: Acco
     try:
         stage = Stage(fleet)
         job = stage.running(HELLO).id.split("/")[0]
-        assert stage.ended().cause is Cause.OK
+        stage.fleet.until(lambda: logs.survey(stage.bucket, layout.log(KEY, 0)).ended, "its end")
     finally:
         slurm.start_daemon()
     slurm.until(lambda: ended(slurm, job) == "COMPLETED", "its end in the books")
+    assert stage.ended().cause is Cause.OK
 
 
 def test_a_job_waits_for_its_accounts_limit_says_so_and_runs_when_it_is_lifted(
