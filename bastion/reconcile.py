@@ -17,7 +17,7 @@ import msgspec
 from bastion import layout
 from bastion.codec import decode, encode
 from bastion.desired import Desired, order, stop_order, world
-from bastion.errors import BastionError, BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
+from bastion.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
 from bastion.observe import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
@@ -47,7 +47,7 @@ log = logging.getLogger("bastion")
 
 @dataclass(slots=True)
 class Reconciler:
-    """One runner's turns. The sets only save requests: all of it is idempotent, and a restart begins with none."""
+    """One runner's turns. What is kept only saves requests: all of it is idempotent, and a restart begins with nothing."""
 
     runner: Runner
     bucket: Bucket
@@ -60,6 +60,7 @@ class Reconciler:
     now: Callable[[], datetime]
     at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
     asked: dict[AttemptKey, float] = field(default_factory=dict)
+    images: dict[AttemptKey, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
     poked: set[str] = field(default_factory=set)
     looked: dict[WorkerKey, tuple[float, float]] = field(default_factory=dict)
@@ -92,19 +93,15 @@ class Reconciler:
 
     def _remember_only(self, rows: dict[AttemptKey, Desired]) -> None:
         self.asked = {key: at for key, at in self.asked.items() if key in rows}
+        self.images = {key: image for key, image in self.images.items() if key in rows}
         self.looked = {named: at for named, at in self.looked.items() if named[0] in rows}
-        keys = (
-            {layout.order(key) for key in rows}
-            | {layout.stop(key) for key in rows}
-            | {layout.world(key) for key in rows}
-        )
-        self.written &= keys
+        self.written &= {paper(key) for key in rows for paper in (layout.order, layout.stop, layout.world)}
         self.poked &= {post.machine for row in rows.values() for post in row.posts}
 
     def _paper(self, row: Desired, listed: Listed, waiting: Container[AttemptKey]) -> list[Sighting]:
         """What the bucket has to say before anybody is called, and what the workers have said."""
         if row.state is AttemptState.STARTING:
-            self._write(layout.order(row.key), lambda: encode(order(row, self.specs.revised(row))))
+            self._write(layout.order(row.key), lambda: self._order(row))
         elif row.state is AttemptState.RUNNING and len(row.posts) > 1:
             self._write(layout.world(row.key), lambda: encode(world(row)))
         elif row.state is AttemptState.STOPPING:
@@ -128,6 +125,11 @@ class Reconciler:
         if key not in self.written:
             create_once(self.bucket, key, data())
             self.written.add(key)
+
+    def _order(self, row: Desired) -> bytes:
+        told = order(row, self.specs.revised(row))
+        self.images[row.key] = told.bundle.pinned
+        return encode(told)
 
     def _claim(self, row: Desired, worker: int) -> list[Sighting]:
         try:
@@ -175,11 +177,10 @@ class Reconciler:
         missing = any(not post.machine and not listed.get((row.key, i)) for i, post in enumerate(row.posts))
         ready = layout.order(row.key) in self.written
         due = self.clock.monotonic() - self.asked.get(row.key, float("-inf")) > ASK_S
-        if missing and ready and due and self._call(self._ask, row):
-            self.asked[row.key] = self.clock.monotonic()
-
-    def _ask(self, row: Desired) -> None:
-        self.runner.create(replace(row.placement, image=self.specs.revised(row).bundle.pinned))
+        if missing and ready and due:  # nothing is read here, which may take long, between the fence and the call
+            placement = replace(row.placement, image=self.images[row.key])
+            if self._call(self.runner.create, placement):
+                self.asked[row.key] = self.clock.monotonic()
 
     def _look(self, place: tuple[Desired, int, Listed]) -> list[Sighting]:
         """The direct question about a claimed machine that is not listed."""
@@ -221,7 +222,7 @@ class Reconciler:
         except Later:
             return False
         except Exception as error:  # whatever it is: what a runner cannot do for one attempt is in no other's way
-            self.refused.append(str(error) if isinstance(error, BastionError) else repr(error))
+            self.refused.append(str(error) if isinstance(error, RunnerError) else repr(error))
         return False
 
 

@@ -61,6 +61,16 @@ def test_a_creation_that_is_refused_is_asked_for_again_and_told() -> None:
     assert yard.runner.calls == [("create", KEY)]
 
 
+def test_nothing_is_read_between_the_fence_and_the_call() -> None:
+    yard = Yard()
+    yard.runner.refuses.add("create")
+    yard.turn()
+    yard.turns.specs = Specs(yard.bucket)  # whoever asks these has to read, and finds nothing
+    yard.runner.refuses.clear()
+    assert yard.turn() == []
+    assert yard.runner.calls == [("create", KEY)]
+
+
 def test_without_an_order_in_the_bucket_nobody_is_called() -> None:
     yard = Yard()
     yard.bucket.faults = [fails]
