@@ -125,13 +125,11 @@ class Cluster:
     def crash_node(self, node: str) -> None:
         """All that runs on a node is gone at one moment, as when its power fails."""
         self.kill(node)
-        for process in self._ours(lambda environ: environ.get("SLURMD_NODENAME") == node):
+        # A step's daemon has the node's name in its socket, and not in its environment; a program has it nowhere.
+        there = [*self._ours(lambda environ: environ.get("SLURMD_NODENAME") == node)]
+        there += [one for one in psutil.process_iter() if any(str(self.folder / node) in path for path in _files(one))]
+        for process in [*there, *(child for one in there for child in _below(one))]:
             _kill(process)
-        for (
-            process
-        ) in psutil.process_iter():  # a step's daemon has the node's name in its socket, not in its environment
-            if any(str(self.folder / node) in path for path in _files(process)):
-                _kill(process)
 
     def clear(self) -> None:
         """End all jobs, and have every node back."""
@@ -213,6 +211,13 @@ def cluster(kind: type[Cluster] = Cluster) -> Iterator[Cluster]:
 def _kill(process: psutil.Process) -> None:
     with suppress(psutil.Error):  # it has ended since it was found
         process.kill()
+
+
+def _below(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return process.children(recursive=True)
+    except psutil.Error:
+        return []
 
 
 def _files(process: psutil.Process) -> list[str]:
