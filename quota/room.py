@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from quota.board import Board
 from quota.claims import Hold
 from quota.resources import Resources, total
 from quota.shares import Demand, amounts
-from quota.sides import Side, sides
+from quota.sides import Side, add, sides
 from quota.tiers import Pool
 
 NOTHING: Resources = {}
@@ -28,7 +26,7 @@ class Room:
         self.used = {project: dict(book) for project, book in board.used.items() if book}
         self.staying = {project: dict(book) for project, book in board.used.items() if book}
         for project, book in board.stopping.items():
-            _add(self.staying.get(project, {}), book.items(), -1)
+            add(self.staying.get(project, {}), book.items(), -1)
         self._users = board.users
         self._given: dict[tuple[str, str], dict[str, int]] = {}
 
@@ -71,28 +69,23 @@ class Room:
     def start(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> int:
         """Give away free room; the tier it is named after."""
         self._book(project, user, demand)
-        _add(self.free, demand, -1)
+        add(self.free, demand, -1)
         return next(side for side in self.sides if side.has(demand, max_tier)).start(demand, max_tier)
 
     def keep(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> Side:
         """Keep room for a task that cannot start yet: free room first, the rest from what is being freed; on which side."""
         self._book(project, user, demand)
         side = next(side for side, lack in self.lacks(demand, max_tier) if not lack)
-        _add(self.free, side.keep(demand, max_tier), -1)
+        add(self.free, side.keep(demand, max_tier), -1)
         return side
 
     def stop(self, hold: Hold) -> None:
         """Enter that an attempt will stop."""
         demand = amounts(hold.demand)
         self.side_of(hold.tier).stop(hold.tier, demand)
-        _add(self.staying[hold.project], demand, -1)
+        add(self.staying[hold.project], demand, -1)
 
     def _book(self, project: str, user: str, demand: Demand) -> None:
-        _add(self.used.setdefault(project, {}), demand)
-        _add(self.staying.setdefault(project, {}), demand)
-        _add(self._given.setdefault((project, user), dict(self.use_of_user(project, user))), demand)
-
-
-def _add(book: dict[str, int], rows: Iterable[tuple[str, int]], sign: int = 1) -> None:
-    for kind, amount in rows:
-        book[kind] = book.get(kind, 0) + sign * amount
+        add(self.used.setdefault(project, {}), demand)
+        add(self.staying.setdefault(project, {}), demand)
+        add(self._given.setdefault((project, user), dict(self.use_of_user(project, user))), demand)

@@ -59,7 +59,7 @@ class Side:
 
     def start(self, demand: Demand, max_tier: int | None) -> int:
         """Give away free room; the tier it is named after."""
-        _add(self.free, demand, -1)
+        add(self.free, demand, -1)
         return self.first + take(self.tiers if max_tier is None else self.tiers[: self._cut(max_tier)], demand)
 
     def keep(self, demand: Demand, max_tier: int | None) -> Demand:
@@ -69,14 +69,14 @@ class Side:
         held = total(tiers)
         now = tuple((kind, min(amount, max(0, held.get(kind, 0)))) for kind, amount in demand)
         take(tiers, now)
-        _add(self.free, now, -1)
+        add(self.free, now, -1)
         missing = dict(now)
         take(freeing, [(kind, amount - missing[kind]) for kind, amount in demand])
         return now
 
     def stop(self, tier: int, demand: Iterable[tuple[str, int]]) -> None:
         """Enter that something stops that is named after this tier."""
-        _add(self.freeing[min(tier - self.first, len(self.freeing) - 1)], demand)
+        add(self.freeing[min(tier - self.first, len(self.freeing) - 1)], demand)
 
     def _cut(self, max_tier: int | None) -> int | None:
         return None if max_tier is None else max_tier + 1 - self.first
@@ -94,6 +94,7 @@ def short(demand: Demand, tiers: Sequence[Resources]) -> dict[str, int]:
     return {kind: amount for kind, amount in missing.items() if amount > 0}
 
 
-def _add(book: dict[str, int], rows: Iterable[tuple[str, int]], sign: int = 1) -> None:
+def add(book: dict[str, int], rows: Iterable[tuple[str, int]], sign: int = 1) -> None:
+    """Enter amounts in a book of units by kind; `sign` -1 takes them away."""
     for kind, amount in rows:
         book[kind] = book.get(kind, 0) + sign * amount
