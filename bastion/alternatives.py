@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from bastion.wording import between, shown
-from quota.resources import Resources, times
+from quota.resources import Resources, text, times
 
 CHOICES_MAX = 4
 """The shapes of one job: the one that it wants most, and its alternatives."""
@@ -72,4 +72,4 @@ def distinct(choices: Sequence[Alternative]) -> Iterator[str]:
         if number and not each.resources:
             yield f"alternatives {number} asks for no resources; say which"
         if any(each.alike(other) for other in choices[:number]):
-            yield f"alternatives has a shape twice, {shown(each.resources)} x {each.replicas}; name it once"
+            yield f"alternatives has a shape twice, {shown(text(each.resources))} x {each.replicas}; name it once"

@@ -97,7 +97,7 @@ def test_a_spec_with_alternatives_is_the_same_after_a_journey() -> None:
     ("alternatives", "wrong"),
     [
         ([OTHER] * 4, "alternatives has 4 beside the first choice; at most 3 are allowed"),
-        ([Alternative(resources={"v4": 4})], "alternatives has a shape twice, {'v4': 4} x 1; name it once"),
+        ([Alternative(resources={"v4": 4})], "alternatives has a shape twice, 'v4=4' x 1; name it once"),
         ([OTHER, OTHER], "alternatives has a shape twice"),
         ([Alternative()], "alternatives 1 asks for no resources; say which"),
         ([Alternative(resources={"v5p": 0})], "alternatives 1: resources v5p is 0; use a whole number"),
