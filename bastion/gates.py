@@ -55,9 +55,10 @@ def gate(state: State, job: Job, quota: Quota, now: datetime) -> Gate:
         return Gate(0, Bar.AFTER, None)
     if job.begin is not None and job.begin > now:
         return Gate(0, Bar.BEGIN, job.begin)
-    later = [at for number in job.waiting if (at := job.tasks[number].ready_at) and at > now]
-    until = min(later, default=None)
-    count -= len(later)
+    until = None
+    if job.waiting:  # most jobs have not begun
+        later = [at for number in job.waiting if (at := job.tasks[number].ready_at) and at > now]
+        until, count = min(later, default=None), count - len(later)
     if count <= 0:
         return Gate(0, Bar.RETRY, until)
     if job.max_parallel is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache, cached_property
+
 from bastion.admit import complaints
 from bastion.awaiting import faults
 from bastion.conditions import conditions
@@ -21,25 +23,116 @@ from bastion.events import (
 from bastion.letter import Letter
 from bastion.limits import too_much
 from bastion.permit import not_for, refusal
-from bastion.placing import places
+from bastion.placing import Places, places
 from bastion.plan import Inputs, pool_of
 from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, Resume, Submit, Top, Update, job_id
 from bastion.spec import JobSpec
 from bastion.state import State
+from quota.resources import Resources
 
 
-def judge(state: State, letter: Letter, inputs: Inputs, *, all_read: bool) -> AnyEvent | None:
-    """The event that a request becomes; None if it has to wait until all others of its listing are read."""
-    request = letter.request
-    if letter.name in state.requests:
-        return None
-    if isinstance(request, Submit):
-        return _submit(state, letter, request.spec, inputs, all_read)
-    if request is None:
-        return _unread(state, letter)
-    if isinstance(request, (Pause, Resume)):
-        return _about_all(letter, request, inputs)
-    return _about_job(state, letter, request, inputs, all_read)
+class Judge:
+    """Judges the requests of one tick. What the pool holds, and which shapes it takes, is found once: no request changes it."""
+
+    def __init__(self, state: State, inputs: Inputs) -> None:
+        self._state, self._inputs = state, inputs
+        self._faults = cache(self._faults_of)
+
+    def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
+        """What a request becomes; None if it has to wait until all others of its listing are read."""
+        request = letter.request
+        if letter.name in self._state.requests:
+            return None
+        if isinstance(request, Submit):
+            return self._submit(letter, request.spec, all_read)
+        if request is None:
+            return self._unread(letter)
+        if isinstance(request, (Pause, Resume)):
+            return self._about_all(letter, request)
+        return self._about_job(letter, request, all_read)
+
+    @cached_property
+    def _sides(self) -> tuple[Resources, ...] | None:
+        """What each side of the pool holds; None if nobody has said it yet."""
+        return pool_of(self._state, self._inputs).of_sides() if self._state.capacity else None
+
+    @cached_property
+    def _places(self) -> Places:
+        return places(self._state, self._inputs.config)
+
+    def _faults_of(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
+        """What keeps jobs of this shape from their runner."""
+        return tuple(self._places.faults(dict(kinds), max_tier))
+
+    def _unread(self, letter: Letter) -> AnyEvent:
+        """What is no request is refused; a job of a newer client is a job that was rejected, so that its user sees why."""
+        job = job_id(letter.job.name, letter.id) if letter.job else ""
+        if letter.job is None or job in self._state.jobs:
+            return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+        names = letter.job
+        return JobRejected(
+            request=letter.name,
+            job=job,
+            name=names.name,
+            user=letter.user,
+            project=names.project,
+            reason=letter.problem,
+        )
+
+    def _submit(self, letter: Letter, spec: JobSpec, all_read: bool) -> AnyEvent | None:
+        state, inputs = self._state, self._inputs
+        job, wanted = job_id(spec.name, letter.id), conditions(spec.after)
+        if not all_read and any(each.job not in state.jobs for each in wanted):
+            return None
+        if spec.user != letter.user:
+            reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
+            return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+        if job in state.jobs:
+            reason = f"there is a job {job} already; submit it again"
+            return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+        wrong = complaints(spec, inputs.quota, self._sides)
+        wrong += faults(wanted, job, state.jobs)
+        for choice in spec.choices:
+            wrong += self._faults(tuple(choice.resources.items()), spec.max_tier)
+        wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
+        if wrong:
+            return JobRejected(
+                request=letter.name,
+                job=job,
+                name=spec.name,
+                user=spec.user,
+                project=spec.project,
+                reason="; ".join(wrong),
+            )
+        return Submitted(request=letter.name, job=job, spec=spec)
+
+    def _about_job(self, letter: Letter, request: AboutJob, all_read: bool) -> AnyEvent | None:
+        state, inputs = self._state, self._inputs
+        wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
+        known = request.job in state.jobs
+        if not all_read and not (known and all(each.job in state.jobs for each in wanted)):
+            return None
+        wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
+        wrong = wrong or "; ".join(faults(wanted, request.job, state.jobs))
+        if wrong:
+            return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
+        asked = {"request": letter.name, "user": letter.user, "job": request.job}
+        match request:
+            case Cancel():
+                return CancelRequested(**asked, task=request.task)
+            case Hold():
+                return Held(**asked)
+            case Release():
+                return Released(**asked)
+            case Top():
+                return Topped(**asked)
+            case Update():
+                return Updated(**asked, changes=request.changes)
+
+    def _about_all(self, letter: Letter, request: AboutAll) -> AnyEvent:
+        if wrong := not_for(letter.user, request, self._inputs.config.admins):
+            return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
+        return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)
 
 
 def others(letter: Letter) -> set[str]:
@@ -51,65 +144,3 @@ def others(letter: Letter) -> set[str]:
         return {each.job for each in conditions(request.spec.after)}
     wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
     return {request.job, *(each.job for each in wanted)}
-
-
-def _unread(state: State, letter: Letter) -> AnyEvent:
-    """What is no request is refused; a job of a newer client is a job that was rejected, so that its user sees why."""
-    job = job_id(letter.job.name, letter.id) if letter.job else ""
-    if letter.job is None or job in state.jobs:
-        return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
-    names = letter.job
-    return JobRejected(
-        request=letter.name, job=job, name=names.name, user=letter.user, project=names.project, reason=letter.problem
-    )
-
-
-def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs, all_read: bool) -> AnyEvent | None:
-    job, wanted = job_id(spec.name, letter.id), conditions(spec.after)
-    if not all_read and any(each.job not in state.jobs for each in wanted):
-        return None
-    if spec.user != letter.user:
-        reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
-        return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
-    if job in state.jobs:
-        reason = f"there is a job {job} already; submit it again"
-        return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
-    wrong = complaints(spec, inputs.quota, pool_of(state, inputs).of_sides() if state.capacity else None)
-    wrong += faults(wanted, job, state.jobs)
-    there = places(state, inputs.config)
-    wrong += [fault for choice in spec.choices for fault in there.faults(choice.resources, spec.max_tier)]
-    wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
-    if wrong:
-        return JobRejected(
-            request=letter.name, job=job, name=spec.name, user=spec.user, project=spec.project, reason="; ".join(wrong)
-        )
-    return Submitted(request=letter.name, job=job, spec=spec)
-
-
-def _about_job(state: State, letter: Letter, request: AboutJob, inputs: Inputs, all_read: bool) -> AnyEvent | None:
-    wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
-    known = request.job in state.jobs
-    if not all_read and not (known and all(each.job in state.jobs for each in wanted)):
-        return None
-    wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
-    wrong = wrong or "; ".join(faults(wanted, request.job, state.jobs))
-    if wrong:
-        return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
-    asked = {"request": letter.name, "user": letter.user, "job": request.job}
-    match request:
-        case Cancel():
-            return CancelRequested(**asked, task=request.task)
-        case Hold():
-            return Held(**asked)
-        case Release():
-            return Released(**asked)
-        case Top():
-            return Topped(**asked)
-        case Update():
-            return Updated(**asked, changes=request.changes)
-
-
-def _about_all(letter: Letter, request: AboutAll, inputs: Inputs) -> AnyEvent:
-    if wrong := not_for(letter.user, request, inputs.config.admins):
-        return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
-    return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 
+from msgspec import structs
+
 from bastion.conditions import condition
 from bastion.events import AnyEvent, CancelRequested, Ended, Lapsed, OfAttempt, Saved, Topped
 from bastion.fold import concerned
@@ -73,7 +75,8 @@ class Lineup:
             self._changed.setdefault(job, set())
         for job, tasks in self._changed.items():
             self._wait(state, job, quota, now)
-            self._hold(state, job, tasks)
+            if job in state.live or job in self._held:
+                self._hold(state, job, tasks)
         self._changed = {}
         return self._board
 
@@ -145,23 +148,28 @@ def _admit_alike(one: Quota, other: Quota) -> bool:
 
 def want(job: Job, tasks: int) -> Want:
     """A job with so many tasks that may start."""
-    return Want(
+    fresh = Want(
         job=job.id,
         project=job.project,
         user=job.user,
         demand=job.demand,
         priority=job.priority,
         order=job.order,
-        since=max(job.since, job.begin or job.since),
+        since=max(job.since, job.begin) if job.begin else job.since,
         count=tasks,
         job_class=CLASSES.index(job.job_class),
         max_tier=job.max_tier,
         time_limit_s=job.time_limit_s,
-        stops=max((job.tasks[number].stops for number in job.waiting), default=0),
-        waited_s=max((_waited_s(job, job.tasks[number].attempts) for number in job.waiting), default=0.0),
-        stopped=max(_stopped(job), default=None),
         choice=job.choice,
         choices=_demands(job) if job.choices else (),
+    )
+    if not job.waiting:
+        return fresh
+    return structs.replace(
+        fresh,
+        stops=max(job.tasks[number].stops for number in job.waiting),
+        waited_s=max(_waited_s(job, job.tasks[number].attempts) for number in job.waiting),
+        stopped=max(_stopped(job), default=None),
     )
 
 

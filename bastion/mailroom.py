@@ -11,7 +11,7 @@ from bastion import inbox
 from bastion.chores import Doors
 from bastion.errors import BucketError
 from bastion.events import AnyEvent, JobRejected, RequestRejected, RequestsDropped
-from bastion.judge import judge, others
+from bastion.judge import Judge, others
 from bastion.letter import Letter
 from bastion.limits import Crowd
 from bastion.permit import refusal
@@ -169,12 +169,13 @@ class _Turn:
     ) -> None:
         self.dropped: set[str] = set()
         self._crowd, self._state, self._inputs, self._now, self._add = crowd, state, inputs, now, add
+        self._judge = Judge(state, inputs)
         self._refused = Counter[str]()
         self._told: dict[str, tuple[int, str]] = {}
 
     def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
         """What it becomes; None if it has to wait."""
-        return judge(self._state, letter, self._inputs, all_read=all_read)
+        return self._judge.event(letter, all_read=all_read)
 
     def takes(self, letter: Letter, event: AnyEvent) -> bool:
         """Add the event, or count it among the dropped. True if it was added."""

@@ -83,6 +83,15 @@ class Board:
         self.wants[want.job] = want
         if want.choices:
             self.choosers.setdefault(choices_of(want), {})[want.job] = None
+        self._enter(want)
+
+    def stand(self, want: Want) -> None:
+        """Enter a want in the place of one of the same job that differs from it by nothing but the choice."""
+        self._leave(self.wants[want.job])
+        self.wants[want.job] = want
+        self._enter(want)
+
+    def _enter(self, want: Want) -> None:
         demand = amounts(want.demand)
         lines = self.lines.setdefault(want.project, {})
         shape = demand, want.max_tier
@@ -104,14 +113,17 @@ class Board:
             return
         if want.choices:
             self._choose_no_more(want)
+        self._leave(want)
+
+    def _leave(self, want: Want) -> None:
         demand = amounts(want.demand)
         lines = self.lines[want.project]
         line = lines[demand, want.max_tier]
         places = line.users[want.user]
         del places[bisect_left(places, place(want))]
-        del line.sinces[bisect_left(line.sinces, (want.since, job))]
+        del line.sinces[bisect_left(line.sinces, (want.since, want.job))]
         if want.waited_s:
-            del line.again[bisect_left(line.again, (began(want), job))]
+            del line.again[bisect_left(line.again, (began(want), want.job))]
         line.tasks -= want.count
         _count(line.ranks, rank(want), -1)
         if not places:

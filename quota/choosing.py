@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import structs
 
 from quota import reasons
-from quota.board import Board, Choices, choices_of
+from quota.board import Board
 from quota.claims import Schedule, Want
 from quota.policy import Policy
 from quota.resources import fits, minus
@@ -40,14 +40,15 @@ def choosing(policy: Policy) -> Policy:
 class _Choosing:
     """One decision. The board is lent: wants are replaced while the policy is asked, and put back.
 
-    Jobs that list the same are a group, of which is asked once whether anything is left for it. `Shapes` are those of the
-    jobs that stand elsewhere than where the board has them.
+    Jobs that list the same are a group, of which is asked once whether anything is left for it. `_first` is the first choice
+    of each job that the pool can hold. `Shapes` are those of the jobs that stand elsewhere than where the board has them.
     """
 
     def __init__(self, policy: Policy, board: Board, rest: Mapping[str, Any]) -> None:
         self._policy, self._board, self._rest = policy, board, rest
         self._pool: Pool = rest["pool"]
         self._possible = {group: possible(group[0], group[1], self._pool) for group in board.choosers}
+        self._first = {job: next(iter(on), 0) for group, on in self._possible.items() for job in board.choosers[group]}
         self._lent: dict[str, Want] = {}
         self._wakes: list[datetime | None] = []
 
@@ -61,8 +62,7 @@ class _Choosing:
         return replace(found, again=again, tell=lambda: self._told(found, shapes))
 
     def _settled(self) -> tuple[Schedule, Shapes]:
-        behind = [group for group in self._possible if self._first(group)]
-        first = {job: self._first(group) for group in behind for job in self._board.choosers[group]}
+        first = {job: choice for job, choice in self._first.items() if choice}
         found = answer = self._asked(first)
         shapes = first
         for _ in range(max(map(len, self._possible.values()))):
@@ -72,7 +72,7 @@ class _Choosing:
             shapes, found = later, self._asked(later)
         for _ in range(BACK):
             started = {start.job for start in found.starts}
-            settled = {job: choice if job in started else self._first_of(job) for job, choice in shapes.items()}
+            settled = {job: choice if job in started else self._first[job] for job, choice in shapes.items()}
             if settled == shapes:
                 return found, shapes
             shapes, found = settled, self._asked(settled)
@@ -81,7 +81,7 @@ class _Choosing:
     def _asked(self, shapes: Shapes) -> Schedule:
         """The policy's answer with the jobs in these shapes. What was freed for another shape is not kept for this one."""
         self._stand(shapes)
-        moved = {job for job, choice in shapes.items() if choice != self._first_of(job)}
+        moved = {job for job, choice in shapes.items() if choice != self._first[job]}
         reclaims = tuple(job for job in self._rest["reclaims"] if job not in moved)
         found = self._policy(board=self._board, **{**self._rest, "reclaims": reclaims})
         self._wakes.append(found.again)
@@ -91,12 +91,12 @@ class _Choosing:
         """The jobs stand on the board in these shapes, and all others as they did."""
         for job, want in list(self._lent.items()):
             if shapes.get(job, want.choice) == want.choice:
-                self._board.wait(self._lent.pop(job))
+                self._board.stand(self._lent.pop(job))
         for job, choice in shapes.items():
             want = self._board.wants[job]
             if want.choice != choice:
                 self._lent.setdefault(job, want)
-                self._board.wait(structs.replace(want, demand=want.choices[choice], choice=choice))
+                self._board.stand(structs.replace(want, demand=want.choices[choice], choice=choice))
 
     def _later(self, shapes: Shapes, found: Schedule) -> Shapes:
         """Who did not start is tried in the next shape for which there is room; who has no other keeps to the last."""
@@ -117,12 +117,6 @@ class _Choosing:
             side = self._pool.side_of(tier)
             left[side] = minus(left[side], amount)
         return left
-
-    def _first(self, group: Choices) -> int:
-        return next(iter(self._possible[group]), 0)
-
-    def _first_of(self, job: str) -> int:
-        return self._first(choices_of(self._board.wants[job]))
 
     def _told(self, found: Schedule, shapes: Shapes) -> Mapping[str, str]:
         """The reasons, of those who may choose with what they wait for and what the others lack."""

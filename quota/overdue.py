@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import cache
 from heapq import merge
+from typing import NamedTuple
 
 from quota.board import Board, Line, began
 from quota.claims import Knobs, Want
 from quota.resources import total
-from quota.shares import Shares
+from quota.shares import Demand, Shares
 
 GANG = 8
 """Who asks for at least so many units of a kind that has shares is a gang: a machine's worth. For more, a large one."""
@@ -32,6 +34,13 @@ LOOKED_AT = 50_000
 """So many attempts are looked at in one round, in search of victims and in vain."""
 
 
+class Gang(NamedTuple):
+    """How much it asks for, and how long it waits before it is overdue."""
+
+    size: int
+    patience: timedelta
+
+
 class Overdue:
     """Who is overdue at this moment. `searches` bounds how often victims are looked for in vain."""
 
@@ -44,15 +53,19 @@ class Overdue:
         self._patience_s = knobs.gang_patience_s
         self.searches = max(4, LOOKED_AT // max(1, len(board.holds)))
         self.wakes: list[datetime] = []
+        self._gang = cache(self._gang_of)
 
     def wants(self) -> list[tuple[Want, datetime]]:
         """The overdue gangs, each since when it is so: the largest first, then who waits longest, if there are not too many.
 
         `wakes` are the moments at which others would join them.
         """
-        lines = [line for lines in self._board.lines.values() for line in lines.values() if self._size(line) >= GANG]
+        lines = [line for lines in self._board.lines.values() for line in lines.values()]
+        gangs = [(line, gang) for line in lines if (gang := self._gang(line.demand))]
         rows = sorted(
-            (-self._size(line), began, job, self._patience(line)) for line in lines for began, job in self._of(line)
+            (-gang.size, began, job, gang.patience)
+            for line, gang in gangs
+            for began, job in self._of(line, gang.patience)
         )
         many = len(rows) > self.searches
         turn = int(self._now.timestamp()) // AGAIN.seconds * self.searches % len(rows) if many else 0
@@ -61,10 +74,10 @@ class Overdue:
 
     def has(self, want: Want, line: Line) -> bool:
         """True if this one is overdue."""
-        return self._size(line) >= GANG and began(want) <= self._now - self._patience(line)
+        gang = self._gang(line.demand)
+        return gang is not None and began(want) <= self._now - gang.patience
 
-    def _of(self, line: Line) -> Iterator[tuple[datetime, str]]:
-        patience = self._patience(line)
+    def _of(self, line: Line, patience: timedelta) -> Iterator[tuple[datetime, str]]:
         last, seen = self._now - patience, set[str]()
         first = min((*line.again[:1], *line.sinces[:1]))[0]
         if first > last:
@@ -78,9 +91,10 @@ class Overdue:
                 seen.add(job)
                 yield since, job
 
-    def _patience(self, line: Line) -> timedelta:
-        queue = max(self._queue.get(kind, 0.0) for kind, _ in line.demand)
-        return timedelta(seconds=self._patience_s * (LARGE if self._size(line) > GANG else 1 + QUEUE * queue))
-
-    def _size(self, line: Line) -> int:
-        return max((amount for kind, amount in line.demand if kind in self._kinds), default=0)
+    def _gang_of(self, demand: Demand) -> Gang | None:
+        """What there is to know of those who ask for this; None if they are no gang."""
+        size = max((amount for kind, amount in demand if kind in self._kinds), default=0)
+        if size < GANG:
+            return None
+        queue = max(self._queue.get(kind, 0.0) for kind, _ in demand)
+        return Gang(size, timedelta(seconds=self._patience_s * (LARGE if size > GANG else 1 + QUEUE * queue)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from quota.board import Board
 from quota.claims import Hold
 from quota.resources import Resources, total
@@ -20,7 +22,7 @@ class Room:
     """
 
     def __init__(self, pool: Pool, board: Board) -> None:
-        self._pool = pool
+        self._pool, self._held = pool, cache(pool.of_sides)
         self.sides = sides(pool, board)
         self.free = total(side.free for side in self.sides)
         self.used = {project: dict(book) for project, book in board.used.items() if book}
@@ -32,11 +34,11 @@ class Room:
 
     def of_sides(self, max_tier: int | None) -> tuple[Resources, ...]:
         """What the tiers that will do hold when nobody uses them, by side."""
-        return self._pool.of_sides(max_tier)
+        return self._held(max_tier)
 
     def side_of(self, tier: int) -> Side:
         """Where what is named after this tier lies."""
-        return next(side for side in self.sides if side.covers(tier))
+        return self.sides[self._pool.side_of(tier)]
 
     def has(self, demand: Demand, max_tier: int | None = None) -> bool:
         """True if it fits in what is free now on one side, of the tiers that will do."""

@@ -65,7 +65,10 @@ class Shares:
     def within(self, project: str, used: Resources, demand: Iterable[tuple[str, int]]) -> bool:
         """True if the project, using this much, stays within its share with this demand added."""
         units = self.units(project)
-        return all(used.get(kind, 0) + amount <= units.get(kind, 0) for kind, amount in demand if kind in self.governed)
+        for kind, amount in demand:  # noqa: SIM110 - asked for every line, and a loop is twice as fast
+            if kind in self.governed and used.get(kind, 0) + amount > units.get(kind, 0):
+                return False
+        return True
 
     def borrowed(self, project: str, used: Resources) -> Resources:
         """The units that the project uses beyond its share, by kind; what is nobody's is never borrowed."""

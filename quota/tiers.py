@@ -6,6 +6,7 @@ what it can from there, then from better ones, so that better tiers keep as much
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,7 +35,7 @@ class Pool:
 
     def side_of(self, tier: int) -> int:
         """The number of the side in which a tier lies; one that is no more lies in the last."""
-        return sum(wall <= tier for wall in self.walls)
+        return bisect_right(self.walls, tier)
 
     def total(self) -> dict[str, int]:
         """What all tiers hold together."""

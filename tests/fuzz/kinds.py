@@ -23,7 +23,7 @@ from bastion.events import FileBroken
 from bastion.fold import apply
 from bastion.holes import Holes
 from bastion.inbox import Letter
-from bastion.judge import judge
+from bastion.judge import Judge
 from bastion.observe import FactsRead, Trouble, note
 from bastion.plan import Inputs
 from bastion.reconcile import read_facts
@@ -81,7 +81,7 @@ def request(data: bytes) -> None:
     """As the inbox does, up to the event in the journal."""
     found: Request = parse(data)
     letter = Letter("inbox/alice/r.json", "alice", "r" * 32, found)
-    event = judge(folded(), letter, OPEN, all_read=True)
+    event = Judge(folded(), OPEN).event(letter, all_read=True)
     assert event is not None
     encode(event)
     apply(State(now=NOON), event, 0, 0)

@@ -23,7 +23,7 @@ from bastion.events import (
     Submitted,
 )
 from bastion.inbox import PASSES_MAX, READS_MAX, Read, Sorted, in_order, sort
-from bastion.judge import judge
+from bastion.judge import Judge
 from bastion.letter import Letter
 from bastion.plan import Inputs
 from bastion.ports import Stat
@@ -59,7 +59,7 @@ def letter(request: Request, user: str = "alice", request_id: str = "r" * 32) ->
 
 def judged(found: Letter, state: State | None = None, inputs: Inputs = OPEN, *, all_read: bool = True) -> Any:
     state = state or folded()
-    return judge(state, found, inputs, all_read=all_read)
+    return Judge(state, inputs).event(found, all_read=all_read)
 
 
 # Which are read
