@@ -30,8 +30,8 @@ class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
         return AttemptKey(self.job, self.task, self.attempt)
 
 
-class Asked(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The base of what a user asked for, and was done."""
+class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The base of events that a user asked for."""
 
     request: str
     user: str
@@ -113,43 +113,43 @@ class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     reason: str
 
 
-class CancelRequested(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class CancelRequested(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Somebody asked to end a job, or one task of it. What waits ends at once, what runs is stopped."""
 
     job: str
     task: int | None = None
 
 
-class Held(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Held(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Somebody asked that nothing more of a job starts. What runs goes on."""
 
     job: str
 
 
-class Released(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Released(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A held job may start again, in its old place."""
 
     job: str
 
 
-class Topped(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Topped(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job got the best place of its user's pending ones of its project and priority; each of these moved back by one."""
 
     job: str
 
 
-class Updated(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Updated(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job asks for something else now. A new command replaces what runs; the job keeps its place."""
 
     job: str
     changes: Changes
 
 
-class Paused(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Paused(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Nothing is started and nobody preempted from here on. What runs goes on."""
 
 
-class Resumed(Asked, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Resumed(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The bastion decides again."""
 
 
