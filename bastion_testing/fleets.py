@@ -11,15 +11,21 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 import psutil
 
 _DEADLINE_S = 180.0
-_LOOK_S = 0.02
+_LOOK_S, _LOOK_MAX_S = 0.02, 1.0
 
 
 def until(condition: Callable[[], object], what: str, *, more: Callable[[], str] = lambda: "") -> None:
-    """Return when the condition holds. Fail, naming `what` and with what `more` has to say, if it does not in 3 minutes."""
-    deadline = time.monotonic() + _DEADLINE_S
+    """Return when the condition holds. Fail, naming `what` and with what `more` has to say, if it does not in 3 minutes.
+
+    After each look it rests as long as that has taken: what is waited for needs the processor, too.
+    """
+    begun = time.monotonic()
+    deadline = begun + _DEADLINE_S
     while not condition():
-        assert time.monotonic() < deadline, f"no sign of {what}; {more()}"
-        time.sleep(_LOOK_S)
+        looked = time.monotonic()
+        assert looked < deadline, f"no sign of {what}; {more()}"
+        time.sleep(min(max(_LOOK_S, looked - begun), _LOOK_MAX_S))
+        begun = time.monotonic()
 
 
 def workers(machine: str) -> list[int]:

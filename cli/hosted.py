@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from bastion.config import Config
 from bastion.errors import BastionError, UsageError
 from bastion.ports import Clock
-from cli import google_host, kubernetes_host
 from cli.main import Call
-from cli.place import Place
+from cli.place import Place, stored
 from cloud.lodging import Lodging, Site, Tell
 
 UP_S = 900.0
@@ -35,7 +34,12 @@ class Way(Protocol):
 
 
 _GOOGLE, _KUBERNETES = "--gcp_project", "--runner=kubernetes"
-_WAYS: Mapping[str, Way] = {_GOOGLE: google_host, _KUBERNETES: kubernetes_host}
+_GONE: Mapping[str, Callable[[Config], bool]] = {
+    _GOOGLE: lambda config: bool(config.google.vm_zone),
+    _KUBERNETES: lambda config: bool(config.runner_options.get("kubernetes", {}).get("deployed_in")),
+}
+"""Which settings say that a bastion has gone each way."""
+
 _FLAGS: Mapping[str, tuple[str, ...]] = {
     _GOOGLE: ("gcp_project", "gcp_zone", "fleet_zones", "machine_type", "terraform"),
     _KUBERNETES: ("runner", "namespace", "worker_image", "service_account", "bucket_secret"),
@@ -53,15 +57,15 @@ def way(call: Call, place: Place) -> Way:
     said = {name: next(filter(call.flags.get, flags), "") for name, flags in _FLAGS.items()}
     if all(said.values()):
         raise UsageError(f"--{' and --'.join(said.values())} are of two ways to have a bastion live elsewhere; say one")
-    for name, one in _WAYS.items():
-        if said[name] or (not any(said.values()) and one.lodging(place)):
-            return one
+    if name := next(filter(said.get, said), "") or _gone(place):
+        return _known(name)
     raise UsageError(f"where is the bastion to live? Say {_GOOGLE}=PROJECT, or {_KUBERNETES}")
 
 
 def lodging(place: Place, tell: Tell | None = None) -> Lodging | None:
     """Where the bastion at this place lives, if its settings say that it is elsewhere."""
-    return next((found for one in _WAYS.values() if (found := one.lodging(place, tell))), None)
+    gone = _gone(place)
+    return _known(gone).lodging(place, tell) if gone else None
 
 
 def rehearsed(call: Call, place: Place) -> Lodging:
@@ -124,4 +128,22 @@ def told(place: Place) -> str:
 
 def forget(place: Place) -> dict[str, Any]:
     """The settings of a bastion that has no lodging any more."""
-    return {key: value for one in _WAYS.values() if one.lodging(place) for key, value in one.forget(place).items()}
+    gone = _gone(place)
+    return _known(gone).forget(place) if gone else {}
+
+
+def _gone(place: Place) -> str:
+    """The way that the bastion at this place has gone, by its settings; empty if it lives here."""
+    config = stored(place)
+    return next((name for name, has in _GONE.items() if has(config)), "")
+
+
+def _known(name: str) -> Way:
+    """The module of a way. It brings a whole cloud along: who lives here does not wait for it."""
+    if name == _GOOGLE:
+        from cli import google_host
+
+        return google_host
+    from cli import kubernetes_host
+
+    return kubernetes_host

@@ -14,6 +14,8 @@ from typing import Any
 
 import psutil
 
+from bastion_testing import fleets
+
 TOOLS = Path(sys.executable).parent
 PATIENCE_S = 180.0
 QUICK = ("--poll=0.1", "--reclaim_delay=0")
@@ -168,7 +170,4 @@ def files(folder: Path) -> Iterator[Path]:
 
 def until(condition: Callable[[], bool]) -> None:
     """Return once it is true."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    fleets.until(condition, "what the test waits for")

@@ -43,3 +43,10 @@ def test_launch_loads_no_cloud_for_a_folder(tmp_path: object) -> None:
     argv = ["-m", "bastion_entry", "launch", "ls", "--bastion=b", f"--bucket=file://{tmp_path}", "--json"]
     code = f"import sys; from bastion_entry import launch; sys.argv[1:] = {argv[3:]!r}; launch()"
     assert {name.split(".")[0] for name in loaded("-c", code)} & {"google", "requests", "rich", "pynvml"} == set()
+
+
+@pytest.mark.parametrize("command", ["create", "quota", "status", "stop"])
+def test_bastion_loads_no_cloud_for_one_that_lives_here(command: str) -> None:
+    found = loaded("-c", f"import cli.bastion_{command}")
+    assert f"cli.bastion_{command}" in found
+    assert {"cli.google_host", "cli.kubernetes_host"} & found == set()

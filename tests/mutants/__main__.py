@@ -25,14 +25,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     plain = Budget()
     flags = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     flags.add_argument("--patches", type=Path, default=OWN, help="a folder of *.patch or *.diff; default: our own")
-    flags.add_argument("--seeds", type=int, default=plain.seeds, help="simulated worlds for each, at most")
+    flags.add_argument("--seeds", type=int, default=len(plain.seeds), help="simulated worlds for each, at most")
     flags.add_argument("--steps", type=int, default=plain.steps, help="how long the storm of each world is")
     flags.add_argument("--seeds_s", type=float, default=plain.seeds_s, help="seconds for them")
     flags.add_argument("--tests_s", type=float, default=plain.tests_s, help="seconds for the tests, where no law broke")
     flags.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="so many at a time")
     flags.add_argument("--write", action="store_true", help=f"put the table of our own into {table.PAGE.name}")
     asked = flags.parse_args(argv)
-    budget = Budget(seeds=asked.seeds, steps=asked.steps, seeds_s=asked.seeds_s, tests_s=asked.tests_s)
+    budget = Budget(seeds=range(asked.seeds), steps=asked.steps, seeds_s=asked.seeds_s, tests_s=asked.tests_s)
     try:
         patches = read(asked.patches)
     except Invalid as invalid:
@@ -59,7 +59,7 @@ def _control(verdicts: Iterable[Verdict], steps: int) -> Verdict:
     seeds = max((verdict.seeds for verdict in verdicts if verdict.by is not Catch.NOTHING), default=1)
     with tempfile.TemporaryDirectory(prefix="unplanted-") as folder:
         nothing = Patch("nothing", "no bug at all", "")
-        return simulated(nothing, plant(Path(folder)), Budget(seeds=max(1, seeds), steps=steps, seeds_s=600.0))
+        return simulated(nothing, plant(Path(folder)), Budget(seeds=range(max(1, seeds)), steps=steps, seeds_s=600.0))
 
 
 def _sum(verdicts: Sequence[Verdict], control: Verdict) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -24,9 +24,9 @@ HANG_S = 120.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What may be spent on one planted bug: seeds from 0 on with storms of so many steps, seconds for them, and for tests."""
+    """What may be spent on one planted bug: these seeds with storms of so many steps, seconds for them, and for tests."""
 
-    seeds: int = 100
+    seeds: Sequence[int] = range(100)
     steps: int = 1_000
     seeds_s: float = 300.0
     tests_s: float = 120.0
@@ -72,7 +72,7 @@ def judge(patch: Patch, budget: Budget) -> Verdict:
             files = apply(patch, tree.root)
             if not list(changed_code(files, ROOT, tree.root)):
                 raise Invalid("changes no code")
-            seen = simulated(patch, tree, replace(budget, seeds=0) if patch.seen_by else budget, modules_of(files))
+            seen = simulated(patch, tree, replace(budget, seeds=()) if patch.seen_by else budget, modules_of(files))
             return seen if seen.caught else _tested(seen, tree, files, budget)
         except Invalid as invalid:
             return Verdict(patch, Catch.INVALID, str(invalid))
@@ -80,17 +80,18 @@ def judge(patch: Patch, budget: Budget) -> Verdict:
 
 def simulated(patch: Patch, tree: Tree, budget: Budget, modules: Iterable[str] = ()) -> Verdict:
     """Simulate worlds on this tree until a law is broken, or the budget is over. Raises `Invalid` if these do not import."""
-    flags = f"--seeds={budget.seeds} --steps={budget.steps} --seconds={budget.seeds_s}".split()
+    flags = [f"--seed={seed}" for seed in budget.seeds] + [f"--steps={budget.steps}", f"--seconds={budget.seeds_s}"]
     done = said([tree.python, "-m", "tests.mutants.hunt", *flags, *modules], tree.root, budget.seeds_s + HANG_S)
     told = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
     if not told:
         raise Invalid(f"does not even run: {done.last_word}")
-    seeds, last = 1 + max((each["seed"] for each in told if "seed" in each), default=-1), told[-1]
+    begun, last = [each["seed"] for each in told if "seed" in each], told[-1]
+    seeds = len(begun)
     for by in (Catch.LAW, Catch.CRASH):
         if by in last:
             return Verdict(patch, by, last[by], seeds)
     if done.code is None:
-        return Verdict(patch, Catch.HANG, f"seed {seeds - 1} does not end" if seeds else "does not begin", seeds)
+        return Verdict(patch, Catch.HANG, f"seed {begun[-1]} does not end" if begun else "does not begin", seeds)
     if done.code != 0:
         return Verdict(patch, Catch.CRASH, done.last_word, seeds)
     return Verdict(patch, Catch.NOTHING, "", seeds)

@@ -1,4 +1,4 @@
-"""One Ray for all tests here: it takes some ten seconds to start."""
+"""One Ray for all tests here: it takes some ten seconds to start, and ends with them, for it is never quite idle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runners.local import marks
 from tests.ray.cluster import Cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster()
     try:

@@ -16,7 +16,7 @@ from tests.mutants.suites import seers_of
 
 OLD, NEW = "def f():\n    a = 1\n    b = 2\n    return a + b\n", "def f():\n    a = 1\n    b = 3\n    return a + b\n"
 HUNK = "@@ -1,4 +1,4 @@\n def f():\n     a = 1\n-    b = 2\n+    b = 3\n     return a + b\n"
-NO_WORLDS = Budget(seeds=0, tests_s=60)
+NO_WORLDS = Budget(seeds=(), tests_s=60)
 
 
 @pytest.fixture
@@ -149,10 +149,11 @@ def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatc
         '    """Be this worker, to the end. The exit code of the program: the process\'s own where there was one."""\n'
     )
     crash = judge(
-        planted("runners/worker/run.py", worker, worker + "    raise ZeroDivisionError\n", tmp_path), Budget(seeds=1)
+        planted("runners/worker/run.py", worker, worker + "    raise ZeroDivisionError\n", tmp_path), Budget(seeds=[0])
     )
     hang = judge(
-        planted("bastion/chores.py", begin, begin + "        while True: pass\n", tmp_path), Budget(seeds=1, seeds_s=1)
+        planted("bastion/chores.py", begin, begin + "        while True: pass\n", tmp_path),
+        Budget(seeds=[0], seeds_s=1),
     )
     assert (crash.by, hang.by, hang.told) == (Catch.CRASH, Catch.HANG, "seed 0 does not end")
     assert "ZeroDivisionError" in crash.told
