@@ -136,7 +136,8 @@ def test_a_gang_is_deleted_when_this_was_asked_for_each_node(fleet: SlurmFleet) 
 
 def test_a_job_that_slurm_forgot_is_gone(fleet: SlurmFleet, slurm: Cluster) -> None:
     stage = Stage(fleet)
-    machine = stage.running(HELLO)
+    machine = stage.running(WAIT)
+    stage.stop(Cause.CANCELLED, 0.0)
     stage.ended()
     number = machine.id.split("/")[0]
     fleet.until(lambda: "Invalid job id" in slurm.run(["squeue", "-j", number], limit_s=60).err, "Slurm to forget")
@@ -194,11 +195,13 @@ def test_jobs_of_strangers_take_part_of_the_capacity(fleet: SlurmFleet, slurm: C
 
 def test_forty_jobs_run_once_each_and_a_pass_asks_once(fleet: SlurmFleet, slurm: Cluster) -> None:
     keys = [AttemptKey(f"many-{n:08x}", 0, 0) for n in range(40)]
-    stages = [start(fleet, "echo ran", wanted(key)) for key in keys]
+    begin = fleet.folder / "begin"
+    stages = [start(fleet, f"until [ -e {begin} ]; do sleep 0.2; done; echo ran", wanted(key)) for key in keys]
     asked = len(slurm.asked)
-    assert {machine.key for machine in fleet.runner.list()} >= set(keys[8:])
+    assert {machine.key for machine in fleet.runner.list()} == set(keys)
     fleet.runner.capacity()
     fleet.runner.waiting()
     assert [argv[0] for argv in slurm.asked[asked:]] == ["squeue", "sinfo"]
+    begin.touch()
     fleet.until(lambda: fleet.runner.list() == [], "the end of all")
     assert [stage.log(key) for key, stage in zip(keys, stages, strict=True)] == ["ran\n"] * 40
