@@ -6,14 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from bastion.alternatives import Alternative
 from bastion.nearest import did_you_mean
+from bastion.placing import Places
 from bastion.spec import JobSpec
 from quota.model import Quota
 from quota.resources import Resources, fits, text, total
 
 
-def complaints(spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None) -> list[str]:
-    """Every reason against the job. `sides` are what each side of the pool holds. `quota` or `sides` None: not known now, so
-    nothing is said of it.
+def complaints(
+    spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None, there: Places | None
+) -> list[str]:
+    """Every reason against the job. `sides` are what each side of the pool holds, and `there` the runners. What is None is not
+    known now, so nothing is said of it.
     """
     wrong = []
     if quota is not None and not quota.admits(spec.user, spec.project):
@@ -22,6 +25,8 @@ def complaints(spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | 
         wrong.append(not_granted(spec.project, spec.job_class))
     if sides is not None:
         wrong += _never(spec, sides)
+    if there is not None:
+        wrong += [fault for choice in spec.choices for fault in there.faults(choice.resources, spec.max_tier)]
     return wrong
 
 

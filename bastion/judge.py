@@ -74,10 +74,9 @@ def _submit(state: State, letter: Letter, spec: JobSpec, inputs: Inputs, all_rea
     if job in state.jobs:
         reason = f"there is a job {job} already; submit it again"
         return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
-    wrong = complaints(spec, inputs.quota, pool_of(state, inputs).of_sides() if state.capacity else None)
+    sides = pool_of(state, inputs).of_sides() if state.capacity else None
+    wrong = complaints(spec, inputs.quota, sides, places(state, inputs.config))
     wrong += faults(wanted, job, state.jobs)
-    there = places(state, inputs.config)
-    wrong += [fault for choice in spec.choices for fault in there.faults(choice.resources, spec.max_tier)]
     wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
     if wrong:
         return JobRejected(

@@ -14,6 +14,7 @@ from bastion.errors import BucketError, Deposed, RunnerError
 from bastion.events import Epoch
 from bastion.journal import Journal, take_over
 from bastion.own_log import OwnLog
+from bastion.placing import kinds_said
 from bastion.reconcile import ask_capacity
 from bastion.records import Status
 from bastion.recover import load
@@ -212,6 +213,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         account=me.account,
         jobs_as=me.jobs_as,
         blind=bastion.troubles.blind,
+        offers=kinds_said(journal.state),
     )
 
 
