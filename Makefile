@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
 
-demo: $(READY)  ## The main job on this machine, as a story of half a minute
+demo: $(READY)  ## The main job on this machine, as a story of less than a minute
 	@$(BIN)/python docs/demo/demo.py
 
 test: $(READY)  ## All tests but those that need a GPU

@@ -119,7 +119,7 @@ def found_a_bastion(here: Stage) -> None:
 def borrow(here: Stage) -> None:
     """One project takes everything, since nobody else is there."""
     say("Nobody else is here, so alice takes all 8: her 4, and 4 that vision leaves idle.")
-    here.run("launch --name=train --user_id=alice --resources=v4=8 -- python3 train.py --steps=120")
+    here.run("launch --name=train --user_id=alice --resources=v4=8 -- python3 train.py --steps=200")
     say("Her log comes back through the bucket. Ctrl-C leaves the log, never stops the job.")
     follow(here, "launch logs train", until="step 12/")
     uses = {use["project"]: use for use in here.ask("bastion quota show --json")["usage"]}
@@ -147,7 +147,7 @@ def resume(here: Stage) -> None:
     """Who was stopped goes on where it was."""
     say("The 4 are idle again, so alice's job goes on from its checkpoint; a preemption costs none of its tries.")
     here.run("launch wait train")
-    here.run("launch logs train --attempt=1 --no_follow --grep=resuming|120/120|done")
+    here.run("launch logs train --attempt=1 --no_follow --grep=resuming|200/200|done")
     done = here.job("train")
     check([attempt["cause"] for attempt in done["attempts"]] == ["preempted", "ok"], f"it took two attempts: {done}")
     log = here.read("launch logs train --attempt=1 --no_follow")
