@@ -16,6 +16,7 @@ from bastion.ports import Bucket, Builds, Clock, Ids, Runners, Tasks
 from bastion.reconcile import Reconciler
 from bastion.records import BEAT_S, Status
 from bastion.retire import Retired, remove
+from bastion.sight import ASKS
 from bastion.standing import Beacon
 from bastion.state import State
 
@@ -99,7 +100,7 @@ class Chores:
         """Attempts have changed: runners have something to do, and some may have left something."""
         self._leftovers = True
         for reconciler in self.reconcilers:
-            self.agenda.hurry(f"runner {reconciler.runner.name}")
+            self.agenda.hurry(f"{ASKS}{reconciler.runner.name}")
 
     def show(self, status: Callable[[], Status]) -> None:
         """Begin to swap the sign of life, if it is due."""
@@ -138,7 +139,7 @@ class Chores:
 
     def _runners(self, seen: Seen) -> None:
         for reconciler in self.reconcilers:
-            runner, name = reconciler.runner, f"runner {reconciler.runner.name}"
+            runner, name = reconciler.runner, f"{ASKS}{reconciler.runner.name}"
             due = self.agenda.take(name, runner.pace_s if seen.rows else STRAYS_S)
             if due and not self.doors.tasks.start(name, reconciler.turn):
                 self.agenda.hurry(name)  # an older turn is still at work: again when it is collected

@@ -15,7 +15,7 @@ from bastion.state import Job, State
 from quota.claims import Start
 
 AGAIN = timedelta(seconds=60)
-"""When a job is looked at again that could not be placed, or not where it would have been."""
+"""When a job is looked at again that could not be placed."""
 
 Seat = tuple[str, int]
 """The runner that an attempt goes to, and of how many hosts it consists there."""
@@ -65,7 +65,7 @@ def decided(
         now=None if now == state.now else now,
         blind=sorted(inputs.blind),
     )
-    again = min(filter(None, (answer.again, now + AGAIN if unseated or inputs.blind else None)), default=None)
+    again = min(filter(None, (answer.again, now + AGAIN if unseated else None)), default=None)
     return Decision(marker=marker, events=events, again=again, unseated=unseated)
 
 

@@ -30,6 +30,13 @@ class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
         return AttemptKey(self.job, self.task, self.attempt)
 
 
+class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The base of events that a user asked for."""
+
+    request: str
+    user: str
+
+
 class Epoch(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A bastion took over. From here on no other writes."""
 
@@ -61,6 +68,13 @@ class CapacityChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     runner: str
     resources: dict[str, int] | None = None
     offers: list[str] | None = None
+
+
+class SightChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A runner did not answer, and `why` was heard instead; "": it answers again. While it is blind, a change of words only."""
+
+    runner: str
+    why: str = ""
 
 
 class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -99,60 +113,44 @@ class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     reason: str
 
 
-class CancelRequested(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class CancelRequested(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Somebody asked to end a job, or one task of it. What waits ends at once, what runs is stopped."""
 
-    request: str
-    user: str
     job: str
     task: int | None = None
 
 
-class Held(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Held(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Somebody asked that nothing more of a job starts. What runs goes on."""
 
-    request: str
-    user: str
     job: str
 
 
-class Released(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Released(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A held job may start again, in its old place."""
 
-    request: str
-    user: str
     job: str
 
 
-class Topped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Topped(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job got the best place of its user's pending ones of its project and priority; each of these moved back by one."""
 
-    request: str
-    user: str
     job: str
 
 
-class Updated(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Updated(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job asks for something else now. A new command replaces what runs; the job keeps its place."""
 
-    request: str
-    user: str
     job: str
     changes: Changes
 
 
-class Paused(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Paused(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Nothing is started and nobody preempted from here on. What runs goes on."""
 
-    request: str
-    user: str
 
-
-class Resumed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Resumed(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The bastion decides again."""
-
-    request: str
-    user: str
 
 
 class ImageBuilt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -292,7 +290,7 @@ class Illegal(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 AnyEvent = (
-    Epoch | FileChanged | FileBroken | CapacityChanged | Submitted | JobRejected | RequestRejected
+    Epoch | FileChanged | FileBroken | CapacityChanged | SightChanged | Submitted | JobRejected | RequestRejected
     | RequestsDropped | CancelRequested | Held | Released | Topped | Updated | Paused | Resumed | ImageBuilt | Started
     | Waiting | Claimed | Voided | Exited | Gone | Saved | Stopping | Moved | Ended | Decided | Lapsed | ReclaimDropped
     | Forgotten | Illegal

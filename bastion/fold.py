@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bastion import attempts, awaiting, building, control, past_use
+from bastion import attempts, awaiting, building, control, past_use, sight
 from bastion.books import close, job_of, move, settle
 from bastion.conditions import conditions
 from bastion.errors import BastionError, IllegalMove, RecordError
@@ -34,6 +34,7 @@ from bastion.events import (
     RequestsDropped,
     Resumed,
     Saved,
+    SightChanged,
     Started,
     Stopping,
     Submitted,
@@ -260,6 +261,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     FileChanged: _file_changed,
     FileBroken: _file_broken,
     CapacityChanged: _capacity_changed,
+    SightChanged: sight.changed,
     Submitted: _submitted,
     JobRejected: _job_rejected,
     RequestRejected: _request_rejected,

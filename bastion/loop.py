@@ -212,7 +212,6 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         limited=dict(islice(bastion.mail.limited(bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)),
         account=me.account,
         jobs_as=me.jobs_as,
-        blind=bastion.troubles.blind,
         offers=kinds_said(journal.state),
     )
 
@@ -226,7 +225,7 @@ def problems(bastion: Bastion) -> list[str]:
         if file.problem
     ]
     stalled = [f"stalled: {what}" for what in bastion.watchman.stalls(_scene(bastion))]
-    return wrong + stalled + bastion.troubles.lines(bastion.last_tick)
+    return wrong + stalled + bastion.troubles.lines(state.blind, bastion.last_tick)
 
 
 def _scene(bastion: Bastion) -> Scene:

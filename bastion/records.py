@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -14,7 +13,6 @@ from bastion.spec import BundleRef
 from bastion.stamp import Moment, Stamp, movable
 from bastion.state import Cause
 from bastion.version import CLAIM, FACTS, ORDER, STATUS, STOP, WORLD
-from bastion.wording import clock
 
 BEAT_S = 15.0
 """Between two beats of a worker, and between two looks at them: one number for both sides, since they must agree."""
@@ -139,28 +137,13 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
         movable(self.checkpoint_at, self.started, self.ended)
 
 
-class Blind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Since when a runner has not answered, and what was heard in place of an answer."""
-
-    since: Moment
-    why: str
-
-    def __post_init__(self) -> None:
-        movable(self.since)
-
-    def told(self, runner: str, now: datetime) -> str:
-        """The same in words."""
-        return f"the runner {runner} has not answered since {clock(self.since, now)}: {self.why}"
-
-
 class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`status.json`: the bastion's sign of life, swapped at most every 5 s. `epoch` and `nonce` fence.
 
     `state` is running or stopped. `written` is wall time; `capacity` what the runners report together. While it is
     `paused` nothing starts. `quota`: a quota file is in force, also if it lies there no more. Of users in `limited` nothing
     is heeded now but the end of a job, and why. `account` is the bastion's on its host, `jobs_as` that of jobs' processes.
-    Of the machines of the runners in `blind` nothing is known now. `offers` are the kinds of each runner that has said what
-    it has; null: it names none, so maybe any.
+    `offers` are the kinds of each runner that has said what it has; null: it names none, so maybe any.
     """
 
     schema: int = numbered(STATUS)
@@ -185,7 +168,6 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limited: dict[str, str] = {}
     account: str = ""
     jobs_as: str = ""
-    blind: dict[str, Blind] = {}
     offers: dict[str, list[str] | None] = {}
 
 

@@ -11,6 +11,7 @@ from enum import StrEnum
 import msgspec
 
 from bastion.alternatives import Alternative
+from bastion.blind import Blind
 from bastion.census import Census
 from bastion.changes import Changes, Renewal
 from bastion.file import File
@@ -237,14 +238,15 @@ _SUMMARY = (
 class State(msgspec.Struct, kw_only=True, dict=True):
     """The fold of the journal below `seq`.
 
-    `requests` are the ids that were consumed, with the time of it: a request that comes twice is known. `reclaims` are the
-    jobs that others were stopped for and that have not started yet. `used` is what users held of late. `capacity` is what each
-    runner said that its machines hold; None: it knows no bound. `offers` are the kinds that it has, if it named them. `pending`
-    are the jobs with tasks that wait, `live` the tasks that hold resources. While it is `paused` nothing starts. `dependents`
-    are the jobs that wait for others' ends, by the other and the condition; `doomed` those that wait in vain, with it;
-    `deadlines` those of jobs that have not ended, the next one first. `builds` are those that jobs wait for, each with the
-    jobs and the image to make for them. `marks` are the newest objects in which `quota`, `config` and `capacity` changed, not
-    kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job that left. `version` is the writer's, of `epoch`.
+    `requests` are the ids that were consumed, with the time of it: a request that comes twice is known. `reclaims` are the jobs
+    that others were stopped for and that have not started yet. `used` is what users held of late. `capacity` is what each
+    runner said that its machines hold; None: it knows no bound. `offers` are the kinds that it has, if it named them; in
+    `blind` are those that do not answer. `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
+    While it is `paused` nothing starts. `dependents` are the jobs that wait for others' ends, by the other and the condition;
+    `doomed` those that wait in vain, with it; `deadlines` those of jobs that have not ended, the next one first. `builds` are
+    those that jobs wait for, each with the jobs and the image to make for them. `marks` are the newest objects in which
+    `quota`, `config` and `capacity` changed, not kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job
+    that left. `version` is the writer's, of `epoch`.
     """
 
     seq: int = 0
@@ -257,6 +259,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     files: dict[str, File] = {}
     capacity: dict[str, dict[str, int] | None] = {}
     offers: dict[str, list[str]] = {}
+    blind: dict[str, Blind] = {}
     pending: dict[str, None] = {}
     live: dict[str, dict[int, None]] = {}
     dependents: dict[str, dict[str, dict[str, None]]] = {}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from bastion import decide, decision, files, observe, plan
+from bastion import decide, decision, files, observe, plan, sight
 from bastion.beats import Watch, at_work
 from bastion.books import standing
 from bastion.checkpoints import Checkpoints
@@ -114,8 +114,7 @@ class Bastion:
         self._collect(now)
         if self.mail.backlog or self.chores.agenda.take("inbox", self.poll):
             self._read_inbox(now)
-        for event in list(decide.settle(self.journal.state, now)):
-            self._add(event)
+        self._add_all(list(decide.settle(self.journal.state, now)))
         decide.lapse(self.journal.state, self._add, now)
         self._schedule(now)
         self._commit()
@@ -150,14 +149,13 @@ class Bastion:
         for name, result, error in self.doors.tasks.finished():
             if isinstance(error, Deposed):
                 raise error
-            if error is not None:
-                self.troubles.fell(name, error, now)
-                continue
-            self.troubles.clear_of(name)
-            self._take(name, result, now)
+            self.troubles.ended(name, error)
+            self._add_all(sight.news(self.journal.state, name, error, now))
+            if error is None:
+                self._take(name, result, now)
 
     def _take(self, name: str, result: Any, now: datetime) -> None:
-        if name.startswith("runner ") or name == "builds":
+        if name.startswith(sight.ASKS) or name == "builds":
             self.troubles.tell(f"seen by {name}", [seen.what for seen in result if isinstance(seen, observe.Trouble)])
             self._note(result, now)
         elif name == "heartbeat":
@@ -185,8 +183,7 @@ class Bastion:
         if (age := self.fence.age_s()) > BEAT_S:  # a store that takes no word of ours takes no beat either
             self._watch.doubt(age)
         self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
-        for saved in self._checkpoints.news(state, heard.facts, now):
-            self._add(saved)
+        self._add_all(self._checkpoints.news(state, heard.facts, now))
 
     def _has_ended(self, key: AttemptKey) -> bool:
         attempt = self.journal.state.attempt(key)
@@ -194,8 +191,7 @@ class Bastion:
 
     def _note(self, sightings: Iterable[observe.Sighting], now: datetime) -> None:
         for seen in sightings:
-            for event in observe.note(self.journal.state, seen, now):
-                self._add(event)
+            self._add_all(observe.note(self.journal.state, seen, now))
 
     def _read_inbox(self, now: datetime) -> None:
         mail = self.mail.fetch(self.journal.state)
@@ -204,8 +200,7 @@ class Bastion:
         self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
         self.troubles.tell("limits", list(self.mail.limited(now, self.inputs).values()))
         if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
-            for forgotten in list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)):
-                self._add(forgotten)
+            self._add_all(list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
 
     def _read_files(self) -> bool:
         """Requests are judged by files that are no older: who sets a quota and then submits meets the new one."""
@@ -229,22 +224,26 @@ class Bastion:
             self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        seats = Seats(self.doors.runners, places(state, self.inputs.config), self.troubles.blind)
+        seats = Seats(self.doors.runners, places(state, self.inputs.config), state.blind)
         if seats.are_all_blind:
             self._replan, self._plan_at = True, None
+            if not state.pending:
+                self.vitals.decided = self.doors.clock.monotonic()
             return  # blind: start nothing, stop nothing, until it has answered
-        for dropped in plan.dropped(state, self.inputs):
-            self._add(dropped)
+        self._add_all(plan.dropped(state, self.inputs))
         answer = decision.decided(state, replace(self.inputs, blind=seats.passed_over), now, seats.of, self._lineup)
         if answer.events or self.journal.dirty:  # an idle tick writes nothing
             self.journal.add(answer.marker)
-        for event in answer.events:
-            self._add(event)
+        self._add_all(answer.events)
         self.troubles.tell("seats", answer.complaints)
         self._replan, self._plan_at = plan.unsettled(state, answer.events), answer.again
         self.vitals.decided = self.doors.clock.monotonic()
         if self.chores.agenda.take("overlooked", OVERLOOKED_S):
             self.vitals.overlooked = self._lineup.overlooked(state, now)
+
+    def _add_all(self, events: Iterable[AnyEvent]) -> None:
+        for event in events:
+            self._add(event)
 
     def _add(self, event: AnyEvent) -> bool:
         self._replan |= not isinstance(event, plan.INDIFFERENT)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from bastion.errors import BastionError
+
 _SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
 
 UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
@@ -25,8 +27,13 @@ def shown(value: Any) -> str:
 
 def one_line(text: str, most: int) -> str:
     """A text that a stranger may have written, as one line of at most so many characters."""
-    line = " ".join(text.split())
+    line = " ".join(text.encode("utf-8", "replace").decode().split())
     return line if len(line) <= most else f"{line[: most - 3]}..."
+
+
+def told(error: Exception) -> str:
+    """What went wrong, never empty: our own errors say it in words."""
+    return (isinstance(error, BastionError) and str(error).strip()) or repr(error)
 
 
 def plain(error: str) -> str:

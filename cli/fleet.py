@@ -17,9 +17,8 @@ from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli import registry
 from cli.grounds import ground
 from cli.place import Place
-from runners.gce.runner import GceRunner
 from runners.google.birth import Birth
-from runners.tpu.runner import TpuRunner
+from runners.google.runner import GoogleRunner
 from runners.worker.account import chosen, is_known, name_of
 
 SNAPSHOT_S = 600.0
@@ -28,7 +27,7 @@ SNAPSHOT_S = 600.0
 def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
     """All that the loop of the bastion at this place needs. Raises as `runners` does."""
     made = runners(place, config, environ)
-    births = [runner.site.birth for runner in made.values() if isinstance(runner, TpuRunner | GceRunner)]
+    births = [runner.site.birth for runner in made.values() if isinstance(runner, GoogleRunner)]
     if builds := [birth.build for birth in births if isinstance(birth, Birth)]:
         # Before they are asked for, and one after the other: what the first makes is kept. What fails is told to who asks.
         ThreadTasks(1).start("build", lambda: [build() for build in builds])

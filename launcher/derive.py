@@ -8,7 +8,6 @@ from datetime import datetime
 
 from bastion.placing import Places, places
 from bastion.plan import UNREPORTED, Inputs, Plan, inputs, plan
-from bastion.records import Blind
 from bastion.state import AttemptState, Job, JobState
 from launcher.view import View
 from quota.claims import Schedule
@@ -40,7 +39,7 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
 
     It is also the reason of those that have started and have no machines.
     """
-    told = {name: one.told(name, view.now) for name, one in blind(view).items()}
+    told = {name: one.told(name, view.now) for name, one in view.state.blind.items()}
     if not told:
         return answer.reasons
     found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
@@ -54,19 +53,14 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
     return found
 
 
-def blind(view: View) -> Mapping[str, Blind]:
-    """The runners that do not answer the bastion, as it said last."""
-    return view.status.blind if view.status else {}
-
-
 def unheard(view: View, there: Places, job: Job) -> Sequence[str]:
     """The runners that the job could go to, by any of its choices, if none of them answers."""
     sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
     runners = dict.fromkeys(name for size in sizes for name in there.runners_of(size, job.max_tier))
-    return list(runners) if runners.keys() <= blind(view).keys() else []
+    return list(runners) if runners.keys() <= view.state.blind.keys() else []
 
 
 def rested_on(view: View) -> Inputs:
     """What the bastion rests its decision on now, beside the state."""
     found = inputs(view.state)
-    return replace(found, blind=places(view.state, found.config).passed_over(blind(view)))
+    return replace(found, blind=places(view.state, found.config).passed_over(view.state.blind))

@@ -5,23 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bastion.status import word
-from launcher.derive import blind
 from launcher.queue import Queue
 from launcher.rows import Row
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a look showed: how far the journal went, the jobs, whether the bastion was alive, and which runners were blind."""
+    """What a look showed: how far the journal went, the jobs, and whether the bastion was alive."""
 
     seq: int
     rows: tuple[Row, ...]
     alive: str
-    blind: frozenset[str]
 
     def is_news(self, before: Told | None) -> bool:
         """True if it differs from what was told before. While the journal stands still, reasons only count down."""
-        if before is None or (before.alive, before.blind) != (self.alive, self.blind):
+        if before is None or before.alive != self.alive:
             return True
         if before.seq != self.seq:
             return before.rows != self.rows
@@ -32,7 +30,7 @@ def told(shown: Queue) -> Told:
     """What these jobs look like now; the state that they are in will change."""
     view = shown.view
     alive = word(view.status, now=view.now, died=False)
-    return Told(view.state.seq, tuple(shown.rows()), alive, frozenset(blind(view)))
+    return Told(view.state.seq, tuple(shown.rows()), alive)
 
 
 def _still(row: Row) -> Row:

@@ -6,7 +6,7 @@ itself wins over what names a profile. So `--profile=home` is stronger than `BAS
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ VARIABLES = {
 }
 """The variable that stands for each flag. In a job's own environment the last two name the job's."""
 
-_EXAMPLES = {"bucket": "--bucket=URL (file:///path, gs://name)", "bastion": "--bastion=NAME"}
+_EXAMPLES = {"bastion": "--bastion=NAME", "bucket": "--bucket=URL (file:///path, gs://name)"}
 
 Chosen = Callable[[], Profile]
 """The profile that the call goes by; asked only if needed, so that a broken file is in nobody's way."""
@@ -57,22 +57,23 @@ def setting(key: str, flags: Mapping[str, Any], environ: Mapping[str, str], chos
 
 
 def settings(flags: Mapping[str, Any], environ: Mapping[str, str], chosen: Chosen) -> Settings:
-    """Where the call points. Raises `UsageError` if nobody says it."""
-    bastion = _needed("bastion", flags, environ, chosen)
-    bucket = _needed("bucket", flags, environ, chosen)
-    if not NAME.fullmatch(bastion) or ".." in bastion:
-        raise UsageError(f"the bastion's name is {shown(bastion)}; use 1 to 63 letters, digits, '.', '_' and '-'")
-    return Settings(bastion, bucket)
+    """Where the call points. Raises `UsageError` that names all of it that nobody says."""
+    said = {key: found.value for key in _EXAMPLES if (found := setting(key, flags, environ, chosen))}
+    if missing := [key for key in _EXAMPLES if key not in said]:
+        raise UsageError(_unsaid(missing, chosen().name))
+    if not NAME.fullmatch(said["bastion"]) or ".." in said["bastion"]:
+        name = shown(said["bastion"])
+        raise UsageError(f"the bastion's name is {name}; use 1 to 63 letters, digits, '.', '_' and '-'")
+    return Settings(**said)
 
 
-def _needed(key: str, flags: Mapping[str, Any], environ: Mapping[str, str], chosen: Chosen) -> str:
-    found = setting(key, flags, environ, chosen)
-    if found:
-        return found.value
-    use = f"use {_EXAMPLES[key]} or set {VARIABLES[key]}"
-    if name := chosen().name:
-        raise UsageError(f"profile {name} names no {key}; complete it with bastion config add {name}, or {use}")
-    raise UsageError(f"no {key} is named; {use}, or make a profile with bastion config add")
+def _unsaid(keys: Sequence[str], profile: str) -> str:
+    """How to say all of this."""
+    what = " and no ".join(keys)
+    use = f"use {', and '.join(f'{_EXAMPLES[key]} or set {VARIABLES[key]}' for key in keys)}"
+    if profile:
+        return f"profile {profile} names no {what}; complete it with bastion config add {profile}, or {use}"
+    return f"no {what} is named; {use}, or make a profile with bastion config add"
 
 
 def _of(profile: Profile, key: str) -> Setting:

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from bastion.google.door import Google, GoogleError
+from bastion.google.door import GoogleError
 from bastion.google.failures import failure, of_compute
 from bastion.ports import AttemptKey
 from runners.gce.listing import Listing
 from runners.google import hopes
 from runners.google.hopes import FORGET_S, Hope
 
-SETTING_UP_S = 1800.0
-"""So long VMs may be set up before their workers are expected."""
-
 _PAGE = 500
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Hopes(hopes.Hopes):
     """Attempts whose insertion has not ended, or whose VMs are not listed."""
-
-    google: Google
-    project: str
-    _set_up: dict[str, float] = field(default_factory=dict)
 
     def runs(self, key: AttemptKey) -> bool:
         """Has the insertion of this attempt's VMs not ended yet?"""
@@ -45,12 +38,12 @@ class Hopes(hopes.Hopes):
                 self._of[key] = replace(hope, operation="")
                 error = row.get("error")
                 about = f"{hope.want} in {zone}"
-                yield key, hope, failure(of_compute(error), about, project=self.project) if error else None
+                yield key, hope, failure(of_compute(error), about, project=self.site.project) if error else None
 
     def _operations(self, zone: str, names: set[str]) -> Iterator[Mapping[str, Any]]:
         """These operations, by one listing, which is read as far as they reach."""
-        rows = self.google.pages(
-            "compute.zoneOperations.list", "items", project=self.project, zone=zone, maxResults=_PAGE,
+        rows = self.site.google.pages(
+            "compute.zoneOperations.list", "items", project=self.site.project, zone=zone, maxResults=_PAGE,
             filter="operationType=bulkInsert", orderBy="creationTimestamp desc",
         )  # fmt: skip
         left = set(names)
@@ -63,20 +56,18 @@ class Hopes(hopes.Hopes):
 
     def seen(self, found: Listing) -> None:
         """What is listed, and whose insertion has ended, needs no hope."""
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         self._of = {
             key: hope
             for key, hope in self._of.items()
             if (hope.operation or key not in found.by_key) and now - hope.at < FORGET_S
         }
-        up = {vm.mark.nonce for vm in found.vms if not vm.machine.seen and not vm.machine.doomed}
-        self._set_up = {nonce: self._set_up.get(nonce, now) for nonce in up}
+        self._set_ups(vm.mark.nonce for vm in found.vms if not vm.machine.seen and not vm.machine.doomed)
 
     def told(self, found: Listing) -> Mapping[AttemptKey, str]:
         """What each attempt waits for."""
-        now = self.clock.monotonic()
         said = {key: hope.said for key, hope in self._of.items() if key not in found.by_key}
         for key, vms in found.by_key.items():
-            if any(now - self._set_up.get(vm.mark.nonce, float("-inf")) < SETTING_UP_S for vm in vms):
+            if any(self._is_set_up(vm.mark.nonce) for vm in vms):
                 said[key] = f"{len(vms)} {vms[0].machine_type} are being set up in {vms[0].host.zone}"
         return said

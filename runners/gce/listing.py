@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from bastion.google.door import Google
 from bastion.ports import AttemptKey, Machine
 from runners.gce import parse
 from runners.gce.parse import Near, Vm
 from runners.google.names import encoded
+from runners.google.site import Site
 
 _FIELDS = (
     "nextPageToken,unreachables,items/*/warning/code,"
@@ -52,24 +52,20 @@ class Listing:
         return {vm.host.zone for vm in self.by_key.get(key, ())}
 
 
-def read(google: Google, project: str, scope: str, at_once: Callable[..., list[Any]]) -> Listing:
+def read(site: Site) -> Listing:
     """Ask for everything. Raises `RunnerError` if a part of it does not answer: a part is not the whole."""
     asked: tuple[tuple[str, dict[str, str]], ...] = (
-        ("instances", {"filter": f'labels.bastion="{encoded(scope)}"'}),
+        ("instances", {"filter": f'labels.bastion="{encoded(site.scope)}"'}),
         ("resourcePolicies", {}),
     )
-    answers = at_once(lambda one: _rows(google, project, *one), asked)
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-    vms, nears = answers
+    vms, nears = site.of_all(lambda one: _rows(site, *one), asked)
     return Listing(
-        tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, scope))),
-        tuple(near for region, row in nears if (near := parse.near_of(row, region, scope))),
+        tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, site.scope))),
+        tuple(near for region, row in nears if (near := parse.near_of(row, region, site.scope))),
     )
 
 
-def _rows(google: Google, project: str, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
+def _rows(site: Site, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
     method = f"compute.{kind}.aggregatedList"
-    parts = google.pages(method, "items", project=project, maxResults=_PAGE, fields=_FIELDS, **more)
+    parts = site.google.pages(method, "items", project=site.project, maxResults=_PAGE, fields=_FIELDS, **more)
     return list(parse.items_of(parts, kind))

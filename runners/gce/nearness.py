@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
-from bastion.google.door import Google, GoogleError, IsThere, NotThere
-from bastion.ports import AttemptKey, Clock
+from bastion.google.door import GoogleError, IsThere, NotThere
+from bastion.ports import AttemptKey
 from runners.gce import render
 from runners.gce.listing import Listing
 from runners.gce.parse import Near
 from runners.google.names import Mark
+from runners.google.site import Site
 
 IDLE_S = 120.0
 """A placement that nobody has used for so long is removed, and asked for anew after so long if it is still there."""
@@ -22,26 +21,25 @@ IDLE_S = 120.0
 class Nearness:
     """Resource policies of Compute Engine, one for each gang and region."""
 
-    google: Google
-    project: str
-    clock: Clock
-    at_once: Callable[..., list[Any]]
+    site: Site
     _used: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def ready(self, zone: str, name: str, mark: Mark, found: Listing) -> bool:
         """Is there a placement of this name? If not it is asked for. Raises `GoogleError`."""
         place = render.region(zone), name
-        self._used[place] = self.clock.monotonic()
+        self._used[place] = self.site.clock.monotonic()
         there = [near for near in found.nears if (near.region, near.name) == place]
         if not there:
             with suppress(IsThere):
                 body = render.placement(name, mark)
-                self.google.call("compute.resourcePolicies.insert", project=self.project, region=place[0], body=body)
+                self.site.google.call(
+                    "compute.resourcePolicies.insert", project=self.site.project, region=place[0], body=body
+                )
         return any(near.ready for near in there)
 
     def tidy(self, found: Listing) -> None:
         """Remove those that no machine has used for a while. What cannot be removed now is tried again later."""
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         used: set[tuple[str, AttemptKey]] = {(render.region(vm.host.zone), vm.mark.key) for vm in found.vms}
         idle: list[Near] = []
         listed = {}
@@ -53,13 +51,11 @@ class Nearness:
                 listed[place] = now
         fresh = {place: at for place, at in self._used.items() if place not in listed and now - at < IDLE_S}
         self._used = {**fresh, **listed}
-        self.at_once(self._remove, idle)
+        self.site.at_once(self._remove, idle)
 
     def clear(self, found: Listing) -> None:
         """Remove all. Raises `GoogleError` for what stays."""
-        for answer in self.at_once(self._delete, found.nears):
-            if isinstance(answer, Exception):
-                raise answer
+        self.site.of_all(self._delete, found.nears)
 
     def _remove(self, near: Near) -> None:
         with suppress(GoogleError):
@@ -67,6 +63,9 @@ class Nearness:
 
     def _delete(self, near: Near) -> None:
         with suppress(NotThere):
-            self.google.call(
-                "compute.resourcePolicies.delete", project=self.project, region=near.region, resourcePolicy=near.name
+            self.site.google.call(
+                "compute.resourcePolicies.delete",
+                project=self.site.project,
+                region=near.region,
+                resourcePolicy=near.name,
             )

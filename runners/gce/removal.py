@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from bastion.google.door import Google, NotThere
-from bastion.ports import Clock
+from bastion.google.door import NotThere
 from runners.gce.listing import Listing
 from runners.google.names import Host, mark_of
+from runners.google.site import Site
 
 AGAIN_S = 60.0
 """A deletion that has not come to its end is asked for again after so long."""
@@ -20,15 +20,13 @@ AGAIN_S = 60.0
 class Removal:
     """Deletions in one project. Safe for threads."""
 
-    google: Google
-    project: str
-    clock: Clock
+    site: Site
     _begun: dict[Host, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def ask(self, host: Host) -> None:
         """This VM is not wanted any more. Raises `GoogleError` if it cannot be deleted."""
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         with self._lock:
             if now - self._begun.get(host, float("-inf")) < AGAIN_S:
                 return
@@ -42,7 +40,7 @@ class Removal:
 
     def seen(self, listed: Listing) -> None:
         """Forget what is gone."""
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         live = {vm.host for vm in listed.vms}
         with self._lock:
             self._begun = {host: at for host, at in self._begun.items() if host in live or now - at < AGAIN_S}
@@ -50,7 +48,7 @@ class Removal:
     def get(self, host: Host) -> Mapping[str, Any] | None:
         """The VM that has a host's name now; None if none has. Raises `GoogleError`."""
         try:
-            return self.google.call("compute.instances.get", **self._named(host))
+            return self.site.google.call("compute.instances.get", **self._named(host))
         except NotThere:
             return None
 
@@ -60,9 +58,9 @@ class Removal:
         if mark is None or mark.nonce != host.nonce:
             return
         try:
-            self.google.call("compute.instances.delete", **self._named(host))
+            self.site.google.call("compute.instances.delete", **self._named(host))
         except NotThere:
             return
 
     def _named(self, host: Host) -> dict[str, str]:
-        return {"project": self.project, "zone": host.zone, "instance": host.name}
+        return {"project": self.site.project, "zone": host.zone, "instance": host.name}

@@ -5,8 +5,7 @@ What it remembers saves requests, and holds back: it never tells of machines wha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bastion.errors import Later, RunnerError
@@ -22,38 +21,24 @@ from runners.gce.parse import Vm
 from runners.gce.removal import Removal
 from runners.gce.render import Wish
 from runners.google import names
-from runners.google.asking import Asking
 from runners.google.names import Host
+from runners.google.runner import GoogleRunner
 from runners.google.site import Site
-from runners.google.witness import Found, Witness
+from runners.google.witness import Found
 
 
-@dataclass(kw_only=True)
-class GceRunner:
+class GceRunner(GoogleRunner):
     """VMs in one of Google's projects."""
 
-    site: Site
-    name: str = "gce"
-    pace_s: float = 10.0
-    offers: Collection[str] | None = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
-    _listed: Listing = field(default_factory=Listing)
-    _hopes: Hopes = field(init=False)
-    _asking: Asking = field(init=False)
-    _nearness: Nearness = field(init=False)
-    _removal: Removal = field(init=False)
-    _witness: Witness = field(init=False)
+    name = "gce"
+    offers = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
 
-    def __post_init__(self) -> None:
-        site = self.site
-        self._hopes = Hopes(google=site.google, project=site.project, clock=site.clock)
-        self._asking = Asking(order=site.settings.zones, clock=site.clock, hopes=self._hopes)
-        self._nearness = Nearness(site.google, site.project, site.clock, site.at_once)
-        self._removal = Removal(site.google, site.project, site.clock)
-        self._witness = Witness(self._found, site.clock)
-
-    def capacity(self) -> Resources | None:
-        """As given; Google does not say how much there is."""
-        return self.site.given
+    def __init__(self, site: Site) -> None:
+        self._hopes = Hopes(site)
+        super().__init__(site, self._hopes, self._found)
+        self._nearness = Nearness(site)
+        self._removal = Removal(site)
+        self._listed = Listing()
 
     def workers(self, resources: Resources, replicas: int) -> int:
         """The VMs of all replicas. Raises `RunnerError` for what no VMs make up."""
@@ -75,9 +60,6 @@ class GceRunner:
             key, str(wish), self.site.settings.zones, busy, lambda zone: self._send(zone, placement, wish)
         )
 
-    def stop(self, machine: str) -> None:
-        """The worker looks for its stop order by itself, every few seconds: nothing reaches it from here."""
-
     def delete(self, machine: str) -> None:
         """Take the VM down."""
         host = names.host_of(machine)
@@ -89,7 +71,7 @@ class GceRunner:
 
         Raises `RunnerError` if a part of it does not answer.
         """
-        found = read(self.site.google, self.site.project, self.site.scope, self.site.at_once)
+        found = read(self.site)
         self._listed = found
         for key, hope, error in self._hopes.ended():
             if error is None:
@@ -109,16 +91,11 @@ class GceRunner:
 
     def clear(self) -> None:
         """Remove what is left where there are no machines any more, and none will come. Raises `RunnerError` if blind."""
-        self._nearness.clear(read(self.site.google, self.site.project, self.site.scope, self.site.at_once))
+        self._nearness.clear(read(self.site))
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What the attempts wait for that have no running VMs yet."""
         return self._hopes.told(self._listed)
-
-    def look(self, machine: str) -> Sight:
-        """The direct question. Gone is what Google called gone twice."""
-        host = names.host_of(machine)
-        return self._witness.look(host) if host else Sight.GONE
 
     def _send(self, zone: str, placement: Placement, wish: Wish) -> Mapping[str, Any]:
         """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement is made."""

@@ -18,9 +18,10 @@ from bastion.google.door import (
     NotThere,
     TooMany,
 )
-from bastion.ports import AttemptKey, Clock
+from bastion.ports import AttemptKey
 from runners.google import zones
 from runners.google.hopes import Hopes
+from runners.google.site import Site
 
 _BAD_S, _PAUSE_S, _TURN_S = 600.0, 10.0, 1.0
 """How long a zone is left alone that cannot have what is wanted; and all of Google, when it was no zone's matter, or when
@@ -38,16 +39,12 @@ _ADVICE = {
 }
 """What the settings can be, if Google will not have them, by the words it says then."""
 
-Birth = Callable[[AttemptKey, str], Mapping[str, str]]
-"""The metadata of an attempt's machines, by the attempt and the id of each machine without its host."""
 
-
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Asking:
-    """The zones to ask, `order`, first the one that is wanted most."""
+    """The zones of the settings are asked, first the one that is wanted most."""
 
-    order: Sequence[str]
-    clock: Clock
+    site: Site
     hopes: Hopes
     _shuts: zones.Shuts = field(default_factory=dict)
     _paused: tuple[float, str] = (float("-inf"), "")
@@ -64,7 +61,7 @@ class Asking:
 
         Raises `Later` if none did, and `GoogleError` for what concerns no zone.
         """
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         until, why = self._paused
         if now < until:
             raise Later(why)
@@ -73,7 +70,7 @@ class Asking:
         for zone in asked:
             if zone not in busy and self._ask(key, zone, want, send):
                 return
-        self.hopes.refused(key, zones.said(self.order, self._shuts, want))
+        self.hopes.refused(key, zones.said(self.site.settings.zones, self._shuts, want))
         raise Later(f"no zone gives {want} now")
 
     def refuse(self, zone: str, want: str, error: GoogleError) -> None:
@@ -81,7 +78,7 @@ class Asking:
         bad = isinstance(error, (BadCall, NotThere, NoRight))
         said = f"{error}{_advice(str(error))}" if bad else str(error)
         first = _BAD_S if bad else zones.SHORT_S
-        self._shuts = zones.refused(self._shuts, zone, want, said, self.clock.monotonic(), first_s=first)
+        self._shuts = zones.refused(self._shuts, zone, want, said, self.site.clock.monotonic(), first_s=first)
 
     def gave(self, zone: str, want: str) -> None:
         """A zone gave this."""
@@ -98,10 +95,10 @@ class Asking:
             self.hopes.drop(key)
             return False
         except TooMany as error:
-            self._paused = self.clock.monotonic() + _TURN_S, str(error)  # nobody else's turn comes before
+            self._paused = self.site.clock.monotonic() + _TURN_S, str(error)  # nobody else's turn comes before
             raise
         except (NoRight, NoLogin) as error:
-            self._paused = self.clock.monotonic() + _PAUSE_S, str(error)
+            self._paused = self.site.clock.monotonic() + _PAUSE_S, str(error)
             self.hopes.refused(key, str(error))
             raise
         except GoogleError as error:

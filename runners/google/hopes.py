@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bastion.ports import AttemptKey, Clock
+from bastion.ports import AttemptKey
+from runners.google.site import Site
 
 FORGET_S = 3600.0
+
+SETTING_UP_S = 1800.0
+"""So long a machine may be set up before its worker is expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +26,26 @@ class Hope:
     operation: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Hopes:
-    """Attempts whose machines are not listed."""
+    """Attempts whose machines are not listed, and machines that are listed and being set up, by their nonces."""
 
-    clock: Clock
+    site: Site
     _of: dict[AttemptKey, Hope] = field(default_factory=dict)
+    _set_up: dict[str, float] = field(default_factory=dict)
 
     def asked(self, key: AttemptKey, zone: str, want: str, operation: Mapping[str, Any]) -> None:
         """A zone was asked, and took it."""
         said = f"{want} was asked for in {zone}"
-        self._of[key] = Hope(self.clock.monotonic(), said, zone, want, str(operation.get("name", "")))
+        self._of[key] = Hope(self.site.clock.monotonic(), said, zone, want, str(operation.get("name", "")))
 
     def unsure(self, key: AttemptKey, zone: str, said: str) -> None:
         """A zone was asked, and nobody knows whether it heard: no other is asked before that is known."""
-        self._of[key] = Hope(self.clock.monotonic(), said, zone)
+        self._of[key] = Hope(self.site.clock.monotonic(), said, zone)
 
     def refused(self, key: AttemptKey, said: str) -> None:
         """Nobody took it."""
-        self._of[key] = Hope(self.clock.monotonic(), said)
+        self._of[key] = Hope(self.site.clock.monotonic(), said)
 
     def drop(self, key: AttemptKey) -> None:
         """A zone refused: another may be asked."""
@@ -50,3 +55,12 @@ class Hopes:
         """Where the attempt was asked for, and may show up."""
         hope = self._of.get(key)
         return hope.zone if hope else ""
+
+    def _set_ups(self, nonces: Iterable[str]) -> None:
+        """These are being set up now, and no others."""
+        now = self.site.clock.monotonic()
+        self._set_up = {nonce: self._set_up.get(nonce, now) for nonce in nonces}
+
+    def _is_set_up(self, nonce: str) -> bool:
+        """It is being set up, and nobody expects its worker yet."""
+        return self.site.clock.monotonic() - self._set_up.get(nonce, float("-inf")) < SETTING_UP_S

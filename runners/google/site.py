@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bastion.google.door import Google
 from bastion.google.settings import GoogleSettings
-from bastion.ports import Clock, Ids, Placement
+from bastion.ports import AttemptKey, Clock, Ids, Placement
 from quota.resources import Resources
-from runners.google.asking import Birth
 from runners.google.names import Mark
+
+Birth = Callable[[AttemptKey, str], Mapping[str, str]]
+"""The metadata of an attempt's machines, by the attempt and the id of each machine without its host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,3 +41,11 @@ class Site:
     def mark(self, placement: Placement) -> Mark:
         """A new mark for what is about to be asked for: no other has its nonce."""
         return Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=self.ids.new())
+
+    def of_all(self, ask: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        """What each was answered. Raises the first error: a part is not the whole."""
+        answers = self.at_once(ask, items)
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers

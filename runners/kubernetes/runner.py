@@ -21,8 +21,9 @@ from runners.kubernetes.parse import OVER, Pod, Set
 from runners.kubernetes.settings import KubernetesSettings
 from runners.kubernetes.shapes import KINDS_OF_CLUSTERS
 
-NOTICE_S, DELETE_S = 86_400, 1
-"""What is left to a pod that is told to stop, which its own worker ends in time; and to one that is taken down."""
+NOTICE_S, LEAVE_S, DELETE_S = 86_400, 30, 1
+"""What is left to a pod that is told to stop, which its own worker ends in time; to one that goes before others of its gang,
+which the cluster ends too where a pod is killed; and to one that is taken down."""
 
 PAUSE_S = 60.0
 """So long an attempt is not asked for again that the cluster refused."""
@@ -102,7 +103,7 @@ class KubernetesRunner:
     def delete(self, machine: str) -> None:
         """Take the pod down; or, of a set that has none yet, the set."""
         if pod := names.pod_of(machine):
-            self._delete("pods", *pod, DELETE_S)
+            self._delete("pods", *pod, LEAVE_S if self._in_company(pod[1]) else DELETE_S)
         elif unborn := names.unborn_of(machine):
             name, nonce = unborn
             for one in self._sets:
@@ -145,6 +146,11 @@ class KubernetesRunner:
         mark = render.mark(self.scope, placement, self.ids.new(), self.settings)
         name = name_of(self.scope, placement.key)
         return render.manifest(sets, name, mark, placement, self.settings, self.worker)
+
+    def _in_company(self, uid: str) -> bool:
+        """Others of this pod's gang were not over when they were listed."""
+        keys = {pod.mark.key for pod in self._pods if pod.uid == uid}
+        return any(pod.mark.key in keys and pod.phase not in OVER for pod in self._pods if pod.uid != uid)
 
     def _is_there(self, machine: str) -> bool:
         pod, unborn = names.pod_of(machine), names.unborn_of(machine)

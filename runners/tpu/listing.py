@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
-from bastion.google.door import Google, GoogleError
+from bastion.google.door import GoogleError
 from bastion.google.failures import failure
 from bastion.ports import AttemptKey, Machine
 from runners.google.names import Host
+from runners.google.site import Site
 from runners.tpu import parse
 from runners.tpu.parse import Node, Queued
 
@@ -83,20 +83,17 @@ class Listing:
         return replace(self, unwell=unwell, sick=sick)
 
 
-def read(google: Google, project: str, zones: Sequence[str], scope: str, at_once: Callable[..., list[Any]]) -> Listing:
+def read(site: Site, zones: Sequence[str]) -> Listing:
     """Ask all zones. Raises `GoogleError` if one of them does not answer: a part is not the whole."""
-    answers = at_once(lambda zone: _zone(google, project, zone, scope), zones)
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
+    answers = site.of_all(lambda zone: _zone(site, zone), zones)
     return Listing(
         tuple(row for queued, _ in answers for row in queued), tuple(node for _, nodes in answers for node in nodes)
     )
 
 
-def _zone(google: Google, project: str, zone: str, scope: str) -> tuple[list[Queued], list[Node]]:
-    parent = f"projects/{project}/locations/{zone}"
-    queued = google.pages(f"{_T}queuedResources.list", "queuedResources", parent=parent, pageSize=_PAGE)
-    rows = [found for row in queued if (found := parse.queued_of(row, zone, scope))]
-    nodes = google.pages(f"{_T}nodes.list", "nodes", parent=parent, pageSize=_PAGE)
-    return rows, [node for row in nodes if (node := parse.node_of(row, zone, scope))]
+def _zone(site: Site, zone: str) -> tuple[list[Queued], list[Node]]:
+    parent = f"projects/{site.project}/locations/{zone}"
+    queued = site.google.pages(f"{_T}queuedResources.list", "queuedResources", parent=parent, pageSize=_PAGE)
+    rows = [found for row in queued if (found := parse.queued_of(row, zone, site.scope))]
+    nodes = site.google.pages(f"{_T}nodes.list", "nodes", parent=parent, pageSize=_PAGE)
+    return rows, [node for row in nodes if (node := parse.node_of(row, zone, site.scope))]

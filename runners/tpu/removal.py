@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from bastion.google.door import Google, NotThere
-from bastion.ports import Clock
+from bastion.google.door import NotThere
 from runners.google.names import Host
+from runners.google.site import Site
 from runners.tpu import parse
 from runners.tpu.listing import Listing
 from runners.tpu.parse import Node, Queued
@@ -22,12 +22,9 @@ _T = "tpu.projects.locations."
 
 @dataclass(slots=True)
 class Removal:
-    """Deletions of what belongs to the bastion `scope`. Safe for threads."""
+    """Deletions of what belongs to one bastion. Safe for threads."""
 
-    google: Google
-    project: str
-    scope: str
-    clock: Clock
+    site: Site
     _asked: set[Host] = field(default_factory=set)
     _begun: dict[str, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -39,7 +36,7 @@ class Removal:
         whole = listed.by_nonce.get(host.nonce) or listed.node(host) or self._unlisted(host)
         if whole is None:
             return
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         with self._lock:
             begun = self._begun.get(host.nonce, float("-inf"))
             if not self._asked.issuperset(whole.machines) or now - begun < AGAIN_S:
@@ -58,7 +55,7 @@ class Removal:
 
     def seen(self, listed: Listing) -> None:
         """Forget what is gone."""
-        now = self.clock.monotonic()
+        now = self.site.clock.monotonic()
         live = {machine.id for machine in listed.machines}
         with self._lock:
             self._begun = {nonce: at for nonce, at in self._begun.items() if now - at < AGAIN_S}
@@ -80,23 +77,23 @@ class Removal:
             return
         kind, force = ("queuedResources", {"force": True}) if of_queue else ("nodes", {})
         try:
-            self.google.call(f"{_T}{kind}.delete", name=self._full(kind, whole.zone, whole.name), **force)
+            self.site.google.call(f"{_T}{kind}.delete", name=self._full(kind, whole.zone, whole.name), **force)
         except NotThere:
             return
 
     def _queued(self, zone: str, name: str) -> Queued | None:
         row = self._get("queuedResources", zone, name)
-        return parse.queued_of(row, zone, self.scope) if row else None
+        return parse.queued_of(row, zone, self.site.scope) if row else None
 
     def _node(self, zone: str, name: str) -> Node | None:
         row = self._get("nodes", zone, name)
-        return parse.node_of(row, zone, self.scope) if row else None
+        return parse.node_of(row, zone, self.site.scope) if row else None
 
     def _get(self, kind: str, zone: str, name: str) -> Mapping[str, Any] | None:
         try:
-            return self.google.call(f"{_T}{kind}.get", name=self._full(kind, zone, name))
+            return self.site.google.call(f"{_T}{kind}.get", name=self._full(kind, zone, name))
         except NotThere:
             return None
 
     def _full(self, kind: str, zone: str, name: str) -> str:
-        return f"projects/{self.project}/locations/{zone}/{kind}/{name}"
+        return f"projects/{self.site.project}/locations/{zone}/{kind}/{name}"

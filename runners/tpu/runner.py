@@ -5,20 +5,19 @@ What it remembers saves requests, and holds back: it never tells of machines wha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bastion.errors import RunnerError
 from bastion.google.door import NotThere
 from bastion.instances import KINDS, Slice
-from bastion.ports import AttemptKey, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Machine, Placement
 from quota.resources import Resources
 from runners.google import names
-from runners.google.asking import Asking
 from runners.google.names import Host
+from runners.google.runner import GoogleRunner
 from runners.google.site import Site
-from runners.google.witness import Found, Witness
+from runners.google.witness import Found
 from runners.tpu import parse, render
 from runners.tpu.hopes import Hopes
 from runners.tpu.listing import Listing, read
@@ -27,32 +26,19 @@ from runners.tpu.removal import Removal
 _T = "tpu.projects.locations."
 
 
-@dataclass(kw_only=True)
-class TpuRunner:
+class TpuRunner(GoogleRunner):
     """TPU slices in one of Google's projects."""
 
-    site: Site
-    name: str = "tpu"
-    pace_s: float = 10.0
-    offers: Collection[str] | None = frozenset(KINDS["tpu"])
-    _listed: Listing = field(default_factory=Listing)
-    _heard: set[str] = field(default_factory=set)
-    _places: Sequence[str] = ()
-    _hopes: Hopes = field(init=False)
-    _asking: Asking = field(init=False)
-    _removal: Removal = field(init=False)
-    _witness: Witness = field(init=False)
+    name = "tpu"
+    offers = frozenset(KINDS["tpu"])
 
-    def __post_init__(self) -> None:
-        site = self.site
-        self._hopes = Hopes(google=site.google, project=site.project, clock=site.clock)
-        self._asking = Asking(order=site.settings.zones, clock=site.clock, hopes=self._hopes)
-        self._removal = Removal(site.google, site.project, site.scope, site.clock)
-        self._witness = Witness(self._found, site.clock)
-
-    def capacity(self) -> Resources | None:
-        """As given; Google does not say how much there is."""
-        return self.site.given
+    def __init__(self, site: Site) -> None:
+        self._hopes = Hopes(site)
+        super().__init__(site, self._hopes, self._found)
+        self._removal = Removal(site)
+        self._listed = Listing()
+        self._heard: set[str] = set()
+        self._places: Sequence[str] = ()
 
     def workers(self, resources: Resources, replicas: int) -> int:
         """The hosts of all slices. Raises `RunnerError` for what is no slice."""
@@ -68,9 +54,6 @@ class TpuRunner:
         busy = self._listed.zones_of(placement.key)
         self._asking.in_turn(placement.key, want, self._zones(), busy, lambda zone: self._send(zone, placement, one))
 
-    def stop(self, machine: str) -> None:
-        """The worker looks for its stop order by itself, every few seconds: nothing reaches it from here."""
-
     def delete(self, machine: str) -> None:
         """Take the machine down, with all others of its attempt, once this was asked for each of them."""
         if host := names.host_of(machine):
@@ -78,7 +61,7 @@ class TpuRunner:
 
     def list(self) -> Sequence[Machine]:
         """All machines of this bastion, by two questions for each zone. Raises `RunnerError` if one zone does not answer."""
-        found = read(self.site.google, self.site.project, self._zones(), self.site.scope, self.site.at_once)
+        found = read(self.site, self._zones())
         self._listed = found = found.since(self._listed, self.site.clock.monotonic())
         self._note_failures(found)
         self._hopes.seen(found)
@@ -97,11 +80,6 @@ class TpuRunner:
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What the attempts wait for that have no slices yet."""
         return self._hopes.told(self._listed)
-
-    def look(self, machine: str) -> Sight:
-        """The direct question. Gone is what Google called gone twice."""
-        host = names.host_of(machine)
-        return self._witness.look(host) if host else Sight.GONE
 
     def _zones(self) -> Sequence[str]:
         """Those of the settings that have TPUs at all. Raises `RunnerError` if none has."""

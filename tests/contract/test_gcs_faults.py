@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from uuid import uuid4
 
 import pytest
@@ -12,7 +13,7 @@ from google.cloud import storage
 
 from bastion.buckets.gcs import GcsBucket
 from bastion.errors import Denied, Missing, NoBucket, UsageError
-from tests.contract.fault_contract import ASKS, FaultContract, acquaint
+from tests.contract.fault_contract import ASKS, FaultContract
 from tests.faultproxy import FaultProxy, Refuse
 
 
@@ -33,25 +34,8 @@ def name(proxy: FaultProxy) -> str:
 
 
 @pytest.fixture
-def bucket(name: str) -> Iterator[GcsBucket]:
-    bucket = GcsBucket(f"gs://{name}", limit_s=120, request_s=60)
-    yield bucket
-    bucket.close()
-
-
-@pytest.fixture
-def hasty(name: str, proxy: FaultProxy) -> Iterator[GcsBucket]:
-    bucket = GcsBucket(f"gs://{name}", limit_s=3, request_s=0.5)
-    acquaint(bucket, proxy)
-    yield bucket
-    bucket.close()
-
-
-@pytest.fixture
-def steady(name: str) -> Iterator[GcsBucket]:
-    bucket = GcsBucket(f"gs://{name}", limit_s=120, request_s=1)
-    yield bucket
-    bucket.close()
+def opens(name: str) -> partial[GcsBucket]:
+    return partial(GcsBucket, f"gs://{name}")
 
 
 class TestGcsFaults(FaultContract):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +14,7 @@ import pytest
 
 from bastion.buckets.s3 import S3Bucket
 from bastion.errors import BucketError, Denied, Missing, NoBucket, UsageError
-from tests.contract.fault_contract import ASKS, FaultContract, acquaint
+from tests.contract.fault_contract import ASKS, FaultContract
 from tests.faultproxy import FaultProxy, Refuse, s3
 
 
@@ -39,25 +40,8 @@ def name(other: Any, proxy: FaultProxy) -> str:
 
 
 @pytest.fixture
-def bucket(name: str) -> Iterator[S3Bucket]:
-    bucket = S3Bucket(f"s3://{name}", limit_s=120, request_s=60)
-    yield bucket
-    bucket.close()
-
-
-@pytest.fixture
-def hasty(name: str, proxy: FaultProxy) -> Iterator[S3Bucket]:
-    bucket = S3Bucket(f"s3://{name}", limit_s=3, request_s=0.5)
-    acquaint(bucket, proxy)
-    yield bucket
-    bucket.close()
-
-
-@pytest.fixture
-def steady(name: str) -> Iterator[S3Bucket]:
-    bucket = S3Bucket(f"s3://{name}", limit_s=120, request_s=1)
-    yield bucket
-    bucket.close()
+def opens(name: str) -> partial[S3Bucket]:
+    return partial(S3Bucket, f"s3://{name}")
 
 
 class TestS3Faults(FaultContract):

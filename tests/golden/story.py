@@ -41,6 +41,7 @@ from bastion.events import (
     RequestsDropped,
     Resumed,
     Saved,
+    SightChanged,
     Started,
     Stopping,
     Submitted,
@@ -101,6 +102,9 @@ def ticks() -> Iterator[list[AnyEvent]]:
         FileChanged(file="quota", version="1", text=QUOTA),
         FileChanged(file="config", version="1", text=render(Config(capacity={"v4": 8}))),
         CapacityChanged(runner="local", resources={"v4": 8, "cpu": 64}),
+        SightChanged(runner="local", why="no route"),
+        SightChanged(runner="local"),
+        SightChanged(runner="far", why="no route"),
     ]
     yield [
         Submitted(request="alice/1", job="plain-11111111", spec=wish("plain")),

@@ -15,6 +15,7 @@ from bastion.state import Cause
 from bastion_testing.stage import KEY, SAVES, WAIT, Stage, placement
 from runners.kubernetes import client as http
 from runners.kubernetes.door import ApiError, Expired
+from runners.kubernetes.runner import DELETE_S, LEAVE_S
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
 
@@ -249,6 +250,25 @@ def test_the_end_of_one_pod_is_no_others(make: Make) -> None:
     assert list(fleet.runner.list()) == [second]
     fleet.runner.delete(second.id)
     fleet.until(lambda: not fleet.runner.list(), "all to be gone")
+
+
+def test_who_leaves_others_of_a_gang_behind_is_not_killed(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has ended may be slow to exit; were it killed, its Job would fail, and with it the set and all the others."""
+    fleet = make(idle=False)
+    fleet.runner.create(placement(KEY, workers=2))
+    fleet.until(lambda: all(machine.seen for machine in fleet.runner.list()), "both pods")
+    given, delete = [], http.Client.delete
+
+    def seen(client: http.Client, path: str, uid: str, *, grace_s: int | None = None) -> None:
+        given.append(grace_s)
+        delete(client, path, uid, grace_s=grace_s)
+
+    monkeypatch.setattr(http.Client, "delete", seen)
+    first, last = fleet.runner.list()
+    fleet.runner.delete(first.id)
+    fleet.until(lambda: list(fleet.runner.list()) == [last], "one to be gone")
+    fleet.runner.delete(last.id)
+    assert given == [LEAVE_S, DELETE_S]
 
 
 def test_an_attempt_whose_pods_were_lost_before_they_claimed_is_made_anew(make: Make) -> None:

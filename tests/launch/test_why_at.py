@@ -19,6 +19,7 @@ from bastion.events import (
     Paused,
     Released,
     Resumed,
+    SightChanged,
     Stopping,
 )
 from bastion.records import Facts
@@ -105,6 +106,25 @@ def test_the_account_of_each_phase_is_the_one_that_was_given_then(bench: Bench, 
     assert states == ["PENDING"] * 9 + ["RUNNING"] * 2 + ["FAILED"]
     reasons = [then["job"]["reason"] for then in said.values()]
     assert len(set(reasons[:5])) == 5 - 1, "pausing and resuming leads back to the same"
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_runner_that_did_not_answer_then_is_told_then_as_it_was(bench: Bench, world: World, kept: bool) -> None:
+    world.submitted("b" * 32, name="late", user="bob", project="vision", resources={"v4": 4})
+    said = {world.clock.wall(): why(bench)}
+    for silence in ("no route", ""):
+        world.clock.now += 100
+        world.happens(SightChanged(runner="local", why=silence))
+        if kept:
+            snapshot.make(world.bucket)
+        world.clock.now += 60
+        world.happens(CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}))
+        said[world.clock.wall()] = why(bench)
+    world.clock.now += 100_000
+
+    assert [why(bench, f"--at={moment.isoformat()}") for moment in said] == list(said.values())
+    told = [then["job"]["reason"] for then in said.values()]
+    assert told == [told[0], "the runner local has not answered since 12:02 UTC, 1m ago: no route", told[0]]
 
 
 def test_a_moment_may_be_told_as_people_tell_it(bench: Bench, world: World) -> None:

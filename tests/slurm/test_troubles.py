@@ -77,7 +77,7 @@ def test_while_slurm_is_away_jobs_run_on_and_who_waits_says_so_and_what_slurm_fo
     waiting = team.submit("waits", "--resources=gpu=1", run=SAVES)
     until(lambda: "the runner slurm has not answered since" in why(team, waiting))
     assert "Slurm does not answer squeue" in why(team, waiting)
-    assert [problem for problem in team.problems() if problem.startswith("the runner slurm has not answered since")]
+    until(lambda: any(line.startswith("the runner slurm has not answered since") for line in team.problems()))
     go(team)
     until(lambda: team.log(done) == "ran\n")
     assert team.job(done)["state"] == "RUNNING"

@@ -168,7 +168,11 @@ class Kubelet:
         if time.monotonic() > one.kill_at:
             self._kill(one)
         code = one.main.poll()
-        if code is None or pod["status"]["phase"] in ("Succeeded", "Failed"):
+        if pod["status"]["phase"] in ("Succeeded", "Failed"):
+            if one.told:
+                self.store.drop(pod)  # not before its Job has counted how it ended
+            return
+        if code is None:
             return
         if one.first:
             self._first_ended(pod, one, code)
@@ -179,8 +183,6 @@ class Kubelet:
         if one.dead:
             pod["status"]["reason"] = one.dead
         self.store.touch(pod)
-        if one.told:
-            self.store.drop(pod)
 
     def _kill(self, one: Running) -> None:
         marks.kill([process for process in marks.scan() if process.machine == one.machine])

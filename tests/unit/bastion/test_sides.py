@@ -135,7 +135,7 @@ def test_a_side_of_which_nobody_knows_keeps_what_is_free_there_for_its_return() 
     town.ticks(3)
     assert town.job(stays).state is JobState.PENDING
     town.runners["near"].blind = False
-    town.ticks(70)
+    town.ticks(12)
     assert places_of(town, stays) == [("near", 0)]
     assert set(replays(town)) == {Difference.NONE}
 

@@ -256,7 +256,7 @@ def test_a_blind_runner_gets_no_starts_until_it_answers() -> None:
     job = town.submits()
     town.ticks(600)
     assert town.job(job).state is S.PENDING
-    blind = town.status().blind["local"]
+    blind = town.bastion.journal.state.blind["local"]
     assert blind.why == "the fleet does not answer"
     assert (town.status().written - blind.since).total_seconds() > 590
     told = "the runner local has not answered since 12:00 UTC, 10m"
@@ -265,7 +265,7 @@ def test_a_blind_runner_gets_no_starts_until_it_answers() -> None:
     town.ticks(15)
     assert town.job(job).state is S.PROVISIONING
     assert "runner local" not in town.bastion.troubles
-    assert town.status().blind == {}
+    assert town.bastion.journal.state.blind == {}
 
 
 def test_an_unreadable_claim_is_told_while_it_lies_there_and_forgotten_after() -> None:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-import msgspec
 import pytest
 
-from bastion import layout
 from bastion.alternatives import Alternative
-from bastion.codec import encode
-from bastion.events import CapacityChanged, FileChanged, Held, Started
-from bastion.records import Blind
+from bastion.events import CapacityChanged, FileChanged, Held, SightChanged, Started
 from launcher.derive import derived
 from launcher.prospects import prospects
 from launcher.queue import Queue
-from tests.unit.launcher.world import NOON, World, status
+from tests.unit.launcher.world import World
 
-SINCE = NOON - timedelta(minutes=10)
-WORDS = "the runner local has not answered since 11:50 UTC, 10m ago: no route"
+WORDS = "the runner local has not answered since 12:00 UTC, 10m ago: no route"
 
 
 def blinded(world: World, *runners: str) -> World:
-    """The bastion's sign of life says that these do not answer."""
-    blind = {name: Blind(since=SINCE, why="no route") for name in runners}
-    world.bucket.write(layout.STATUS, encode(msgspec.structs.replace(status(world.clock.wall()), blind=blind)))
+    """These have not answered for ten minutes."""
+    world.happens(*(SightChanged(runner=name, why="no route") for name in runners))
+    world.clock.now += 600
     return world
 
 

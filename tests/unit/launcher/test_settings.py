@@ -54,6 +54,17 @@ def test_what_nobody_says_is_asked_for() -> None:
         settings(flags(), {}, lambda: Profile("home", {"bastion": "n"}))
 
 
+def test_all_that_nobody_says_is_asked_for_at_once() -> None:
+    uses = "use --bastion=NAME or set BASTION_NAME, and --bucket=URL (file:///path, gs://name) or set BASTION_BUCKET"
+    add = "bastion config add"
+    with pytest.raises(UsageError) as nowhere:
+        settings(flags(), {}, lambda: NONE)
+    assert str(nowhere.value) == f"no bastion and no bucket is named; {uses}, or make a profile with {add}"
+    with pytest.raises(UsageError) as half:
+        settings(flags(), {}, lambda: Profile("home", {}))
+    assert str(half.value) == f"profile home names no bastion and no bucket; complete it with {add} home, or {uses}"
+
+
 def test_a_profile_that_names_nothing_is_answered_with_the_nearest() -> None:
     profiles = parse('active = "work"\n[profiles.work]\nbucket = "gs://b"\n', "/p.toml")
     assert profiles.get("work", "x").values == {"bucket": "gs://b"}
