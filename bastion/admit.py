@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from bastion.alternatives import Alternative
 from bastion.nearest import did_you_mean
@@ -10,10 +10,15 @@ from bastion.spec import JobSpec
 from quota.model import Quota
 from quota.resources import Resources, fits, text, total
 
+Faults = Callable[[Resources, int | None], Iterable[str]]
+"""What is wrong with these resources in these tiers."""
 
-def complaints(spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None) -> list[str]:
-    """Every reason against the job. `sides` are what each side of the pool holds. `quota` or `sides` None: not known now, so
-    nothing is said of it.
+
+def complaints(
+    spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None, faults: Faults | None
+) -> list[str]:
+    """Every reason against the job. `sides` are what each side of the pool holds, `faults` what keeps a shape from its runner.
+    What is None is not known now, so nothing is said of it.
     """
     wrong = []
     if quota is not None and not quota.admits(spec.user, spec.project):
@@ -22,6 +27,8 @@ def complaints(spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | 
         wrong.append(not_granted(spec.project, spec.job_class))
     if sides is not None:
         wrong += _never(spec, sides)
+    if faults is not None:
+        wrong += [fault for choice in spec.choices for fault in faults(choice.resources, spec.max_tier)]
     return wrong
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache, cached_property
 
 from bastion.admit import complaints
@@ -36,7 +37,7 @@ class Judge:
 
     def __init__(self, state: State, inputs: Inputs) -> None:
         self._state, self._inputs = state, inputs
-        self._faults = cache(self._faults_of)
+        self._faults_of = cache(self._found_faults)
 
     def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
         """What a request becomes; None if it has to wait until all others of its listing are read."""
@@ -60,8 +61,11 @@ class Judge:
     def _places(self) -> Places:
         return places(self._state, self._inputs.config)
 
-    def _faults_of(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
+    def _faults(self, resources: Resources, max_tier: int | None) -> Sequence[str]:
         """What keeps jobs of this shape from their runner."""
+        return self._faults_of(tuple(resources.items()), max_tier)
+
+    def _found_faults(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
         return tuple(self._places.faults(dict(kinds), max_tier))
 
     def _unread(self, letter: Letter) -> AnyEvent:
@@ -90,10 +94,8 @@ class Judge:
         if job in state.jobs:
             reason = f"there is a job {job} already; submit it again"
             return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
-        wrong = complaints(spec, inputs.quota, self._sides)
+        wrong = complaints(spec, inputs.quota, self._sides, self._faults)
         wrong += faults(wanted, job, state.jobs)
-        for choice in spec.choices:
-            wrong += self._faults(tuple(choice.resources.items()), spec.max_tier)
         wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
         if wrong:
             return JobRejected(

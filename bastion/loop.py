@@ -14,6 +14,7 @@ from bastion.errors import BucketError, Deposed, RunnerError
 from bastion.events import Epoch
 from bastion.journal import Journal, take_over
 from bastion.own_log import OwnLog
+from bastion.placing import kinds_said
 from bastion.reconcile import ask_capacity
 from bastion.records import Status
 from bastion.recover import load
@@ -211,6 +212,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         limited=dict(islice(bastion.mail.limited(bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)),
         account=me.account,
         jobs_as=me.jobs_as,
+        offers=kinds_said(journal.state),
     )
 
 

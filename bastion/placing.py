@@ -15,6 +15,9 @@ from quota.resources import Resources
 COMPANIONS = frozenset({"cpu", "memory"})
 """What comes with other kinds: where such a kind has a place, all of it goes there."""
 
+Kinds = Mapping[str, Sequence[str] | None]
+"""The kinds of each runner that has said what it has; None: maybe any."""
+
 Taken = Mapping[tuple[str, tuple[str, ...]], int]
 """How much of a kind was given to tiers, by the runners that hold it."""
 
@@ -156,11 +159,22 @@ class Places:
 
 
 def places(state: State, config: Config) -> Places:
-    """The runners of the settings, with what each said that it has: as it named it, else all that it holds."""
-    said = {name: state.offers.get(name, state.capacity.get(name)) for name in config.runners}
+    """The runners of the settings, with what each said that it has."""
+    return places_of(kinds_said(state), state.capacity, config)
+
+
+def kinds_said(state: State) -> dict[str, list[str] | None]:
+    """As it named them, else those of all that it holds."""
+    held = {name: None if amounts is None else sorted(amounts) for name, amounts in state.capacity.items()}
+    return held | state.offers
+
+
+def places_of(said: Kinds, capacity: Mapping[str, Resources | None], config: Config) -> Places:
+    """The same, where they said so."""
+    offers = {name: said.get(name) for name in config.runners}
     return Places(
-        offers={name: None if kinds is None else frozenset(kinds) for name, kinds in said.items()},
-        capacity={name: state.capacity[name] for name in config.runners if name in state.capacity},
+        offers={name: None if own is None else frozenset(own) for name, own in offers.items()},
+        capacity={name: capacity[name] for name in config.runners if name in capacity},
         placed={key: row_of(row) for key, row in config.placing.items()},
     )
 

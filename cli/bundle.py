@@ -15,7 +15,7 @@ def run(call: Call) -> int:
     """Print what the code is known by, and where it is."""
     settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
     desk = desk_of(call)
-    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.bundles_days, later=False)
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=False)
     code = reference(packed)
     url = f"{url_of(desk.bucket, code.key)}/{code.key}" if code.key else ""
     _tell(call.output, code, url, files=packed.files, size=packed.size)

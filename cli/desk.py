@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from dataclasses import dataclass
 
+from bastion.config import Config
 from bastion.errors import UsageError
 from bastion.ports import Bucket, Clock, Ids, Tasks
 from bastion.system import RandomIds, SystemClock, ThreadTasks
@@ -26,8 +27,7 @@ class Desk:
     clock: Clock
     tasks: Tasks
     ids: Ids
-    bundles_days: int = 0
-    """Bundles stay so many days; 0: for ever."""
+    settings: Config
 
     def reader(self, *, user: str | None = None) -> Reader:
         """A reader of the bastion's part of the bucket; `user` as in `Reader`."""
@@ -43,7 +43,7 @@ def desk_of(call: Call) -> Desk:
         clock=SystemClock(),
         tasks=ThreadTasks(),
         ids=RandomIds(),
-        bundles_days=place.bundles_days,
+        settings=place.settings,
     )
 
 

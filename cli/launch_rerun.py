@@ -60,7 +60,7 @@ def _keep_code(desk: Desk, job: str, bundle: BundleRef) -> None:
     """
     if not bundle.key:
         return
-    bucket, kept_s = desk.bucket, desk.bundles_days * DAY_S or None
+    bucket, kept_s = desk.bucket, desk.settings.bundles_days * DAY_S or None
     try:
         upload(bucket, desk.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
     except Missing:

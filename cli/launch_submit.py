@@ -70,13 +70,13 @@ def run(call: Call) -> int:
 
 def coded(call: Call, desk: Desk, spec: JobSpec, settings: Settings) -> JobSpec:
     """The spec with its code, which is packed, and where that came from."""
-    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.bundles_days, later=True)
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=True)
     return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
 
 def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
     """The checked spec, still without its bundle: nothing is written before the checks have passed."""
-    known = ground(desk.bucket)
+    known = ground(desk.bucket, desk.settings)
     spec = build.build(
         replace(wish, after=after_of(desk, wish.after)),
         quota=known.quota,

@@ -83,7 +83,7 @@ def _when(call: Call, desk: Desk) -> dict[str, Any]:
 def _code(call: Call, desk: Desk, settings: Settings) -> dict[str, Any]:
     """The bundle of a new command, and where it comes from."""
     source = settings.get("source") or os.curdir
-    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.bundles_days)
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days)
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())
     return {"bundle": reference(packed), "provenance": came_from(packed, here)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bastion import host, recover
 from bastion.buckets.prefixed import Prefixed
@@ -24,17 +24,17 @@ _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A bastion's name, the whole bucket, and the bastion's part of it. Bundles stay so many days; 0: for ever."""
+    """A bastion's name, the whole bucket, and the bastion's part of it. `settings` are those in force, where it is known."""
 
     name: str
     root: Bucket
     bucket: Bucket
-    bundles_days: int = 0
+    settings: Config = field(default_factory=Config)
 
     def housed(self, config: Config) -> Place:
         """The same, with logs, outputs and bundles where the settings say."""
         urls = {home: f"{url.rstrip('/')}/{self.name}" for home, url in config.buckets.items()}
-        return Place(self.name, self.root, housed(self.bucket, urls), config.bundles_days)
+        return Place(self.name, self.root, housed(self.bucket, urls), config)
 
     def flags(self) -> list[str]:
         """What leads another process to the same place."""

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from bastion import layout, recover
 from bastion.admit import complaints, hopeless
 from bastion.codec import encode
+from bastion.config import Config
 from bastion.errors import BastionError, BucketError, Denied, Full, Missing, NoBucket, SpecError
 from bastion.once import create_once, settled
+from bastion.placing import Places, places_of
 from bastion.ports import Bucket
+from bastion.records import Status
 from bastion.requests import Request, Submit, job_id
 from bastion.spec import JobSpec
 from launcher.reader import read_status
@@ -22,13 +25,14 @@ from quota.tiers import pool
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a submission is checked against. `tiers` None: what the fleet holds is not known.
+    """What a submission is checked against. `tiers` None: what the fleet holds is not known; `places` None: nor who holds it.
 
     Of users in `limited` the bastion heeds nothing now, and why.
     """
 
     quota: Quota
     tiers: tuple[Resources, ...] | None
+    places: Places | None
     limited: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -37,19 +41,21 @@ class Ground:
         return total(self.tiers or ())
 
 
-def ground(bucket: Bucket) -> Ground:
+def ground(bucket: Bucket, config: Config) -> Ground:
     """The quota file and the bastion's sign of life: two reads. Raises `BastionError` if the quota was never good."""
     status = read_status(bucket)
     quota = _quota(bucket, in_force=status is not None and status.quota)
     limited = status.limited if status else {}
+    tiers = None if quota.is_open else quota.tiers
     if status and status.capacity:
-        return Ground(quota, pool(quota, status.capacity), limited)
-    return Ground(quota, None if quota.is_open else quota.tiers, limited)
+        tiers = pool(quota, status.capacity)
+    return Ground(quota, tiers, _places(status, config), limited)
 
 
 def check(spec: JobSpec, ground: Ground) -> None:
     """Raises `SpecError` with every reason for which the bastion would refuse the job."""
-    wrong = complaints(spec, ground.quota, None if ground.tiers is None else [ground.pool])
+    sides = None if ground.tiers is None else [ground.pool]
+    wrong = complaints(spec, ground.quota, sides, ground.places.faults if ground.places else None)
     wrong += filter(None, [ground.limited.get(spec.user)])
     if wrong:
         raise SpecError("; ".join(wrong))
@@ -74,6 +80,12 @@ def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> Non
         ) from error
     if not mine:
         raise BastionError(f"request {request_id} is in the inbox with another content; submit again")
+
+
+def _places(status: Status | None, config: Config) -> Places | None:
+    """The runners, once all of them have said what they have: before that a job might yet go to another."""
+    said = status.offers if status else {}
+    return places_of(said, {}, config) if said.keys() >= {*config.runners} else None
 
 
 def _quota(bucket: Bucket, *, in_force: bool) -> Quota:

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from bastion.alternatives import Alternative
 from bastion.changes import Changes
+from bastion.config import parse
 from bastion.errors import BastionError, BucketError
 from bastion.requests import Cancel, Hold, Release, Request, Submit, Top, Update, job_id
 from bastion.spec import BundleRef, JobSpec, new_jobspec
@@ -89,7 +90,7 @@ class User:
     def _check(self, spec: JobSpec) -> None:
         """What `launch` checks before it writes; whatever it finds, this user submits."""
         try:
-            submit.check(spec, submit.ground(self.bucket))
+            submit.check(spec, submit.ground(self.bucket, parse(self._scene.config)))
         except BastionError:
             self._scene.trace.seen["not checked"] += 1
 

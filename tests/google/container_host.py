@@ -1,6 +1,6 @@
 """A VM whose system starts containers: its `docker` knows one image, this host's own file system, which cannot be written.
 
-So what a VM starts in a container is the very code under test, in the VM's network.
+So what a VM starts in a container is the very code under test, in the VM's network. Each start of the VM is a boot of its own.
 """
 
 from __future__ import annotations
@@ -59,5 +59,6 @@ def can_start_containers(bare: Bare) -> None:
         'mount --bind /dev "$0/image/dev"',
         'mount -t tmpfs tmpfs "$0/image/tmp"',
     ]
+    boot = 'cat /proc/sys/kernel/random/uuid >"$0/boot" && mount --bind "$0/boot" "$0/image/proc/sys/kernel/random/boot_id"'
     names = ['mount --bind "$0/etc/hosts" "$0/image/etc/hosts"']
-    bare.before = " && ".join([*binds, *own, *names])
+    bare.before = " && ".join([*binds, *own, boot, *names])

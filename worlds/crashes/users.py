@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bastion import layout
+from bastion.config import parse
 from bastion.errors import Missing
 from bastion.ports import Bucket
 from bastion.requests import Cancel, Request, Submit, job_id
 from bastion.spec import new_jobspec
 from launcher import submit
 from worlds.crashes.machines import AGAIN_S, Act, Programs
-from worlds.crashes.stage import Stage
+from worlds.crashes.stage import CONFIG, Stage
 from worlds.crashes.taps import Actor, Fate
 from worlds.kernel import Event, Life
 
@@ -90,7 +91,7 @@ class Users:
         self._stage.specs[job] = spec
 
         def run(bucket: Bucket) -> None:
-            submit.check(spec, submit.ground(bucket))
+            submit.check(spec, submit.ground(bucket, parse(CONFIG)))
             submit.send(bucket, user=user, request_id=request, request=Submit(spec=spec))
 
         self.command(f"submit {name}", run)

@@ -115,10 +115,10 @@ def test_a_list_that_makes_no_sense_is_refused_by_its_field(alternatives: list[A
 
 def test_a_job_is_refused_only_if_none_of_its_shapes_can_ever_be() -> None:
     quota = Quota.open()
-    assert complaints(WISH, quota, [{"v4": 8}]) == []
+    assert complaints(WISH, quota, [{"v4": 8}], None) == []
     assert list(hopeless(WISH, [{"v4": 8}])) == [
         "choice 2, v5p=6, can never start: nobody has the resource v5p; the pool holds v4=8"
     ]
     assert list(hopeless(WISH, [{"v4": 8, "v5p": 8}])) == []
-    wrong = complaints(WISH, quota, [{"v4": 2, "v5p": 2}])
+    wrong = complaints(WISH, quota, [{"v4": 2, "v5p": 2}], None)
     assert [text.partition(",")[0] for text in wrong] == ["it asks for v4=4", "it asks for v5p=6"]
