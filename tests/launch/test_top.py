@@ -15,6 +15,7 @@ from textual.widgets import Static
 
 from bastion.buckets.counting import CountingBucket
 from bastion.buckets.local import LocalBucket
+from bastion.config import Config
 from bastion.errors import BucketError
 from bastion.events import FileChanged
 from bastion.ports import AttemptKey, Bucket, Stat
@@ -49,7 +50,8 @@ def world(tmp_path: Path) -> World:
 def looker(world: World, bucket: Bucket | None = None) -> tuple[Looker, HandTasks]:
     """What makes the boards, and what it runs on."""
     tasks = HandTasks()
-    desk = Desk(bastion="team", bucket=bucket or world.bucket, clock=world.clock, tasks=tasks, ids=RandomIds())
+    place = bucket or world.bucket
+    desk = Desk(bastion="team", bucket=place, clock=world.clock, tasks=tasks, ids=RandomIds(), settings=Config())
     return Looker(desk), tasks
 
 
