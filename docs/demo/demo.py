@@ -151,7 +151,7 @@ def resume(here: Stage) -> None:
     done = here.job("train")
     check([attempt["cause"] for attempt in done["attempts"]] == ["preempted", "ok"], f"it took two attempts: {done}")
     log = here.read("launch logs train --attempt=1 --no_follow")
-    check("resuming after step" in log and "step 1/120" not in log, "the second attempt began at the checkpoint")
+    check("resuming after step" in log and "step 1/200" not in log, "the second attempt began at the checkpoint")
 
 
 def look_around(here: Stage) -> None:

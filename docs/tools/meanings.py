@@ -117,7 +117,7 @@ ENVIRONMENT: Mapping[str, str] = {
     "NODE_IP": "Address of this worker, as the others of the gang reach it",
     "NNODES": "Workers of the gang",
     "MASTER_ADDR": "Address of worker 0",
-    "MASTER_PORT": "A port that was free there",
+    "MASTER_PORT": "A port that was free there, as were the two below it",
     "JAX_COORDINATOR_ADDRESS": "The same two in one, as `jax.distributed` reads it",
     "JAX_NUM_PROCESSES": "Workers of the gang",
     "JAX_PROCESS_ID": "The worker's number",

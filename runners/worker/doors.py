@@ -116,7 +116,7 @@ class Machine(Protocol):
     world: str
 
     def free_port(self) -> int:
-        """A TCP port that nobody listens on now."""
+        """A TCP port that nobody listens on now, nor on the two below it."""
 
     def base_environment(self) -> Mapping[str, str]:
         """PATH, HOME, USER and LANG of the account."""

@@ -7,7 +7,6 @@ import os
 import re
 import resource
 import shutil
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from runners.worker.engine import Container, Engine
 from runners.worker.family import kill_all
 from runners.worker.guard import guard_of
 from runners.worker.limits import FIRST_TO_GO
+from runners.worker.ports import free_port
 from runners.worker.tree import Tree
 
 LOG = "output.log"
@@ -92,11 +92,8 @@ class LocalMachine:
             account.let_in(str(folder))
 
     def free_port(self) -> int:
-        """A port that the system gives now; it may be taken before it is used."""
-        with socket.socket() as door:
-            door.bind(("", 0))
-            port: int = door.getsockname()[1]
-            return port
+        """One at which nobody listens now."""
+        return free_port()
 
     def base_environment(self) -> Mapping[str, str]:
         """The account's basics; PATH as the worker inherited it, so that `python3` is the one of the login.
