@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import site
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ from bastion_testing.fleets import until
 from runners.local import marks
 from runners.ray import parse, render
 from runners.ray.api import HttpDashboard
+from runners.worker.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements-ray.lock"
@@ -58,13 +58,6 @@ def python() -> Path:
     ours = [path for path in sys.path if path.endswith("site-packages")] or site.getsitepackages()
     Path(packages.stdout.strip(), "project.pth").write_text("".join(f"{path}\n" for path in [ROOT, *ours]))
     return there
-
-
-def free_port() -> int:
-    """A TCP port that nobody listens on now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def clean() -> dict[str, str]:

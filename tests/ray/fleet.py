@@ -17,7 +17,8 @@ from runners.ray.api import Answer, HttpDashboard
 from runners.ray.render import parse
 from runners.ray.runner import RayRunner
 from runners.ray.settings import RaySettings
-from tests.ray.cluster import Cluster, free_port
+from runners.worker.ports import free_port
+from tests.ray.cluster import Cluster
 
 
 class Counting:
