@@ -76,9 +76,9 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         code = keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
-        return (
-            0 if inside else code
-        )  # the bucket is told; of a pod that fails, the cluster ends those that came with it
+        # The bucket is told; of a pod that fails, also by a notice that comes now, the cluster ends those that came with it.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        return 0 if inside else code
     finally:
         machine.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from bastion.errors import Later, RunnerError
 from bastion.ports import AttemptKey, Placement, Sight
 from bastion.state import Cause
-from bastion_testing.stage import KEY, SAVES, WAIT, Stage, placement
+from bastion_testing.stage import HELLO, KEY, SAVES, WAIT, Stage, placement
 from runners.kubernetes import client as http
 from runners.kubernetes.door import ApiError, Expired
 from runners.kubernetes.runner import DELETE_S, LEAVE_S
@@ -269,6 +270,18 @@ def test_who_leaves_others_of_a_gang_behind_is_not_killed(make: Make, monkeypatc
     fleet.until(lambda: list(fleet.runner.list()) == [last], "one to be gone")
     fleet.runner.delete(last.id)
     assert given == [LEAVE_S, DELETE_S]
+
+
+def test_a_notice_while_the_worker_exits_does_not_fail_its_pod(make: Make) -> None:
+    fleet = make(idle=False)
+    stage = Stage(fleet)
+    stage.start(HELLO)
+    fleet.until(lambda: stage.phase(0) == "ended", "an end")
+    with fleet.cluster.changed() as kubelet:
+        (one,) = kubelet.running.values()
+        while one.main.poll() is None:
+            one.main.send_signal(signal.SIGTERM)
+        assert one.main.returncode == 0
 
 
 def test_an_attempt_whose_pods_were_lost_before_they_claimed_is_made_anew(make: Make) -> None:
