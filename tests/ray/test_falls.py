@@ -65,6 +65,10 @@ def test_a_head_that_has_forgotten_all_costs_no_job_and_no_try(cluster: Cluster,
             fleet.submit(name, "--resources=h100=1", run=waits.format(tmp_path / name)) for name in ("ends", "lost")
         )
         until(lambda: "on" in fleet.log(ends) and "on" in fleet.log(lost), "the words of both")
+        until(
+            lambda: {fleet.job(each)["state"] for each in (ends, lost)} == {"RUNNING"},
+            "the bastion's knowledge of both",
+        )
 
         cluster.kill("head", "gcs_server")
         until(lambda: any("Ray does not answer at" in line for line in fleet.problems()), "the word that it is away")
