@@ -61,7 +61,7 @@ def decode(data: bytes, kind: type[T], what: str) -> T:
             refuse_newer(data, what, known)
             refuse_unknown(data, what, error)
         raise RecordError(f"{what} cannot be read: {one_line(str(error), ERROR_MAX)}") from error
-    if known is not None and (schema := getattr(value, "schema", known)) != known:
+    if known is not None and not 1 <= (schema := getattr(value, "schema", known)) <= known:
         refuse_newer(data, what, known)
         if schema < 1:
             raise RecordError(f"{what} has schema {shown(schema)}; they are numbered from 1")

@@ -109,6 +109,11 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     checkpoint_dir: str = ""
     provenance: Provenance = Provenance()
 
+    def __post_init__(self) -> None:
+        if 1 <= self.schema <= SPEC:  # any other is for the reader to refuse
+            used = (SINCE[name] for name in SINCE if getattr(self, name) != _UNUSED[name])
+            msgspec.structs.force_setattr(self, "schema", max(used, default=1))
+
     @property
     def demand(self) -> dict[str, int]:
         """What one task holds: all its replicas together."""
@@ -177,6 +182,9 @@ readable(JobSpec, *_HINTS.values())
 _FIELDS = msgspec.structs.fields(JobSpec)
 _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
+_UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
+SINCE: Mapping[str, int] = {}
+"""The fields that came later, each with the schema of a spec that uses it: an older bastion refuses such a spec by its number."""
 
 
 def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:

@@ -23,9 +23,14 @@ _KINDS: dict[str, Any] = {"order.json": Order, "stop.json": StopOrder, "world.js
 
 
 def recordings() -> list[Path]:
-    """The folders of all versions, the oldest first."""
+    """The folders of all versions, the oldest first; what `0.1.0a1` wrote comes before what `0.1.0` did."""
     found = (folder for folder in HERE.iterdir() if (folder / FORMS).exists())
-    return sorted(found, key=lambda folder: tuple(map(int, folder.name.split("."))))
+    return sorted(found, key=lambda folder: _age(folder.name))
+
+
+def _age(version: str) -> tuple[int, ...]:
+    number, _, early = version.partition("a")
+    return (*map(int, number.split(".")), -1 if early else 0, int(early or 0))
 
 
 def fresh() -> MemoryBucket:

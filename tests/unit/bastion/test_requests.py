@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bastion import version
 from bastion.changes import Changes
 from bastion.codec import encode
 from bastion.errors import BastionError, Newer, RecordError, SpecError
@@ -18,6 +19,7 @@ from bastion.spec import BundleRef, Provenance
 from tests.unit.launcher.world import spec
 
 SPEC = json.loads(encode(spec()))
+NEWER = version.SPEC + 1
 
 
 def _submit(**fields: Any) -> bytes:
@@ -69,7 +71,7 @@ def test_what_a_client_writes_is_read(request_: Request) -> None:
         (_submit(surprise=1), RecordError, "surprise"),
         (_submit(schema=2), Newer, "upgrade"),
         (_submit(schema=2, kind="unheard of"), Newer, "upgrade"),
-        (_submit(spec={**SPEC, "schema": 2}), Newer, "upgrade"),
+        (_submit(spec={**SPEC, "schema": NEWER}), Newer, "upgrade"),
         (_submit(spec={**SPEC, "priority": "high"}), SpecError, "priority"),
         (_submit(spec={**SPEC, "replicas": 10**400}), SpecError, "replicas"),
         (b" " * (REQUEST_BYTES_MAX + 1), RecordError, "at most"),

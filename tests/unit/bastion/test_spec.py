@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bastion import version
 from bastion.codec import encode
 from bastion.command_rules import IDENTITY
 from bastion.errors import Newer, SpecError
@@ -143,7 +145,19 @@ def test_text_that_is_no_spec_is_refused(text: str | bytes, complaint: str) -> N
 
 def test_a_newer_spec_asks_for_an_upgrade_whatever_else_it_holds() -> None:
     with pytest.raises(Newer, match="upgrade"):
-        deserialize_jobspec('{"schema": 2, "unheard": "of"}')
+        deserialize_jobspec(f'{{"schema": {version.SPEC + 1}, "unheard": "of"}}')
+
+
+def test_a_spec_that_says_a_later_schema_is_refused_though_all_of_it_is_known() -> None:
+    with pytest.raises(Newer, match="upgrade"):
+        deserialize_jobspec(json.dumps({**SMALL, "schema": version.SPEC + 1}))
+
+
+def test_a_spec_is_of_the_schema_of_the_latest_field_that_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bastion.spec.SINCE", {"setup": 2})
+    assert new_jobspec(**SMALL, schema=2).schema == 1
+    assert new_jobspec(**SMALL, setup="make").schema == 2
+    assert deserialize_jobspec(json.dumps({**SMALL, "setup": "make"})).schema == 2
 
 
 def test_a_spec_that_grows_over_the_limit_is_refused() -> None:
