@@ -7,7 +7,7 @@ from dataclasses import replace
 from cli.flags import Command, Flag, Tool, completion
 from cli.formats import CSV, JSON, TABLE, WIDE
 from cli.formats import flag as format_flag
-from cli.submissions import CLUSTER, CODE, LAUNCH, USER
+from cli.submissions import CLUSTER, CODE, LAUNCH, LITERAL, USER
 
 EVERY_S = 2.0
 """Between two looks of those who watch."""
@@ -194,6 +194,7 @@ TOOL = Tool(
                 Flag("begin", "Do not start before, or none. Not while it runs.", "TIME"),
                 Flag("deadline", "What has not ended by then is ended; or none.", "TIME"),
                 *(_unset(LAUNCH, name) for name in ("max_parallel", "class", "max_tier")),
+                LITERAL,
                 *(_unset(LAUNCH, name) for name in ("bundler_type", "bundler_spec")),
                 USER,
             ),

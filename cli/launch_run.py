@@ -102,7 +102,7 @@ def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=SystemClock().wall())
     wish = build.Wish(
         user=user_of(call),
-        command=build.command(call.after or ()),
+        command=build.command(call.after or (), literal=call.flags["literal"]),
         name=flags["name"] or "",
         project=OPEN_PROJECT,
         env=build.environment(flags["env"]),

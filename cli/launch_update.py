@@ -46,7 +46,7 @@ def run(call: Call) -> int:
     (job,) = found.jobs
     said |= _when(call, asking.desk)
     if call.after:
-        said |= {"command": command(call.after), "bundle": BundleRef()}
+        said |= {"command": command(call.after, literal=call.flags["literal"]), "bundle": BundleRef()}
     changes = Changes(**said)
     if wrong := complaints(changes):
         raise SpecError("; ".join(wrong))

@@ -30,6 +30,10 @@ WHEN = (
 )
 """When and where it may start."""
 
+LITERAL = Flag(
+    "literal", "Pass the words of COMMAND on even if they still have their quotes.", kind=bool, default=False
+)
+
 LAUNCH = Command(
     name="",
     about="Submit a job: bundle this folder's code, and have COMMAND run on the fleet. One word after -- that holds "
@@ -63,6 +67,7 @@ LAUNCH = Command(
         Flag("grace", "Time between SIGTERM and SIGKILL.", "TIME", default="30s"),
         Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
         *WHEN,
+        LITERAL,
         Flag(
             "env",
             "Environment of the command; may be repeated. NAME=secret:S is the secret S of the machine that runs it.",
@@ -135,6 +140,7 @@ CODE = (
                     "num_replicas",
                     "grace",
                     "time_limit",
+                    "literal",
                     "env",
                     "setup",
                     "bundler_type",

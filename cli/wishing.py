@@ -42,7 +42,7 @@ def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
     )
     wish = build.Wish(
         user=told("user_id", "user", lambda: user_of(call)),
-        command=build.command(call.after) if call.after else said["command"],
+        command=build.command(call.after, literal=flags["literal"]) if call.after else said["command"],
         name=told("name", "name", lambda: flags["name"] or ""),
         project=told("project_id", "project", lambda: _project(call)),
         env={**said.get("env", {}), **build.environment(flags["env"])},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,12 +12,15 @@ import msgspec
 
 from bastion import instances, layout
 from bastion.alternatives import Alternative
-from bastion.errors import SpecError
+from bastion.errors import SpecError, UsageError
 from bastion.requests import job_id
 from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
 from quota.claims import CLASSES, STANDARD
 from quota.model import Quota
 from quota.resources import Resources
+
+QUOTED_MAX = 300
+_TEXT = re.compile(r"[\s;(]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,11 +112,44 @@ def only_project(user: str, quota: Quota) -> str:
     raise SpecError(f"{user} is a member of {', '.join(projects)}; choose one with --project_id")
 
 
-def command(words: Sequence[str]) -> list[str] | str:
-    """A single word that holds white space is a text for the shell; anything else is an argv, passed on as it is."""
+def command(words: Sequence[str], *, literal: bool = False) -> list[str] | str:
+    """The command that was typed: one word with white space in it is a text for the shell, anything else an argv.
+
+    Raises `UsageError` for a word that still has its quotes, unless it is `literal`.
+    """
+    if not literal:
+        _refuse_quotes(words)
     if len(words) == 1 and re.search(r"\s", words[0]):
         return words[0]
     return list(words)
+
+
+def _refuse_quotes(words: Sequence[str]) -> None:
+    """Refuse words quoted twice: the user's shell took one pair of quotes off, and nothing here takes off the other.
+
+    Python would run `'import jax'` as a text that does nothing, and the job would succeed with an empty log.
+    """
+    quoted = next((word for word in words if _has_its_quotes(word)), None)
+    if quoted is None:
+        return
+    meant = " ".join(_typed(word[1:-1] if _has_its_quotes(word) else word) for word in words)
+    shown = quoted if len(quoted) <= QUOTED_MAX else f"{quoted[:QUOTED_MAX]}…"
+    again = f"write: {meant}" if len(meant) <= QUOTED_MAX else "leave one pair of quotes out"
+    raise UsageError(
+        f'the word "{shown}" still has its quotes; launch passes words on as they are, so {again} '
+        "(--literal passes the word as it is)"
+    )
+
+
+def _has_its_quotes(word: str) -> bool:
+    """Whether one pair of quotes holds the whole word, and the word is a text and no name."""
+    inner = word[1:-1]
+    return len(word) > 2 and word[0] == word[-1] and word[0] in "'\"" and word[0] not in inner and bool(_TEXT.search(inner))
+
+
+def _typed(word: str) -> str:
+    """A word as a person types it into a shell."""
+    return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
 
 
 def demand(wish: Wish, pool: Resources) -> dict[str, int]:

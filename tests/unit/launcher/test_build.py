@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bastion.alternatives import Alternative
-from bastion.errors import SpecError
+from bastion.errors import SpecError, UsageError
 from bastion.spec import BundleRef, JobSpec, Provenance
 from launcher.build import Wish, amounts, build, choices, command, environment, listed
 from quota.file import parse
@@ -166,3 +166,39 @@ def test_an_alternative_says_an_amount_once() -> None:
     assert same.resources == {"v5p": 32}
     with pytest.raises(SpecError, match="did you mean tpu-v5p-32"):
         built(alternatives=[Alternative(instance_type="tpu-v5p-33")])
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        (
+            ["python3", "-c", "'import jax; print(jax.devices())'"],
+            "python3 -c 'import jax; print(jax.devices())'",
+        ),
+        (["python", "-c", '"print(1)"'], "python -c 'print(1)'"),
+        (["bash", "-c", "'a;b'"], "bash -c 'a;b'"),
+        (["'echo hello there'"], "'echo hello there'"),
+        (["grep", "'a b'", "'c d'"], "grep 'a b' 'c d'"),
+    ],
+)
+def test_a_word_that_still_has_its_quotes_is_answered_with_the_right_line(words: list[str], again: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        command(words)
+    assert str(refused.value).endswith(
+        f"launch passes words on as they are, so write: {again} (--literal passes the word as it is)"
+    )
+    assert command(words, literal=True) == (words[0] if len(words) == 1 else words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["echo", "'"], ["echo", "''"], ["echo", "'a'"], ["echo", "'a b"], ["python", "-c", "'a' + ' b'"], ["'x y' 'z'"]],
+)
+def test_quotes_that_do_not_hold_a_whole_text_are_the_users(words: list[str]) -> None:
+    assert command(words) in (words, words[0])
+
+
+def test_a_long_word_with_its_quotes_is_shown_in_part() -> None:
+    with pytest.raises(UsageError, match="leave one pair of quotes out") as refused:
+        command(["python", "-c", f"'{'x ' * 10_000}'"])
+    assert len(str(refused.value)) < 600
