@@ -11,6 +11,9 @@ from bastion.wording import shown
 ENV_MAX = 1_000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
+SHELLS = ("", "bash", "sh")
+"""The shells that a text can ask for. "": bash where there is one, else sh."""
+
 # What the worker itself says to a process; a user's value would be a lie about who the process is.
 IDENTITY = frozenset(
     "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME "

@@ -12,6 +12,7 @@ import msgspec
 
 from bastion import layout
 from bastion.alternatives import AMOUNT_MAX, KIND
+from bastion.command_rules import SHELLS
 from bastion.errors import Newer, RecordError
 from bastion.google.settings import GoogleSettings
 from bastion.google.settings import faults as faults_of_google
@@ -55,7 +56,7 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     open_files: int = 65_536
 
 
-class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """How one bastion works. The fields are the file's words; times are in seconds.
 
     `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
@@ -68,7 +69,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     one that the file lies in. `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
     `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
     and gce. `run_as` is the account of jobs' processes where root starts the workers; "": the account bastion-job if the
-    machine has it, else root.
+    machine has it, else root. `default_shell` is the shell of jobs whose user names none; "": bash where there is one.
     """
 
     schema: int = CONFIG
@@ -90,6 +91,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     job_limits: JobLimits = JobLimits()
     buckets: dict[str, str] = {}
     retention: dict[str, int] = {}
+    default_shell: str = ""
 
     @property
     def bundles_days(self) -> int:
@@ -100,6 +102,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def logs_days(self) -> int:
         """Days that logs are kept; 0: for ever."""
         return self.retention.get("logs_days", LOGS_DAYS)
+
+
+_LATER = frozenset({"default_shell"})
+"""Settings that came later. Where they say nothing they are not written, so an older bastion still reads the file."""
 
 
 def parse(text: str | bytes) -> Config:
@@ -129,7 +135,8 @@ def check(config: Config) -> list[str]:
 
 def render(config: Config) -> str:
     """The text of a `config.toml` that holds these settings."""
-    values = {field: msgspec.to_builtins(getattr(config, field)) for field in config.__struct_fields__}
+    fields = [field for field in config.__struct_fields__ if field not in _LATER or getattr(config, field)]
+    values = {field: msgspec.to_builtins(getattr(config, field)) for field in fields}
     lines = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)]
     for key, table in values.items():
         if isinstance(table, dict):
@@ -262,6 +269,7 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "limits": faults_of_limits,
     "google": faults_of_google,
     "job_limits": _job_limits,
+    "default_shell": _one_of(SHELLS),
 }
 _EXPECTED = {
     "schema": str(CONFIG),
@@ -282,5 +290,6 @@ _EXPECTED = {
     "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
     "google": f'a table, as in zones = ["us-central2-b"]; its keys are {", ".join(GoogleSettings().__struct_fields__)}',
     "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(Limits().__struct_fields__)}",
+    "default_shell": "bash or sh",
     "job_limits": f"a table of whole numbers, as in processes = 4096; its keys are {', '.join(_JOB_LIMITS)}",
 }

@@ -133,6 +133,7 @@ def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) 
         max_tries=spec.max_tries,
         restart_reason="first",
         setup=spec.setup,
+        shell=spec.shell,
     )
 
 

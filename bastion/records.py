@@ -29,11 +29,11 @@ Name = Annotated[str, Meta(max_length=512)]
 """What a worker says goes into the journal and before people's eyes: a bad one can say no more than these."""
 
 
-class Order(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Order(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """`attempts/…/order.json`: all that the workers of an attempt need to run it. Create-only; times in seconds.
 
     `env` is the user's. `restart_reason` is one of first, failure, preempted, node_lost, user.
-    `last_step` is the last step that an earlier attempt reported, if any did.
+    `last_step` is the last step that an earlier attempt reported, if any did. `shell` is that of the spec.
     """
 
     schema: int = numbered(ORDER)
@@ -59,6 +59,7 @@ class Order(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     restart_reason: str
     last_step: int | None = None
     setup: str = ""
+    shell: str = ""
 
 
 class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

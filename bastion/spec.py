@@ -9,8 +9,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from bastion import alternatives, command_rules, conditions, image, repo
-from bastion.alternatives import KIND, Alternative
+from bastion import alternatives, bundle, command_rules, conditions
+from bastion.alternatives import Alternative
+from bastion.bundle import BundleRef as BundleRef
 from bastion.codec import ERROR_MAX, Record, decode, encode, numbered, readable
 from bastion.errors import Newer, RecordError, SpecError
 from bastion.nearest import did_you_mean
@@ -30,36 +31,6 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
 
 
-class BundleRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The code that the worker has to fetch. `type` none needs nothing.
-
-    Of `tar`, `key` names an object and `digest` its SHA-256; of `git` these are the changes on top of `commit` of `repo`,
-    if there are any. A commit is checked out whole, and the command runs in `folder` of it. `submodules`: whether they are
-    fetched; None refuses a commit that has some. Of `image`, `image` is the name in a registry without a tag, and `digest`
-    that of its manifest; empty while `build`, of Cloud Build, has yet to make it.
-    """
-
-    type: str = "none"
-    key: str = ""
-    digest: str = ""
-    repo: str = ""
-    commit: str = ""
-    folder: str = ""
-    submodules: bool | None = None
-    image: str = ""
-    build: str = ""
-
-    @property
-    def identity(self) -> str:
-        """One word for the code: the digest; of git the commit, `+` and the digest of the changes if there are any."""
-        return "+".join(filter(None, (self.commit, self.digest)))
-
-    @property
-    def pinned(self) -> str:
-        """An image as an engine is asked for it: `host/path/name@sha256:…`; "" for code that comes otherwise."""
-        return f"{self.image}@sha256:{self.digest}" if self.type == "image" else ""
-
-
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Where the job came from; for people, never for decisions. `parent` is the id of the job that it repeats."""
 
@@ -74,7 +45,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A job as its user asked for it. What it leaves at the default is left out in the bucket: so an older bastion reads it, too.
 
-    `command` is an argv, or one string for `/bin/sh`; `setup` is such a string, run once for a bundle on a machine.
+    `command` is an argv, or one text for a shell; `setup` is such a text, run once for a bundle on a machine. `shell` names
+    the shell of both: "" is bash where the machine has one, else sh.
     `resources` are per replica; `alternatives` are what would do instead, the better first. Times are in seconds. It starts
     when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Of an array
     at most `max_parallel` tasks hold resources at once. `output_dir` and `checkpoint_dir` are URLs or absolute paths that
@@ -105,6 +77,7 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     max_tier: int = 0
     bundle: BundleRef = BundleRef()
     setup: str = ""
+    shell: str = ""
     output_dir: str = ""
     checkpoint_dir: str = ""
     provenance: Provenance = Provenance()
@@ -183,7 +156,7 @@ _FIELDS = msgspec.structs.fields(JobSpec)
 _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 _UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
-SINCE: Mapping[str, int] = {}
+SINCE: Mapping[str, int] = {"shell": 2}
 """The fields that came later, each with the schema of a spec that uses it: an older bastion refuses such a spec by its number."""
 
 
@@ -241,22 +214,6 @@ def _writable(value: Any) -> bool:
         return False
 
 
-def _bundle(value: BundleRef) -> Iterator[str]:
-    if value.type == "none":
-        return
-    if value.type == "image":
-        yield from image.faults(value.image, value.digest, value.build)
-        return
-    if value.type == "git":
-        yield from repo.faults(value.repo, value.commit, value.folder)
-        if not value.key and not value.digest:
-            return
-    if not KIND.fullmatch(value.type) or not value.key or len(value.key) > 512:
-        yield f"has type {shown(value.type)} and key {shown(value.key)}; name both"
-    if not image.DIGEST.fullmatch(value.digest):
-        yield f"digest is {shown(value.digest)}; use the SHA-256 in hexadecimal"
-
-
 def _folder(value: str) -> Iterator[str]:
     if value and (len(value) > 1024 or "\0" in value or not ("://" in value or value.startswith("/"))):
         yield f"is {shown(value)}; use a URL or an absolute path"
@@ -292,8 +249,9 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("max_parallel", between(1, COUNT_MAX)),
     ("job_class", one_of(CLASSES)),
     ("max_tier", between(0, TIER_MAX)),
-    ("bundle", _bundle),
+    ("bundle", bundle.faults),
     ("setup", command_rules.setup),
+    ("shell", one_of(command_rules.SHELLS)),
     ("output_dir", _folder),
     ("checkpoint_dir", _folder),
     ("provenance", _provenance),

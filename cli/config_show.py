@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from bastion.codec import encode
 from bastion.config import Config
 from bastion.errors import BastionError
+from bastion.spec import written_out
 from cli.desk import user_of
 from cli.main import DONE, Call
 from cli.place import Place, place_of
@@ -55,6 +54,6 @@ def _json(call: Call, values: dict[str, Setting], config: Config | None, problem
         "file": str(path_of(call.environ)),
         "profile": chosen(call).name or None,
         "values": {key: {"value": each.value, "source": each.source} for key, each in values.items()},
-        "config": None if config is None else msgspec.to_builtins(config),
+        "config": None if config is None else written_out(config),
         "problem": problem or None,
     }

@@ -54,7 +54,7 @@ def up(call: Call, name: str) -> int:
     request_id, dry = desk.ids.new(), call.flags["dry_run"]
     said = {"name": name, "command": cluster.MARK, "count": 1, "max_parallel": None, "output_dir": ""}
     once = replace(call, flags={**call.flags, "follow": False})
-    wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall())
+    wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall(), default_shell=desk.settings.default_shell)
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
     if wish.alternatives:
         raise UsageError("a cluster has one shape; say one instance type, or one set of resources")

@@ -117,6 +117,7 @@ def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
         time_limit_s=seconds(flags["time_limit"], "--time_limit") if flags["time_limit"] else None,
         output_dir=_folder(flags["output_dir"] or ""),
         setup=flags["setup"] or "",
+        shell=flags["shell"] or "",
     )
     return build.build(
         wish, quota=Quota.open(), pool={}, request_id=request_id, home=home, bundle=BundleRef(), provenance=here

@@ -43,7 +43,7 @@ def run(call: Call) -> int:
     desk = desk_of(call)
     request_id = desk.ids.new()
     said = spec_file(call, desk.bucket.url)
-    wish = wish_of(call, said, desk.clock.wall())
+    wish = wish_of(call, said, desk.clock.wall(), default_shell=desk.settings.default_shell)
     dry = call.flags["dry_run"]
     spec = checked_spec(
         call,

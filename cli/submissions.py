@@ -30,6 +30,12 @@ WHEN = (
 )
 """When and where it may start."""
 
+SHELL = Flag(
+    "shell",
+    "Shell of a command text and of --setup: bash or sh. Default: the setting default_shell, else bash where there is one.",
+    "SHELL",
+    choices=("bash", "sh"),
+)
 LITERAL = Flag(
     "literal", "Pass the words of COMMAND on even if they still have their quotes.", kind=bool, default=False
 )
@@ -97,6 +103,7 @@ LAUNCH = Command(
             "kept: 'pip install -r requirements.txt'.",
             "TEXT",
         ),
+        SHELL,
         Flag(
             "spec",
             "A job spec to begin with: JSON or TOML, as --dry_run prints it; - is standard input. Flags and COMMAND override.",
@@ -143,6 +150,7 @@ CODE = (
                     "literal",
                     "env",
                     "setup",
+                    "shell",
                     "bundler_type",
                     "bundler_spec",
                 )
@@ -196,7 +204,7 @@ CLUSTER = Command(
         replace(LAUNCH.flag("grace"), default="60s"),
         *(
             LAUNCH.flag(name)
-            for name in ("time_limit", "after", "begin", "deadline", "class", "max_tier", "env", "setup")
+            for name in ("time_limit", "after", "begin", "deadline", "class", "max_tier", "env", "setup", "shell")
         ),
         replace(LAUNCH.flag("bundler_type"), default="none"),
         LAUNCH.flag("bundler_spec"),

@@ -25,8 +25,8 @@ Told = Callable[[str, str, Callable[[], Any]], Any]
 """Of a flag and a field: what the file says of it, unless the flag is said."""
 
 
-def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
-    """What the flags say, and a file where they say nothing."""
+def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "") -> build.Wish:
+    """What the flags say, and a file where they say nothing. `default_shell` is the setting of the bastion."""
     flags = call.flags
 
     def told(flag: str, field: str, value: Callable[[], Any]) -> Any:
@@ -59,6 +59,7 @@ def wish_of(call: Call, said: Fields, now: datetime) -> build.Wish:
         output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
         checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
         setup=told("setup", "setup", lambda: flags["setup"] or ""),
+        shell=told("shell", "shell", lambda: flags["shell"] or default_shell),
         **_when(call, told, now),
     )
     if flags["follow"] and wish.count > 1:

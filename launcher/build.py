@@ -45,6 +45,7 @@ class Wish:
     output_dir: str
     checkpoint_dir: str = ""
     setup: str = ""
+    shell: str = ""
     after: Sequence[str] = ()
     begin: datetime | None = None
     deadline: datetime | None = None
@@ -86,6 +87,7 @@ def build(
         max_tier=wish.max_tier,
         bundle=bundle,
         setup=wish.setup,
+        shell=wish.shell,
         output_dir=outputs,
         checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
         provenance=provenance,
@@ -144,7 +146,13 @@ def _refuse_quotes(words: Sequence[str]) -> None:
 def _has_its_quotes(word: str) -> bool:
     """Whether one pair of quotes holds the whole word, and the word is a text and no name."""
     inner = word[1:-1]
-    return len(word) > 2 and word[0] == word[-1] and word[0] in "'\"" and word[0] not in inner and bool(_TEXT.search(inner))
+    return (
+        len(word) > 2
+        and word[0] == word[-1]
+        and word[0] in "'\""
+        and word[0] not in inner
+        and bool(_TEXT.search(inner))
+    )
 
 
 def _typed(word: str) -> str:

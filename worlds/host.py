@@ -169,6 +169,9 @@ class SimHost:
     def free_port(self) -> int:
         return self._kernel.random.randrange(1024, 65536)
 
+    def shell(self, name: str, path: str) -> str:
+        return f"/bin/{name or 'bash'}"
+
     def base_environment(self) -> Mapping[str, str]:
         return {"PATH": "/bin", "HOME": "/home/sim", "USER": "sim", "LANG": "C.UTF-8"}
 

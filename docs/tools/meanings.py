@@ -9,7 +9,7 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "name": ("name", "What people call the job; need not be unique"),
     "user": ("user_id", "Who asks; has to be the user of the inbox key"),
     "project": ("project_id", "Whose share is used"),
-    "command": ("", "Words to run, or one text for `/bin/sh`"),
+    "command": ("", "Words to run, or one text for the shell"),
     "env": (
         "env",
         "Environment of the command, beside what the worker sets; `secret:NAME` or `secret:projects/…` is a "
@@ -36,7 +36,11 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "job_class": ("class", "What the quota file may have to grant to the project; see [quota file](quota-file.md)"),
     "max_tier": ("max_tier", "The worst tier that will do; 0 is the best"),
     "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../how-to/bundles.md)"),
-    "setup": ("setup", "Text for `/bin/sh`, run once for this code on a machine; empty: none"),
+    "setup": ("setup", "Text for the shell, run once for this code on a machine; empty: none"),
+    "shell": (
+        "shell",
+        "Shell of command texts and setups: `bash` or `sh`; empty: bash where the machine has one, else sh",
+    ),
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
     "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
     "provenance": ("", "Where the job came from: host, commit, version, time. For people, never for decisions"),
@@ -71,6 +75,7 @@ CONFIG: Mapping[str, str] = {
         "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`), of all users and "
         "of each (`..._per_user`)"
     ),
+    "default_shell": "Shell of jobs whose user names none: `bash` or `sh`; empty: bash where the machine has one, else sh",
     "google": "Where and how the runners `tpu` and `gce` have machines; see [Google Cloud](../how-to/google.md)",
 }
 """Of a key of `config.toml`."""

@@ -121,6 +121,9 @@ class Machine(Protocol):
     def base_environment(self) -> Mapping[str, str]:
         """PATH, HOME, USER and LANG of the account."""
 
+    def shell(self, name: str, path: str) -> str:
+        """The path of the shell of this name; "": bash where the PATH has one, else sh. `BundleError` if there is none."""
+
     def unpack(self, data: bytes, digest: str, code: str) -> None:
         """Lay out a bundle in the folder `code`. `BundleError` if it is not what it says, or there is no room."""
 

@@ -114,6 +114,13 @@ class LocalMachine:
             "LANG": self._inherited.get("LANG") or "C.UTF-8",
         }
 
+    def shell(self, name: str, path: str) -> str:
+        """The first shell of these names on the PATH."""
+        for each in (name,) if name else ("bash", "sh"):
+            if found := shutil.which(each, path=path):
+                return found
+        raise BundleError(f"there is no {name or 'sh'} on this machine; install it, or launch with another --shell")
+
     def unpack(self, data: bytes, digest: str, code: str) -> None:
         """Unpack a bundle."""
         unpack(data, digest, Path(code))

@@ -89,7 +89,9 @@ class Preparation:
             pump.until("code", lambda: self._fetch(order, kept.code), self._heed)
             machine.note(f"setup: {short(order.setup)}")
             start = self._output.size
-            process = machine.start(["/bin/sh", "-c", order.setup], env, folder_of(order, kept.code), memory_of(order))
+            process = machine.start(
+                in_shell(order, machine, order.setup, env), env, folder_of(order, kept.code), memory_of(order)
+            )
             code, halt = self._see(order, process)
             if halt is not None:
                 raise Halted(halt)
@@ -136,6 +138,21 @@ class Preparation:
             output=machine.place(output),
             checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
         )
+
+
+_IN_IMAGE = {
+    "": 'command -v bash >/dev/null 2>&1 && exec bash -c "$0"; exec sh -c "$0"',
+    "bash": 'command -v bash >/dev/null 2>&1 || { echo "there is no bash in this image" >&2; exit 127; }; exec bash -c "$0"',
+    "sh": 'exec sh -c "$0"',
+}
+"""What finds the shell of an image: the worker beside it cannot look into it."""
+
+
+def in_shell(order: Order, machine: Machine, text: str, env: Mapping[str, str]) -> list[str]:
+    """The argv that runs a text in the shell of the order. Raises `BundleError` if the machine has none of that name."""
+    if order.bundle.type == IMAGE:
+        return ["/bin/sh", "-c", _IN_IMAGE[order.shell], text]
+    return [machine.shell(order.shell, env["PATH"]), "-c", text]
 
 
 def begin(order: Order, machine: Machine, argv: Sequence[str], env: Mapping[str, str]) -> Process:

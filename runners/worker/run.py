@@ -21,7 +21,7 @@ from runners.worker.claiming import claim_of
 from runners.worker.doors import Doors, Pace, Post, Process
 from runners.worker.health import Health
 from runners.worker.output import Output
-from runners.worker.prepare import EnvironmentIn, Preparation, begin
+from runners.worker.prepare import EnvironmentIn, Preparation, begin, in_shell
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
 from runners.worker.secrets import reveal
@@ -204,9 +204,10 @@ class _Worker:
     def _start(self, order: Order, world: World, env: EnvironmentIn) -> Process:
         machine = self._doors.machine
         machine.write_world(encode(world))
-        argv = ["/bin/sh", "-c", order.command] if isinstance(order.command, str) else order.command
+        environ, command = env(world), order.command
+        argv = in_shell(order, machine, command, environ) if isinstance(command, str) else command
         try:
-            process = begin(order, machine, argv, env(world))
+            process = begin(order, machine, argv, environ)
         except (OSError, ValueError) as error:
             raise Unstartable(argv[0], error) from error
         self._watch.started()

@@ -20,10 +20,11 @@ class SetupFailed(Exception):
 
 
 def name_of(order: Order) -> str:
-    """The same for attempts that may share what the setup makes: equal code, equal text.
+    """The same for attempts that may share what the setup makes: equal code, text and shell.
 
     A setup that knows secrets may leave them in what it makes, so that is shared with the same user's jobs only.
     """
     bundle, secrets = order.bundle, sorted(secret.wanted(order.env).items())
     whose = [order.user, order.project, secrets] if secrets else []
-    return msgspec.json.encode([bundle.identity, bundle.submodules, bundle.folder, order.setup, *whose]).decode()
+    shell = [order.shell] if order.shell else []
+    return msgspec.json.encode([bundle.identity, bundle.submodules, bundle.folder, order.setup, *shell, *whose]).decode()

@@ -97,9 +97,29 @@ def test_a_setup_sees_what_the_command_will_see(fleet: LocalFleet, quick: dict[s
     for place in (command, setup):
         place.pop("PWD", None)
         place.pop("OLDPWD", None)
+        place.pop("SHLVL", None)  # bash leaves itself out of the count where it becomes the last command
     assert command.keys() - setup.keys() == only_later
     assert setup == {name: command[name] for name in setup}
     assert command["PATH"].startswith(f"{command['VIRTUAL_ENV']}/bin:{quick['PATH']}")
+
+
+def test_command_and_setup_run_in_the_shell_of_the_job(fleet: LocalFleet, quick: dict[str, str]) -> None:
+    stage = Stage(fleet)
+    stage.start("[[ -e made ]] && echo $0", env=quick, setup="[[ a == a ]] && touch made", shell="bash")
+    assert stage.ended().cause is Cause.OK, stage.log()
+    assert stage.log().splitlines()[-1].endswith("bash")
+    stage.start("[ -e made ] && echo ${BASH_VERSION:-none}", OTHER, env=quick, setup="touch made", shell="sh")
+    assert stage.ended(OTHER).cause is Cause.OK, stage.log(OTHER)
+    assert stage.log(OTHER).splitlines()[-1] == "none"
+
+
+def test_a_shell_that_the_machine_does_not_have_fails_the_setup(fleet: LocalFleet, quick: dict[str, str]) -> None:
+    only = quick["PATH"].partition(":")[0]
+    stage = Stage(fleet)
+    stage.start("echo never", env={"PATH": only}, shell="bash")
+    facts = stage.ended()
+    assert (facts.cause, facts.exit_code) == (Cause.SETUP, None)
+    assert facts.message.startswith("there is no bash on this machine")
 
 
 def test_workers_of_one_machine_wait_for_one_setup(fleet: LocalFleet, quick: dict[str, str], tmp_path: Path) -> None:

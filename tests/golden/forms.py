@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any, get_args
@@ -78,12 +79,17 @@ def _differences(name: str, old: Form, new: Form | None) -> Iterator[str]:
         yield f"{name} is gone"
         return
     for field, text in old.fields.items():
-        if new.fields.get(field) != text:
+        if _bare(new.fields.get(field, "gone")) != _bare(text):
             yield f"{name}.{field} was {text}, and is {new.fields.get(field, 'gone')}"
     if new.spare < old.spare:
         yield f"{name} writes its defaults now"
     if not new.spare:
         yield from (f"{name}.{field} came, and is always written" for field in new.fields.keys() - old.fields.keys())
+
+
+def _bare(text: str) -> str:
+    """A type without the module that it is declared in: code may move, and what is written stays."""
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text)
 
 
 def _tables(kind: Any, met: set[Any]) -> Iterator[type]:

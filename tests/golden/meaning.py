@@ -14,6 +14,7 @@ from bastion.codec import decode, encode
 from bastion.ports import Bucket
 from bastion.records import Claim, Facts, Order, Status, StopOrder, World
 from bastion.requests import parse
+from bastion.spec import written_out
 from bastion.traces import Trace
 
 HERE = Path(__file__).parent
@@ -75,10 +76,10 @@ def _read(bucket: Bucket, key: str) -> Any:
         return None  # read by who loads the state, and by the quota file's own tests
     data = bucket.read(key).data
     if key == layout.CONFIG:
-        return _plain(config.parse(data))
+        return _plain(written_out(config.parse(data)))
     if key.startswith(layout.INBOX):
         return _plain(parse(data))
-    return _plain(decode(data, _kind(key), key))
+    return _plain(written_out(decode(data, _kind(key), key)))
 
 
 def _kind(key: str) -> Any:
