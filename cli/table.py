@@ -7,13 +7,18 @@ from textwrap import wrap
 
 CUT = "…"
 LAST_MIN = 28
-"""A last column with less room than this gets lines of its own."""
-LAST_LINES = 3
+"""The room that the last column gets on its line, at the cost of the spare columns."""
+LAST_LINES = 6
+"""Lines of the last column below its own line; what is longer is cut at its end."""
+FIRST_MAX = 30
+"""A longer id gets a line of its own where the columns do not fit."""
+
+_Row = Sequence[str]
 
 
 def table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
+    heads: _Row,
+    rows: Sequence[_Row],
     *,
     right: frozenset[str] = frozenset(),
     caps: Mapping[str, int] | None = None,
@@ -22,22 +27,22 @@ def table(
 ) -> list[str]:
     """Aligned lines with two-space gutters and no drawing; `-` stands for nothing. The first line holds the heads.
 
-    Heads in `right` are aligned to the right. With a `width`, no line is longer: columns in `caps` are cut to their
-    length, in the middle, because ids differ at their ends; the columns in `spare` go, the first one first, while they
-    leave the last column less than 28 characters; and if that is not enough it gets lines of its own below the others.
+    Heads in `right` are aligned to the right. With a `width`, no line is longer. Columns in `caps` are cut to their length,
+    in the middle. The columns in `spare` go, the first one first, while they leave the last column less than 28
+    characters. The first column is never cut: people copy ids from it, so one that is too long gets lines of its own.
+    A last cell without enough room wraps under its line.
     """
     lines = [[plain(cell) or "-" for cell in row] for row in (heads, *rows)]
     if width is None:
-        return _aligned(lines, right)
+        return _aligned(lines, _sizes(lines), right)
     lines = [[middle(cell, (caps or {}).get(head)) for head, cell in zip(heads, row, strict=True)] for row in lines]
+    first_max = width if _fits(lines, width, width) else FIRST_MAX
     for head in spare:
-        if _fits(lines, width):
+        if _fits(lines, width, first_max):
             break
         at = lines[0].index(head)
         lines = [row[:at] + row[at + 1 :] for row in lines]
-    if len(lines[0]) == 1 or _fits(lines, width):
-        return [end(line, width) for line in _aligned(lines, right)]
-    return _stacked(lines, right, width)
+    return _laid_out(lines, right, width, min(first_max, width))
 
 
 def plain(text: str) -> str:
@@ -50,25 +55,33 @@ def end(line: str, width: int | None) -> str:
     return line if width is None or len(line) <= width else f"{line[: max(0, width - 1)]}{CUT}"
 
 
-def _fits(lines: Sequence[Sequence[str]], width: int) -> bool:
+def _fits(lines: Sequence[_Row], width: int, first_max: int) -> bool:
     """True if the last column has the room that it needs, or else enough."""
-    *others, last = _sizes(lines)
+    *others, last = _sizes(lines, first_max)
     return width - sum(others) - 2 * len(others) >= min(last, LAST_MIN)
 
 
-def _stacked(lines: Sequence[Sequence[str]], right: frozenset[str], width: int) -> list[str]:
-    """The last column on lines of its own."""
-    upper = [list(row[:-1]) for row in lines]
-    excess = sum(_sizes(upper)) + 2 * (len(upper[0]) - 1) - width
-    longest = _sizes(upper)[0]
-    if excess > 0:
-        upper = [[middle(row[0], max(8, longest - excess)), *row[1:]] for row in upper]
+def _laid_out(lines: Sequence[_Row], right: frozenset[str], width: int, first_max: int) -> list[str]:
+    """Each row on a line; a first cell that is too long above it, a last cell that is too long below it."""
+    *others, _ = sizes = _sizes(lines, first_max)
+    room = width - sum(others) - 2 * len(others)
     out = []
-    for number, (line, row) in enumerate(zip(_aligned(upper, right), lines, strict=True)):
-        out.append(end(line, width))
-        if number:  # nobody needs the head of what has no column
-            out += _wrapped(row[-1], width)
+    for number, row in enumerate(lines):
+        *cells, end_cell = row
+        below = bool(cells) and len(end_cell) > room
+        if cells and len(cells[0]) > first_max:
+            out += _split(cells[0], width)
+            cells[0] = ""
+        shown = [*cells, ""] if below else [*cells, end_cell]
+        if any(shown):
+            out.append(end(_aligned([shown], sizes, right, heads=lines[0])[0], width))
+        if below and number:
+            out += _wrapped(end_cell, width)
     return out
+
+
+def _split(cell: str, width: int) -> list[str]:
+    return [cell[start : start + width] for start in range(0, len(cell), width)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -79,13 +92,18 @@ def _wrapped(text: str, width: int) -> list[str]:
     return [end(f"  {line}", width) for line in found]
 
 
-def _aligned(lines: Sequence[Sequence[str]], right: frozenset[str]) -> list[str]:
-    sizes, to_right = _sizes(lines), [head in right for head in lines[0]]
+def _aligned(
+    lines: Sequence[_Row], sizes: Sequence[int], right: frozenset[str], *, heads: _Row | None = None
+) -> list[str]:
+    to_right = [head in right for head in heads or lines[0]]
     return ["  ".join(map(_pad, row, sizes, to_right)).rstrip() for row in lines]
 
 
-def _sizes(lines: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*lines, strict=True)]
+def _sizes(lines: Sequence[_Row], first_max: int | None = None) -> list[int]:
+    """The width of each column. A first cell longer than `first_max` does not count: it gets a line of its own."""
+    first, *others = zip(*lines, strict=True)
+    counted = [len(cell) for cell in first if first_max is None or not others or len(cell) <= first_max]
+    return [max(counted, default=0), *(max(map(len, column)) for column in others)]
 
 
 def _pad(cell: str, size: int, to_right: bool) -> str:

@@ -19,7 +19,7 @@ HEADS = ("JOB", "USER", "PROJECT", "PRI", "RESOURCES", "STATE", "AGE", "RUN", "T
 RIGHT = frozenset({"PRI", "AGE", "RUN"})
 SPARE = ("TRY", "PRI", "RUN", "RESOURCES", "AGE", "PROJECT", "USER")
 """What a narrow terminal does without, the first one first."""
-CAPS = {"JOB": 30, "USER": 12, "PROJECT": 12, "RESOURCES": 14}
+CAPS = {"USER": 12, "PROJECT": 12, "RESOURCES": 14}
 
 
 @dataclass(frozen=True, slots=True)

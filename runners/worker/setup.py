@@ -27,4 +27,6 @@ def name_of(order: Order) -> str:
     bundle, secrets = order.bundle, sorted(secret.wanted(order.env).items())
     whose = [order.user, order.project, secrets] if secrets else []
     shell = [order.shell] if order.shell else []
-    return msgspec.json.encode([bundle.identity, bundle.submodules, bundle.folder, order.setup, *shell, *whose]).decode()
+    return msgspec.json.encode(
+        [bundle.identity, bundle.submodules, bundle.folder, order.setup, *shell, *whose]
+    ).decode()

@@ -28,11 +28,52 @@ def test_a_program_gets_the_full_text() -> None:
     assert line == f"{'n' * 90}  alice  3s   {REASON}"
 
 
-def test_a_long_name_is_cut_in_its_middle_and_a_long_reason_at_its_end() -> None:
-    lines = table(("JOB", "WHY"), [("n" * 30 + "-id", "because " * 10)], caps={"JOB": 11}, width=41)
+def test_a_column_with_a_cap_is_cut_in_its_middle() -> None:
+    lines = table(("JOB", "USER", "WHY"), [("a", "u" * 30 + "-id", "because")], caps={"USER": 11}, width=41)
+    assert lines[1] == "a    uuuuu…uu-id  because"
 
-    assert lines[1] == "nnnnn…nn-id  because because because bec…"
-    assert len(lines[1]) == 41
+
+@pytest.mark.parametrize("width", [40, 80, 100])
+def test_an_id_is_never_cut_and_a_reason_wraps_under_its_line(width: int) -> None:
+    long = "n" * 63 + "-5ba08448[0-99999]"
+    rows = [("train-5ba08448", "alice", "3s", REASON), (long, "bob", "2h", "no v4 is free"), ("b", "al", "1s", "held")]
+    lines = table(HEADS, rows, width=width, spare=("AGE", "USER"))
+    assert all(len(line) <= width for line in lines)
+    text = "\n".join(lines)
+    assert long in text.replace("\n", "")
+    assert "train-5ba08448" in text
+    assert " ".join(REASON.split()) in " ".join(text.split())
+    assert "…" not in text
+
+
+def test_how_it_looks_on_80_columns() -> None:
+    rows = [
+        ("train-5ba08448", "alice", "3s", REASON),
+        ("a-name-that-is-longer-than-others-5ba08448", "bob", "2h", "no v4 is free"),
+        ("b-11111111", "al", "1s", "held by root"),
+    ]
+    assert table(HEADS, rows, width=80, right=frozenset({"AGE"})) == [
+        "JOB             USER   AGE  WHY",
+        "train-5ba08448  alice   3s",
+        "  needs 4 v4, 0 of 8 free; nlp (alice/train-5ba08448) holds 8, borrows 4: may be",
+        "  reclaimed after 5 s",
+        "a-name-that-is-longer-than-others-5ba08448",
+        "                bob     2h  no v4 is free",
+        "b-11111111      al      1s  held by root",
+    ]
+
+
+def test_an_id_that_leaves_no_room_has_a_line_of_its_own() -> None:
+    rows = [("a-name-that-is-longer-than-others-5ba08448", "bob", "2h", REASON), ("b-11111111", "al", "1s", "held")]
+    assert table(HEADS, rows, width=50, right=frozenset({"AGE"})) == [
+        "JOB         USER  AGE  WHY",
+        "a-name-that-is-longer-than-others-5ba08448",
+        "            bob    2h",
+        "  needs 4 v4, 0 of 8 free; nlp",
+        "  (alice/train-5ba08448) holds 8, borrows 4: may",
+        "  be reclaimed after 5 s",
+        "b-11111111  al     1s  held",
+    ]
 
 
 def test_a_narrow_terminal_does_without_the_spare_columns_first() -> None:
@@ -45,12 +86,12 @@ def test_a_narrow_terminal_does_without_the_spare_columns_first() -> None:
 
 def test_the_reason_gets_lines_of_its_own_before_it_gets_no_room() -> None:
     assert table(("JOB", "STATE", "WHY"), [("train-5ba08448", "PENDING", REASON), ("b", "RUNNING", "")], width=40) == [
-        "JOB             STATE",
+        "JOB             STATE    WHY",
         "train-5ba08448  PENDING",
         "  needs 4 v4, 0 of 8 free; nlp",
         "  (alice/train-5ba08448) holds 8,",
         "  borrows 4: may be reclaimed after 5 s",
-        "b               RUNNING",
+        "b               RUNNING  -",
     ]
 
 
