@@ -170,7 +170,7 @@ def test_a_terminal_is_drawn_over_and_given_back() -> None:
     assert out.count(ENTER) == out.count(LEAVE) == 1
     assert out.rindex("\x1b[?25h") > out.rindex("last tick")
     assert out.index(LEAVE) > out.rindex("last tick")
-    assert "15 more lines; -u, -p, -s and -n show fewer" in out
+    assert "14 more lines; -u, -p, -s and -n show fewer" in out
     assert "job3" not in out
     assert out.count("9 PENDING") == 2
 
