@@ -56,8 +56,13 @@ TOOL = Tool(
                 Flag("gcp_zone", "Zone of that VM.", "ZONE"),
                 Flag("fleet_zones", "Zones that machines are had in, in the order in which they are tried, with commas. "
                      "Default: the setting google.zones, else the zone of the VM.", "ZONES"),
-                Flag("runner", "Where the bastion lives: kubernetes, as a Deployment in the cluster that has its fleet.",
-                     "RUNNER", choices=("kubernetes",)),
+                Flag("runner", "The fleet is a cluster that is there: slurm or ray, with the bastion on this machine; or "
+                     "kubernetes, with the bastion as a Deployment in the cluster.", "RUNNER",
+                     choices=("kubernetes", "slurm", "ray")),
+                Flag("partition", "With --runner=slurm: the partition for jobs. Default: the setting, else the cluster's.",
+                     "PARTITION"),
+                Flag("dashboard", "With --runner=ray: URL of Ray's dashboard. Default: the setting, else "
+                     "http://127.0.0.1:8265.", "URL"),
                 Flag("namespace", "Namespace of that Deployment, and of the fleet. Default: the setting, else default.",
                      "NAMESPACE"),
                 Flag("worker_image", "Container image of the pods that jobs run in.", "IMAGE"),

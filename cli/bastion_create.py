@@ -21,6 +21,7 @@ from cli.config_file import changed
 from cli.desk import user_of
 from cli.detached import come_up
 from cli.exchange import exchange
+from cli.first_time import Chosen, check_engine, completed, engine_settings, keep
 from cli.here import log_file
 from cli.main import DONE, Call
 from cli.place import Place, place_of
@@ -28,21 +29,24 @@ from cli.profile import path_of
 from cli.proving import admit
 from cli.wiring import open_bucket
 from launcher.build import amounts
+from quota.resources import text
 
 SETTINGS = ("poll", "reclaim_delay", "policy", "run_as")
 
 
 def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
-    call = named(call)
+    call, chosen = completed(named(call))
     if hosted.chosen(call):
         return _elsewhere(call, place_of(call))
     place = place_of(call, create=True)
     if not call.flags["local"] and hosted.lodging(place):
         return _elsewhere(call, place)
-    clock, said = SystemClock(), given(call)
+    clock, old = SystemClock(), _before(place.bucket)
+    said = given(call) | engine_settings(call, old.runner_options if old else {})
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
+    check_engine(call, place)
     changed = store(place.bucket, said, user_of(call), clock.wall())
     was_up = place.is_up(clock)
     if not was_up:
@@ -57,8 +61,18 @@ def run(call: Call) -> int:
     _tell(call, place, already=was_up)
     if not was_up and not call.output.json:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
-    _advise(call, place)
+    if chosen != Chosen():
+        for line in (*chosen.lines(), *_fleet(place), *keep(call, place, chosen)):
+            call.output.note(line)
+    else:
+        _advise(call, place)
     return DONE
+
+
+def _fleet(place: Place) -> list[str]:
+    """What the bastion gives away."""
+    status = place.status()
+    return [f"it gives away {text(status.capacity)}"] if status and status.capacity else []
 
 
 def _elsewhere(call: Call, place: Place) -> int:

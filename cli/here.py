@@ -27,6 +27,11 @@ def work_folder(environ: Mapping[str, str], *, others: bool) -> Path:
     return state_folder(environ) / "work"
 
 
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """Where the bucket of a bastion lies that was created without one."""
+    return _folder(environ, "XDG_DATA_HOME", ".local/share")
+
+
 def config_folder(environ: Mapping[str, str]) -> Path:
     """Where this account keeps its profiles."""
     return _folder(environ, "XDG_CONFIG_HOME", ".config")

@@ -40,6 +40,9 @@ _GONE: Mapping[str, Callable[[Config], bool]] = {
 }
 """Which settings say that a bastion has gone each way."""
 
+_RUNNER = "kubernetes"
+"""The runner whose cluster has the bastion, too: others named by --runner are driven from here."""
+
 _FLAGS: Mapping[str, tuple[str, ...]] = {
     _GOOGLE: ("gcp_project", "gcp_zone", "fleet_zones", "machine_type", "terraform"),
     _KUBERNETES: ("runner", "namespace", "worker_image", "service_account", "bucket_secret"),
@@ -49,12 +52,17 @@ _BOTH = ("image", "dry_run")
 
 def chosen(call: Call) -> bool:
     """The command line asks for a bastion that lives elsewhere."""
-    return any(call.flags.get(flag) for flags in (*_FLAGS.values(), _BOTH) for flag in flags)
+    return any(_says(call, flag) for flags in (*_FLAGS.values(), _BOTH) for flag in flags)
+
+
+def _says(call: Call, flag: str) -> bool:
+    value = call.flags.get(flag)
+    return value == _RUNNER if flag == "runner" else bool(value)
 
 
 def way(call: Call, place: Place) -> Way:
     """The way that the flags say, or that the bastion has gone. Raises `UsageError` for flags of two ways, or of none."""
-    said = {name: next(filter(call.flags.get, flags), "") for name, flags in _FLAGS.items()}
+    said = {name: next((flag for flag in flags if _says(call, flag)), "") for name, flags in _FLAGS.items()}
     if all(said.values()):
         raise UsageError(f"--{' and --'.join(said.values())} are of two ways to have a bastion live elsewhere; say one")
     if name := next(filter(said.get, said), "") or _gone(place):

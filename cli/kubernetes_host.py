@@ -31,9 +31,7 @@ _KEYS = {
 def settings(call: Call, place: Place) -> dict[str, Any]:
     """What the command line says of the cluster, by the words of `config.toml`; what it does not say stays."""
     if (said := call.flags["runner"]) not in (None, NAME):
-        raise UsageError(
-            f"--runner is {said!r}; a bastion lives with the runner kubernetes, with --gcp_project, or here"
-        )
+        raise UsageError(f"--runner={said} has the bastion on this machine; leave out the flags of a bastion elsewhere")
     old = stored(place)
     options = dict(old.runner_options.get(NAME, {}))
     options |= {key: call.flags[flag] for flag, key in _KEYS.items() if call.flags.get(flag)}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bastion_testing.fleets import until
-from tests.e2e.fleet import Fleet
+from tests.e2e.fleet import QUICK, Fleet
 from tests.ray.cluster import Cluster
 from tests.ray.town import RayTown
 
@@ -66,3 +67,20 @@ def test_what_others_have_taken_is_waited_for_in_words(town: RayTown) -> None:
     until(lambda: town.fleet.job(job)["reason"] == "Ray has no node with 1 GPU, the type H100 free", "the reason")
     assert town.dashboard.ask("POST", "/api/jobs/strangers/stop").status == 200
     assert town.fleet.wait(job) == 0
+
+
+def test_one_command_makes_a_bastion_for_a_ray_that_is_there(cluster: Cluster, tmp_path: Path) -> None:
+    here = Fleet(tmp_path)
+    here.environ |= {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    for name in ("BASTION_NAME", "BASTION_BUCKET"):
+        here.environ.pop(name)
+    token = tmp_path / ".ray" / "auth_token"
+    token.parent.mkdir()
+    token.write_bytes(cluster.token.read_bytes())
+    try:
+        said = here.run("bastion", "create", "--runner=ray", f"--dashboard={cluster.address}", *QUICK)
+        assert said.returncode == 0, said
+        assert "is active, so launch needs no flags" in said.stderr
+        until(lambda: "cpu=" in here.run("bastion", "status").stdout, "what Ray gives away")
+    finally:
+        here.run("bastion", "delete", "--force", "--purge", "--yes")

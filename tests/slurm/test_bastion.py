@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.e2e.fleet import QUICK, Fleet, until
 from tests.slurm.cluster import Cluster
 from tests.slurm.team import start
 
@@ -70,3 +70,19 @@ def test_a_bastion_that_was_killed_finds_its_jobs_again(team: Fleet, slurm: Clus
 def pid_of(team: Fleet) -> int:
     """The bastion's process."""
     return int(team.ask("bastion", "status")["pid"])
+
+
+def test_one_command_makes_a_bastion_for_a_cluster_that_is_there(tmp_path: Path, slurm: Cluster) -> None:
+    here = Fleet(tmp_path)
+    here.environ |= {"SLURM_CONF": str(slurm.conf), "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    for name in ("BASTION_NAME", "BASTION_BUCKET"):
+        here.environ.pop(name)
+    try:
+        said = here.run("bastion", "create", "--runner=slurm", "--partition=main", *QUICK)
+        assert said.returncode == 0, said
+        assert "is active, so launch needs no flags" in said.stderr
+        said = here.run("launch", "--bundler_type=none", "--follow", "--", "echo", "on Slurm")
+        assert (said.returncode, said.stdout.splitlines()[0]) == (0, "on Slurm"), said
+    finally:
+        here.run("bastion", "delete", "--force", "--purge", "--yes")
+        slurm.clear()

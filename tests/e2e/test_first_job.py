@@ -1,0 +1,46 @@
+"""From nothing to a first job: `bastion create --local` alone, and `launch` without a flag."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.fleet import QUICK, Fleet
+
+ALONE = ("BASTION_NAME", "BASTION_BUCKET")
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Fleet]:
+    """Somebody whose account has no variable, no profile and no bucket."""
+    here = Fleet(tmp_path)
+    for name in ALONE:
+        here.environ.pop(name)
+    here.environ |= {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    yield here
+    here.run("bastion", "delete", "--force", "--purge", "--yes")
+
+
+def test_two_commands_lead_to_a_first_job(newcomer: Fleet, tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "train.py").write_text("print('trained')\n")
+    said = newcomer.run("bastion", "create", "--local", *QUICK)
+    assert said.returncode == 0, said
+    name = os.uname().nodename.partition(".")[0].lower()
+    assert f"bastion {name} runs: " in said.stdout
+    folder = tmp_path / "data" / "bastion"
+    assert f"chose the name {name}, after this machine, and the folder {folder} as the bucket" in said.stderr
+    assert f"it gives away cpu={os.cpu_count()}," in said.stderr
+    assert f"profile {name} is active, so launch needs no flags" in said.stderr
+    said = newcomer.run("launch", "--follow", "--", "python3", "train.py", cwd=code)
+    assert (said.returncode, said.stdout.splitlines()[0]) == (0, "trained"), said
+    profiles = tomllib.loads((tmp_path / "config" / "bastion" / "config.toml").read_text())
+    assert profiles == {"active": name, "profiles": {name: {"bucket": f"file://{folder}", "bastion": name}}}
+    again = newcomer.run("bastion", "create", "--local")
+    assert f"bastion {name} already runs: " in again.stdout
+    assert "chose" not in again.stderr
