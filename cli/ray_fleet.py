@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from bastion.ground import Ground
@@ -23,7 +24,7 @@ class Ray:
         """The runner; Ray is not asked yet."""
         settings = settings_of(ground.options)
         return RayRunner(
-            dashboard=HttpDashboard(settings.address, settings.token_file),
+            dashboard=HttpDashboard(settings.address, settings.token_file or _usual_token()),
             settings=settings,
             scope=ground.scope,
             bucket_url=ground.bucket.url,
@@ -36,6 +37,12 @@ class Ray:
     def preview(self, ground: Ground, placement: Placement) -> str:
         """The first of the requests, one for each worker."""
         return self.make(ground).preview(placement)
+
+
+def _usual_token() -> str:
+    """Where Ray's own tools look for the token of this account; "" if there is none."""
+    usual = Path("~/.ray/auth_token").expanduser()
+    return str(usual) if usual.is_file() else ""
 
 
 RAY = Ray()
