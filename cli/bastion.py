@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.flags import Action, Command, Flag, Tool, completion
+from cli.flags import Action, Command, Flag, Foreign, Tool, completion
 from cli.formats import CSV, JSON, TABLE
 from cli.formats import flag as format_flag
 from cli.submissions import BUNDLE
@@ -35,6 +35,18 @@ _VIRTUAL = (
 TOOL = Tool(
     name="bastion",
     about="Create and look after a bastion: the scheduler that divides a fleet among the jobs in a bucket.",
+    foreign=Foreign(
+        commands={"ls": "list"},
+        answers={
+            "queue": "launch ls --all shows everybody's jobs, bastion top the whole queue",
+            "cancel": "launch stop JOB ends a job, bastion stop the bastion",
+            "kill": "launch stop JOB ends a job, bastion stop the bastion",
+            "submit": "launch -- COMMAND submits a job",
+            "up": "bastion create makes a bastion, bastion start brings back one that was stopped",
+            "down": "bastion stop ends the bastion, bastion delete removes it",
+        },
+        flags={"name": ("bastion",)},
+    ),
     commands=(
         Command(
             name="create",

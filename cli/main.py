@@ -16,9 +16,10 @@ from typing import Any, TextIO
 from bastion.errors import BastionError, NotFound, UsageError
 from bastion.version import VERSION
 from cli import help as help_text
-from cli.flags import Line, Tool, parse
+from cli.flags import Line, Tool
 from cli.formats import wants_json
 from cli.output import Output
+from cli.parsing import parse
 
 DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
 

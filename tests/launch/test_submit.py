@@ -53,7 +53,7 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
         "schema": 1, "name": "j", "user": "alice", "project": "nlp", "command": "echo hi | cat",
         "env": {"A": "1", "B": "x=y"}, "resources": {"v4": 2, "cpu": 1}, "instance_type": "", "replicas": 2, "count": 1,
         "priority": 2, "max_tries": 3, "retry_interval_s": 60.0, "grace_s": 5.0, "time_limit_s": 3600.0,
-        "bundle": {**NO_COMMIT, "type": "none", "key": "", "digest": ""}, "setup": "make", "output_dir": "gs://o/run",
+        "bundle": {**NO_COMMIT, "type": "none", "key": "", "digest": ""}, "setup": "make", "shell": "", "output_dir": "gs://o/run",
         "checkpoint_dir": "gs://o/run/checkpoints", "after": [], "begin": "2090-01-31T09:30:00Z",
         "deadline": "2090-01-31T10:30:00Z", "max_parallel": 3, "job_class": "scavenger", "max_tier": 2,
             "alternatives": [],

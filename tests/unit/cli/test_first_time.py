@@ -12,9 +12,9 @@ from bastion.errors import UsageError
 from cli import first_time, profile
 from cli.bastion import TOOL
 from cli.first_time import Chosen
-from cli.flags import parse
 from cli.main import Call
 from cli.output import Output
+from cli.parsing import parse
 from cli.place import place_of
 
 

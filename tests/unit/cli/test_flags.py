@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from bastion.errors import UsageError
-from cli.flags import Command, Flag, Tool, parse
+from cli.bastion import TOOL as BASTION_TOOL
+from cli.flags import Command, Flag, Tool
+from cli.launch import TOOL as LAUNCH_TOOL
+from cli.parsing import parse
 
 LS = Command(name="ls", about="List.", module="none", flags=(Flag("all", "All.", kind=bool, default=False),))
 PICK = Command(
@@ -129,3 +132,53 @@ def test_a_tool_that_does_nothing_by_itself_needs_a_command() -> None:
         parse(BARE, ["--json"])
     with pytest.raises(UsageError, match="'log' is not a command of bastion; did you mean logs"):
         parse(BARE, ["log", "--help"])
+
+
+# Words of other tools
+
+
+@pytest.mark.parametrize(
+    ("argv", "command", "words"),
+    [
+        (["cancel", "j"], "stop", ("j",)),
+        (["kill", "--name=j"], "stop", ("j",)),
+        (["stop", "--job_name", "j"], "stop", ("j",)),
+        (["stop", "--job-name=j", "k"], "stop", ("j", "k")),
+        (["--job_name", "cancel", "logs"], "logs", ("cancel",)),
+        (["list"], "ls", ()),
+        (["jobs", "--all"], "ls", ()),
+        (["start", "--", "x"], "", ()),
+    ],
+)
+def test_words_that_people_know_are_understood(argv: list[str], command: str, words: tuple[str, ...]) -> None:
+    line = parse(LAUNCH_TOOL, argv)
+    assert line.command is not None
+    assert (line.command.name, line.words) == (command, words)
+
+
+def test_a_flag_that_other_tools_have_is_ours_where_we_have_it() -> None:
+    line = parse(LAUNCH_TOOL, ["--job_name=j", "--project", "p", "--num_nodes=2", "--", "x"])
+    assert (line.flags["name"], line.flags["project_id"], line.flags["num_replicas"]) == ("j", "p", 2)
+    assert {"name", "project_id", "num_replicas"} <= line.given
+    assert parse(LAUNCH_TOOL, ["rerun", "j", "--name=k"]).flags["name"] == "k"
+    assert parse(BASTION_TOOL, ["status", "--name=team"]).flags["bastion"] == "team"
+
+
+@pytest.mark.parametrize(
+    ("tool", "argv", "told"),
+    [
+        (LAUNCH_TOOL, ["status", "j"], "launch has no command status; launch ls shows your jobs, launch why JOB"),
+        (BASTION_TOOL, ["queue"], "bastion has no command queue; launch ls --all"),
+        (LAUNCH_TOOL, ["ls", "--job_name=j"], "--job_name is not a flag of launch ls"),
+    ],
+)
+def test_a_word_without_an_equal_is_answered_with_ours(tool: Tool, argv: list[str], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        parse(tool, argv)
+
+
+def test_no_word_of_other_tools_hides_one_of_ours() -> None:
+    for tool in (LAUNCH_TOOL, BASTION_TOOL):
+        names = {command.name for command in tool.all()}
+        assert not names & {*tool.foreign.answers, *tool.foreign.commands}
+        assert set(tool.foreign.commands.values()) <= names | {""}

@@ -9,8 +9,9 @@ import pytest
 from cli import bastion_status, main
 from cli import help as help_text
 from cli.bastion import TOOL
-from cli.flags import Command, Flag, Tool, parse
+from cli.flags import Command, Flag, Tool
 from cli.output import Output
+from cli.parsing import parse
 from tests.launch.bench import Terminal
 
 
