@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
@@ -117,3 +118,17 @@ def _broken(first: Gpu, last: Gpu) -> Iterator[str]:
 
 def _xid(xid: Xid) -> str:
     return f"XID {xid.code}" + (f" ({XIDS[xid.code]})" if xid.code in XIDS else "")
+
+
+_GPU = re.compile(r"gpu|(rtx|gtx|titan|quadro|mi|gh|gb)[a-z0-9]*[0-9][a-z0-9]*|[abhlptk][0-9]{1,4}[a-z]*|v100[a-z0-9]*")
+_TPU = re.compile(r"v[2-9][a-z]*|v5litepod|7x|tpu")
+
+
+def is_gpu(kind: str) -> bool:
+    """Whether a kind of resource is a GPU, by the names that makers give to theirs: `gpu`, `h100`, `rtx4090`, `mi300x`."""
+    return _GPU.fullmatch(kind) is not None
+
+
+def is_accelerator(kind: str) -> bool:
+    """Whether a kind of resource is a GPU or a TPU."""
+    return is_gpu(kind) or _TPU.fullmatch(kind) is not None

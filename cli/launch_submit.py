@@ -92,6 +92,8 @@ def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, sour
     check(spec, known)
     for text in doubts(spec, known):
         call.output.note(f"warning: {text}")
+    if wish.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
+        call.output.note(hint)
     return spec
 
 

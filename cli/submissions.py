@@ -65,6 +65,12 @@ LAUNCH = Command(
             "What one replica is: tpu-v4-32, gpu-h100-8. Of several it gets the first that is free: tpu-v4-32,tpu-v5p-32.",
             "TYPE,...",
         ),
+        Flag(
+            "gpus",
+            "GPUs of one replica, where the fleet has one kind of them; else --resources says which. 0: none, and no hint.",
+            "N",
+            kind=int,
+        ),
         Flag("num_replicas", "Replicas that start together or not at all.", "N", kind=int, default=1),
         Flag("count", "Tasks of an array: the same job N times, told apart by BASTION_TASK.", "N", kind=int, default=1),
         Flag("priority", "1 is the highest, 5 the lowest.", "N", kind=int, default=5),
@@ -198,7 +204,15 @@ CLUSTER = Command(
     flags=(
         *(
             LAUNCH.flag(name)
-            for name in ("project_id", "resources", "instance_type", "num_replicas", "priority", "retry_interval")
+            for name in (
+                "project_id",
+                "resources",
+                "instance_type",
+                "gpus",
+                "num_replicas",
+                "priority",
+                "retry_interval",
+            )
         ),
         replace(LAUNCH.flag("max_tries"), default=3),
         replace(LAUNCH.flag("grace"), default="60s"),

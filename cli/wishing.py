@@ -60,6 +60,7 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
         setup=told("setup", "setup", lambda: flags["setup"] or ""),
         shell=told("shell", "shell", lambda: flags["shell"] or default_shell),
+        gpus=flags["gpus"],
         **_when(call, told, now),
     )
     if flags["follow"] and wish.count > 1:

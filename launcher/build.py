@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -13,11 +13,12 @@ import msgspec
 from bastion import instances, layout
 from bastion.alternatives import Alternative
 from bastion.errors import SpecError, UsageError
+from bastion.gpus import is_accelerator, is_gpu
 from bastion.requests import job_id
 from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
 from quota.claims import CLASSES, STANDARD
 from quota.model import Quota
-from quota.resources import Resources
+from quota.resources import Resources, text
 
 QUOTED_MAX = 300
 _TEXT = re.compile(r"[\s;(]")
@@ -46,6 +47,7 @@ class Wish:
     checkpoint_dir: str = ""
     setup: str = ""
     shell: str = ""
+    gpus: int | None = None
     after: Sequence[str] = ()
     begin: datetime | None = None
     deadline: datetime | None = None
@@ -162,6 +164,7 @@ def _typed(word: str) -> str:
 
 def demand(wish: Wish, pool: Resources) -> dict[str, int]:
     """What one replica holds: the instance type's, and what is asked for besides it; one cpu if nothing is said."""
+    wish = _with_gpus(wish, pool)
     typed = instances.resources(wish.instance_type) if wish.instance_type else {}
     twice = sorted(typed.keys() & wish.resources.keys())
     if twice:
@@ -173,6 +176,40 @@ def demand(wish: Wish, pool: Resources) -> dict[str, int]:
     if pool and "cpu" not in pool:
         raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {', '.join(sorted(pool))}")
     return {"cpu": 1}
+
+
+def _with_gpus(wish: Wish, pool: Resources) -> Wish:
+    """The wish with its GPUs by their kind. Raises `SpecError` where --gpus alone does not say which."""
+    if not wish.gpus:
+        return wish
+    if wish.gpus < 0:
+        raise SpecError(f"--gpus is {wish.gpus}; use 0 or more")
+    said = sorted(kind for kind in wish.resources if is_gpu(kind))
+    if said or wish.instance_type:
+        raise SpecError(f"--gpus and {said[0] if said else wish.instance_type} both say which GPUs; leave one out")
+    if not pool:
+        raise SpecError("what GPUs the fleet has is not known yet; use --resources=KIND=N")
+    kinds = gpu_kinds(pool)
+    if not kinds:
+        raise SpecError(f"this fleet has no GPUs; it has {text(pool)}")
+    if len(kinds) > 1:
+        choices = ", ".join(f"--resources={kind}={wish.gpus}" for kind in kinds)
+        raise SpecError(f"this fleet has GPUs of several kinds; choose one: {choices}")
+    return replace(wish, resources={**wish.resources, kinds[0]: wish.gpus})
+
+
+def gpu_kinds(pool: Resources) -> list[str]:
+    """The kinds of GPU that a fleet has."""
+    return sorted(kind for kind, amount in pool.items() if amount and is_gpu(kind))
+
+
+def gpu_hint(spec: JobSpec, pool: Resources) -> str:
+    """What to say of a job that asks for no accelerator on a fleet with GPUs; "" for any other."""
+    kinds = gpu_kinds(pool)
+    if not kinds or any(is_accelerator(kind) for choice in spec.choices for kind in choice.resources):
+        return ""
+    how = "--gpus=1" if len(kinds) == 1 else f"--resources={kinds[0]}=1, or another of {', '.join(kinds)}"
+    return f"no GPU asked for; add {how}"
 
 
 def _filled(asked: Alternative) -> Alternative:
@@ -207,7 +244,7 @@ def listed(texts: Sequence[str]) -> list[dict[str, int]]:
 def amounts(texts: Iterable[str], what: str) -> dict[str, int]:
     """`v4=4,cpu=2`, or several of that, to amounts. Raises `SpecError`."""
     found: dict[str, int] = {}
-    for part in (part.strip() for text in texts for part in text.split(",")):
+    for part in (part.strip() for each in texts for part in each.split(",")):
         kind, equals, number = part.partition("=")
         if not (equals and kind and re.fullmatch(r"-?[0-9]{1,18}", number)):
             raise SpecError(f"{what} has {part[:64]!r}; use KIND=N with a whole number, as in v4=4,cpu=2")

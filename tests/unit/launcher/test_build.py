@@ -9,8 +9,9 @@ import pytest
 
 from bastion.alternatives import Alternative
 from bastion.errors import SpecError, UsageError
+from bastion.gpus import is_accelerator, is_gpu
 from bastion.spec import BundleRef, JobSpec, Provenance
-from launcher.build import Wish, amounts, build, choices, command, environment, listed
+from launcher.build import Wish, amounts, build, choices, command, environment, gpu_hint, listed
 from quota.file import parse
 from quota.model import Quota
 
@@ -202,3 +203,64 @@ def test_a_long_word_with_its_quotes_is_shown_in_part() -> None:
     with pytest.raises(UsageError, match="leave one pair of quotes out") as refused:
         command(["python", "-c", f"'{'x ' * 10_000}'"])
     assert len(str(refused.value)) < 600
+
+
+# GPUs by their common word
+
+
+@pytest.mark.parametrize(
+    ("pool", "found"),
+    [
+        ({"gpu": 4, "cpu": 8}, {"gpu": 2}),
+        ({"h100": 8, "cpu": 8, "v4": 8}, {"h100": 2}),
+        ({"rtx4090": 4, "a100": 0}, {"rtx4090": 2}),
+    ],
+)
+def test_gpus_are_of_the_one_kind_that_the_fleet_has(pool: dict[str, int], found: dict[str, int]) -> None:
+    assert built(gpus=2, pool=pool).resources == found
+    assert built(gpus=2, pool={**pool, "cpu": 8}, resources={"cpu": 3}).resources == {"cpu": 3, **found}
+
+
+@pytest.mark.parametrize(
+    ("wish", "pool", "complaint"),
+    [
+        ({"gpus": 2}, {"h100": 8, "a100": 4}, "several kinds; choose one: --resources=a100=2, --resources=h100=2"),
+        ({"gpus": 1}, {"cpu": 8, "v4": 8}, "this fleet has no GPUs; it has cpu=8,v4=8"),
+        ({"gpus": 1}, {}, "is not known yet; use --resources=KIND=N"),
+        ({"gpus": -1}, {"gpu": 8}, "--gpus is -1; use 0 or more"),
+        ({"gpus": 1, "resources": {"h100": 1}}, {"h100": 8}, "--gpus and h100 both say which GPUs"),
+        ({"gpus": 1, "instance_type": "gpu-h100-8"}, {"h100": 8}, "--gpus and gpu-h100-8 both say which GPUs"),
+    ],
+)
+def test_gpus_that_are_not_clear_are_refused(wish: dict[str, Any], pool: dict[str, int], complaint: str) -> None:
+    with pytest.raises(SpecError, match=complaint):
+        built(pool=pool, **wish)
+
+
+@pytest.mark.parametrize(
+    ("wish", "pool", "hint"),
+    [
+        ({}, {"gpu": 4, "cpu": 8}, "no GPU asked for; add --gpus=1"),
+        ({}, {"h100": 8, "a100": 4, "cpu": 8}, "no GPU asked for; add --resources=a100=1, or another of a100, h100"),
+        ({"resources": {"h100": 1}}, {"h100": 8}, ""),
+        ({"resources": {"v4": 1}}, {"h100": 8, "v4": 8}, ""),
+        ({}, {"cpu": 8, "v4": 8}, ""),
+        ({}, {}, ""),
+    ],
+)
+def test_a_job_without_a_gpu_on_a_fleet_that_has_some_is_told(
+    wish: dict[str, Any], pool: dict[str, int], hint: str
+) -> None:
+    assert gpu_hint(built(pool=pool, **wish), pool) == hint
+
+
+@pytest.mark.parametrize(
+    ("kind", "gpu", "accelerator"),
+    [
+        *((kind, True, True) for kind in "gpu h100 a100 l40s t4 v100 rtx4090 gtx1080 b200 mi300x gh200".split()),
+        *((kind, False, True) for kind in ("v2", "v4", "v5e", "v5p", "v5litepod", "v6e", "7x", "tpu")),
+        *((kind, False, False) for kind in ("cpu", "memory", "disk", "licence", "a", "slots")),
+    ],
+)  # fmt: skip
+def test_accelerators_are_known_by_their_names(kind: str, gpu: bool, accelerator: bool) -> None:
+    assert (is_gpu(kind), is_accelerator(kind)) == (gpu, accelerator)
