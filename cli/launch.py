@@ -85,7 +85,8 @@ TOOL = Tool(
         ),
         Command(
             name="logs",
-            about="What a job prints: until it ends if it is live. Ctrl-C leaves it running.",
+            about="What a job prints: until it ends if it is live. Ctrl-C leaves it running. Lines of an array begin with the "
+            "number of their task: [3].",
             module="cli.launch_logs",
             words="JOB",
             least=1,
@@ -99,6 +100,7 @@ TOOL = Tool(
                 Flag("worker", "Only these workers: 0,3-7.", "LIST"),
                 Flag("attempt", "Only this attempt, from 0. Default: the newest.", "N", kind=int),
                 Flag("grep", "Only lines in which this regular expression is found.", "REGEX"),
+                Flag("failed", "Of an array: only the tasks that failed.", kind=bool, default=False),
                 Flag("provisioning", "The bastion's side: what it did for the job, and why.", kind=bool, default=False),
                 _TASK,
             ),

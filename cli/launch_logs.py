@@ -11,7 +11,7 @@ from bastion.holes import Holes
 from cli.desk import Desk, desk_of, job_of
 from cli.main import Call
 from cli.output import Output
-from launcher import ends, gaps
+from launcher import array_logs, ends, gaps
 from launcher.bastion_side import bastion_lines
 from launcher.find import Found, one_task
 from launcher.follow import Doors, Screen, follow, snapshot
@@ -37,15 +37,32 @@ def run(call: Call) -> int:
 
 
 def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
-    """Print what a task prints: to its end if it is live and --no_follow was not said. The exit code of its end."""
-    task = one_task(found)
+    """Print what a job prints: to its end if it is live and --no_follow was not said. The exit code of its end."""
     doors = Doors(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
     screen = Screen(lines=call.output.log, note=call.output.note)
+    failed = call.flags.get("failed", False)
+    if found.count > 1 and found.task is None:
+        return _show_array(call, desk, doors, found, choice, screen)
+    if failed:
+        raise UsageError(f"--failed goes with an array; {found.name} is one task")
+    task = one_task(found)
     live = found.job is None or not ends.ended(found.job, task)
     show = follow if live and call.flags["follow"] else snapshot
     code = show(doors, found, task, choice, screen)
     view = desk.reader().look()
     call.output.note(f"{found.id} is {standing(replace(found, task=task), view)}")
+    return code
+
+
+def _show_array(call: Call, desk: Desk, doors: Doors, found: Found, choice: Choice, screen: Screen) -> int:
+    """The same for all tasks of an array. Those that failed have all been said, so nobody follows them."""
+    failed = call.flags.get("failed", False)
+    live = found.job is None or not ends.ended(found.job, None)
+    if live and call.flags["follow"] and not failed:
+        code = array_logs.follow(doors, found, choice, screen)
+    else:
+        code = array_logs.snapshot(doors, found, choice, screen, failed=failed)
+    call.output.note(f"{found.id} is {standing(found, desk.reader().look())}")
     return code
 
 

@@ -40,7 +40,7 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         build.listed(flags["resources"]) if "resources" in call.given else [said.get("resources", {})],
         told("num_replicas", "replicas", lambda: flags["num_replicas"]),
     )
-    wish = build.Wish(
+    return build.Wish(
         user=told("user_id", "user", lambda: user_of(call)),
         command=build.command(call.after, literal=flags["literal"]) if call.after else said["command"],
         name=told("name", "name", lambda: flags["name"] or ""),
@@ -63,9 +63,6 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         gpus=flags["gpus"],
         **_when(call, told, now),
     )
-    if flags["follow"] and wish.count > 1:
-        raise UsageError(f"--follow shows one task, and there are {wish.count}; use --wait, and launch logs 'NAME[0]'")
-    return wish
 
 
 def _alternatives(call: Call, said: Fields, listed: Sequence[Alternative]) -> Sequence[Alternative]:

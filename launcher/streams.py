@@ -74,11 +74,16 @@ class Stream:
         return [self._label + line for line in lines if grep is None or grep.search(line)]
 
 
-def streams(bucket: Bucket, key: AttemptKey, workers: int, choice: Choice) -> list[Stream]:
-    """The chosen logs of an attempt; each line says whose it is if the attempt has several workers."""
+def streams(bucket: Bucket, key: AttemptKey, workers: int, choice: Choice, *, task: int | None = None) -> list[Stream]:
+    """The chosen logs of an attempt; each line names its worker if there are several, and its `task` if that is said."""
     numbers = [n for n in range(workers) if choice.workers is None or n in choice.workers]
-    labels = {n: f"[w{n:03d}] " if workers > 1 else "" for n in numbers}
+    labels = {n: _label(task, n if workers > 1 else None) for n in numbers}
     return [Stream(bucket, layout.log(key, n), choice, worker=n, label=labels[n]) for n in numbers]
+
+
+def _label(task: int | None, worker: int | None) -> str:
+    words = ".".join([*([] if task is None else [str(task)]), *([] if worker is None else [f"w{worker:03d}"])])
+    return f"[{words}] " if words else ""
 
 
 def pattern(text: str) -> re.Pattern[str]:

@@ -236,8 +236,8 @@ def test_the_json_of_a_spec_is_one_line(bench: Bench) -> None:
 
 def test_a_job_without_a_gpu_is_told_where_there_are_some(bench: Bench) -> None:
     bench.bucket.write(layout.QUOTA, QUOTA.replace("v4 = 8", "v4 = 8\nh100 = 8").encode())
-    said = bench.launch("--project_id=nlp", "--resources=cpu=1", "--bundler_type=none", "--", "x")
+    said = bench.launch("--user_id=alice", "--resources=cpu=1", "--bundler_type=none", "--", "x")
     assert "no GPU asked for; add --gpus=1" in said.err
     for flag in ("--gpus=1", "--gpus=0", "--resources=v4=1"):
-        said = bench.launch("--project_id=nlp", flag, "--bundler_type=none", "--", "x")
+        said = bench.launch("--user_id=alice", flag, "--bundler_type=none", "--", "x")
         assert (said.code, "no GPU" in said.err) == (0, False), said
