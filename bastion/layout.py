@@ -178,3 +178,33 @@ def watch(job: str, task: int) -> str:
 def outputs(job: str, task: int) -> str:
     """The default output folder of a task."""
     return f"{OUTPUTS}{job}/{task}"
+
+
+_JOB = "[^/]+"
+_OURS = {
+    INBOX: r"[^/]+/[^/]+\.json",
+    JOURNAL: r"[0-9]{12,}\.json",
+    SNAPSHOTS: r"[0-9]{12,}\.json\.zst",
+    ENDED: r"[^/]+/[^/]+\.json",
+    ATTEMPTS: rf"{_JOB}/{_NUMBER}/{_NUMBER}/(order|stop|world)\.json",
+    CLAIMS: rf"{_JOB}/{_NUMBER}/{_NUMBER}/{_NUMBER}",
+    BEATS: rf"{_JOB}/{_NUMBER}/{_NUMBER}/{_NUMBER}",
+    FACTS: rf"{_JOB}/{_NUMBER}/{_NUMBER}/{_NUMBER}\.json",
+    LOGS: rf"{_JOB}/{_NUMBER}/{_NUMBER}/{_NUMBER}/[0-9]{{8,}}\.log",
+    BUNDLES: r"[0-9a-f]{64}\.[a-z0-9.]+",
+    BUILDS: r"[0-9a-f]{64}\.tar\.gz",
+    BASTION_LOG: r"[0-9]{6,}/[0-9]{8,}\.log",
+    OUTPUTS: r".+",
+    WATCH: rf"{_JOB}/{_NUMBER}",
+}
+"""The form of what lies below each prefix."""
+
+PREFIXES = tuple(_OURS)
+
+
+def is_ours(key: str) -> bool:
+    """Whether a key has the form of one that we write. A new prefix has its form here, or the doctor calls it odd."""
+    prefix = key[: key.find("/") + 1]
+    if prefix not in _OURS:
+        return key in (QUOTA, CONFIG, STATUS)
+    return is_probe(key) or re.fullmatch(_OURS[prefix], key.removeprefix(prefix)) is not None

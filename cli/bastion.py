@@ -134,6 +134,8 @@ TOOL = Tool(
             module="cli.bastion_delete",
             flags=(
                 Flag("force", "Cancel all jobs and delete all machines first.", kind=bool, default=False),
+                Flag("abandon_machines", "With --force, where a runner cannot be asked any more: leave its machines and jobs as "
+                     "they are, and name them.", kind=bool, default=False),
                 Flag("purge", "Remove the bastion's objects from the bucket, too, and in Google's cloud the accounts that "
                      "were made for it.", kind=bool, default=False),
                 _DRY,
@@ -154,6 +156,12 @@ TOOL = Tool(
             name="auth",
             about="Which credentials are in force for each bucket, and where they come from. No secret is printed.",
             module="cli.bastion_auth",
+        ),
+        Command(
+            name="migrate",
+            about="Print a file of another scheduler's in our form, for launch --spec.",
+            module="cli.bastion_migrate",
+            actions=(Action("axlearn", "A job spec of AXLearn's bastion, version 1.", "FILE", 1, 1),),
         ),
         Command(
             name="gc",

@@ -18,8 +18,10 @@ from cli.main import DONE, Call
 from cli.place import Place, known_place_of, stored
 from launcher.reader import Reader
 from launcher.submit import send
+from launcher.view import View
 
 BATCH = 1000
+ABANDONED_MAX = 200
 
 
 def run(call: Call) -> int:
@@ -28,9 +30,16 @@ def run(call: Call) -> int:
     if call.flags["dry_run"]:
         hosted_end.rehearse(call, place, accounts=call.flags["purge"])
         return DONE
-    config = stored(place)
-    fleet = hosted_end.fleet_of(place, config, call.environ)
-    reader = Reader(place.bucket, clock, ThreadTasks())
+    config, reader = stored(place), Reader(place.bucket, clock, ThreadTasks())
+    try:
+        fleet = hosted_end.fleet_of(place, config, call.environ)
+        hosted_end.machines(fleet)
+    except BastionError as error:
+        if not (call.flags["force"] and call.flags["abandon_machines"]):
+            raise BastionError(
+                f"{error}; to delete the bastion and leave its machines: --force --abandon_machines"
+            ) from error
+        return _abandon(call, place, reader.look(), clock)
     jobs = sorted(unfinished(reader.look()))
     _check(call, place, jobs, [] if jobs else hosted_end.machines(fleet))
     if jobs:
@@ -49,6 +58,31 @@ def run(call: Call) -> int:
         call.output.data({"name": place.name, "cancelled": jobs, "purged": call.flags["purge"]})
     else:
         call.output.say(f"bastion {place.name} is deleted; {kept}")
+    return DONE
+
+
+def _abandon(call: Call, place: Place, view: View, clock: Clock) -> int:
+    """Delete a bastion of whose runners one cannot be asked: what it leaves is named, and is its admin's from now on."""
+    check_admin(place, user_of(call))
+    live = view.state.live_attempts()
+    left = [f"{key}: {worker.machine}" for key, _, attempt in live for worker in attempt.workers if worker.machine]
+    jobs = sorted(unfinished(view))
+    for line in [f"machine of {each}" for each in left[:ABANDONED_MAX]] + [
+        f"job {job}" for job in jobs[:ABANDONED_MAX]
+    ]:
+        call.output.note(f"leaves {line}")
+    agree(call, f"leave {len(left)} machines and {len(jobs)} jobs of bastion {place.name} as they are?")
+    if call.flags["purge"]:
+        agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
+    stop(place, clock)
+    if call.flags["purge"]:
+        purge(place.bucket)
+    if call.output.json:
+        call.output.data(
+            {"name": place.name, "cancelled": [], "abandoned": left, "jobs": jobs, "purged": call.flags["purge"]}
+        )
+    else:
+        call.output.say(f"bastion {place.name} is deleted; end what is left of it by hand")
     return DONE
 
 

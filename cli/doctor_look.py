@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -27,6 +28,9 @@ from quota.model import QuotaError
 T = TypeVar("T")
 LISTED = 10_000
 """Claims and beats that are looked at: the first ones."""
+
+ODD_LISTED, ODD_MAX, TOPS_MAX = 1_000, 10, 100
+"""Objects that are looked at below each prefix for names that are not ours, and how many of these are named; names at the top."""
 
 READ = 200
 """Workers whose version is asked for."""
@@ -69,6 +73,7 @@ class Look:
             *self._exclusive(tried),
             *doctor_rights.checks(self._bucket, admin=self._user in admins),
             health.clock(moment),
+            self._odd(),
             *self._workers(state, status, version, now),
         ]
 
@@ -154,6 +159,16 @@ class Look:
         wrong = [found.problem for found in prove(lambda: at, EXCLUSIVE, QUICK) if found.problem]
         return health.exclusive(url, wrong, tried=True)
 
+    def _odd(self) -> Check:
+        """Names below our prefix that cannot be ours: all at the top, and of the first below each folder."""
+        found: list[str] = []
+        with suppress(BucketError):
+            for top in _tops(self._bucket):
+                stats = islice(self._bucket.list(top), ODD_LISTED if top.endswith("/") else 1)
+                keys = (stat.key for stat in stats)
+                found += islice((key for key in keys if not layout.is_ours(key)), ODD_MAX + 1)
+        return health.odd(found[:ODD_MAX], more=len(found) > ODD_MAX)
+
     def _workers(self, state: State | None, status: Status | None, version: str, now: datetime) -> list[Check]:
         live = [(key, n) for key, _, a in state.live_attempts() for n in range(len(a.workers))] if state else []
         checks = [health.versions(version, status, self._versions(live[:READ]))]
@@ -171,6 +186,18 @@ class Look:
             return decode(self._bucket.read(key, PAPER_BYTES_MAX).data, Facts, key).version
 
         return [found for found in self._tasks.map(of, named) if isinstance(found, str)]
+
+
+def _tops(bucket: Bucket) -> Iterator[str]:
+    """The first names in a bucket, those of folders with their slash: one request for each."""
+    after = ""
+    for _ in range(TOPS_MAX):
+        stat = next(iter(bucket.list("", after=after)), None)
+        if stat is None:
+            return
+        folder, slash, _ = stat.key.partition("/")
+        yield folder + slash
+        after = f"{folder}0" if slash else stat.key  # "0" follows "/": the next name after all in the folder
 
 
 def _times(bucket: Bucket, prefix: str) -> Mapping[WorkerKey, datetime]:

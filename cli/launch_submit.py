@@ -10,6 +10,7 @@ import msgspec
 
 from bastion import layout
 from bastion.buckets.routed import url_of
+from bastion.codec import encode
 from bastion.errors import UsageError
 from bastion.requests import Submit, job_id
 from bastion.shell import SystemShell
@@ -58,6 +59,8 @@ def run(call: Call) -> int:
     check_setup(kind, spec.setup)
     if kind is None:
         spec = msgspec.structs.replace(spec, bundle=said["bundle"])
+    if call.flags["request"]:
+        return _show_request(call, spec, request_id, kind)
     if dry:
         call.output.say(spec_text(spec, kind))
         preview(call, job_id(spec.name, request_id), spec, settings)
@@ -66,6 +69,22 @@ def run(call: Call) -> int:
         spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
+
+
+def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) -> int:
+    """Print the bytes of the request, and say where they belong. Raises `UsageError` if its code would have to travel."""
+    if not call.flags["dry_run"]:
+        raise UsageError("--request goes with --dry_run; without it, launch stores the request itself")
+    if kind not in (None, "none"):
+        raise UsageError(
+            f"--request stores nothing, and the code of --bundler_type={kind} would have to be stored first; use "
+            "--bundler_type=none, or --spec with the bundle that `launch bundle` prints"
+        )
+    call.output.say(encode(Submit(spec=spec)).decode())
+    call.output.note(
+        f"store it as {layout.request(spec.user, request_id)}; the job is then {job_id(spec.name, request_id)}"
+    )
+    return DONE
 
 
 def coded(call: Call, desk: Desk, spec: JobSpec, settings: Settings) -> JobSpec:

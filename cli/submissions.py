@@ -121,6 +121,12 @@ LAUNCH = Command(
             kind=bool,
             default=False,
         ),
+        Flag(
+            "request",
+            "With --dry_run: print the request as it would be stored, for those who submit without launch.",
+            kind=bool,
+            default=False,
+        ),
         Flag("follow", "Show the log until the job ends, and exit as it did.", kind=bool, default=False),
         Flag("wait", "Wait until the job ends, and exit as it did.", kind=bool, default=False),
     ),

@@ -214,6 +214,14 @@ def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) ->
     )  # fmt: skip
 
 
+def odd(found: Sequence[str], *, more: bool) -> Check:
+    """Objects that no program of ours writes or reads. They do no harm, and are never removed."""
+    if not found:
+        return Check(Level.OK, "odd objects", "none")
+    names = ", ".join(found) + (" and more" if more else "")
+    return Check(Level.OK, "odd objects", f"{names}: not of Bastion's form; nothing reads or removes them")
+
+
 def claims(state: State, listed: Mapping[WorkerKey, datetime], now: datetime) -> Check:
     """Are there claims of jobs that nobody knows?"""
     unknown = [str(key) for (key, _), at in listed.items() if key.job not in state.jobs and now - at > FRESHLY_ENDED]

@@ -167,3 +167,25 @@ def test_nothing_is_coloured_and_help_is_always_there(shared: Fleet) -> None:
         said = shared.run(words[0], *words[1:], env={**shared.environ, "NO_COLOR": "1"})
         assert said.returncode == 0
         assert "\x1b" not in said.stdout + said.stderr
+
+
+def test_a_request_that_is_copied_into_the_bucket_is_a_job(shared: Fleet) -> None:
+    """Without our tools: what `--dry_run --request` prints, as a file."""
+    flags = ("--name=by-hand", "--bundler_type=none", "--dry_run", "--request")
+    said = shared.run("launch", *flags, "--", "echo", "by hand")
+    assert said.returncode == 0, said
+    key = said.stderr.partition("store it as ")[2].partition(";")[0]
+    job = said.stderr.partition("the job is then ")[2].strip()
+    file = shared.root / key
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(said.stdout)
+    until(lambda: job in {row["id"] for row in shared.jobs()})
+    assert shared.wait(job) == 0
+    assert shared.log(job) == "by hand\n"
+
+
+def test_a_request_whose_code_would_have_to_travel_is_not_printed(shared: Fleet) -> None:
+    said = shared.run("launch", "--dry_run", "--request", "--", "true")
+    assert (said.returncode, "--bundler_type=none" in said.stderr) == (2, True), said
+    said = shared.run("launch", "--request", "--bundler_type=none", "--", "true")
+    assert (said.returncode, "goes with --dry_run" in said.stderr) == (2, True), said
