@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bastion import layout
+from bastion import image, layout, machine_settings
 from bastion.alternatives import AMOUNT_MAX, KIND
 from bastion.command_rules import SHELLS
 from bastion.errors import Newer, RecordError
@@ -18,6 +18,8 @@ from bastion.google.settings import GoogleSettings
 from bastion.google.settings import faults as faults_of_google
 from bastion.limits import Limits
 from bastion.limits import faults as faults_of_limits
+from bastion.machine_settings import Git as Git
+from bastion.machine_settings import JobLimits as JobLimits
 from bastion.nearest import did_you_mean
 from bastion.runner_settings import faults_of_options, faults_of_placing, faults_of_runners, strays
 from bastion.spec import USER
@@ -32,28 +34,9 @@ RETENTION = ("bundles_days", "logs_days")
 BUNDLES_DAYS = 30
 LOGS_DAYS = 0
 _DAYS_MAX = 36_500
-_JOB_LIMITS = {"memory": (0, 1_000_000), "processes": (0, 4_194_304), "open_files": (256, 1_048_576)}
 _YEAR_S = 365 * 86_400.0
 _ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]{1,1024}")
-
-
-class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What machines give git to reach private repositories: absolute paths of files on the machines; "" for none."""
-
-    deploy_key: str = ""
-    known_hosts: str = ""
-
-
-class JobLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the processes of one worker may use, together, of `memory` (GiB) and `processes` (with threads); 0: no limit.
-
-    `open_files` is for each process. A job that asks for `memory` has no more than it asks for, nor than this.
-    """
-
-    memory: int = 0
-    processes: int = 16_384
-    open_files: int = 65_536
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -70,6 +53,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
     and gce. `run_as` is the account of jobs' processes where root starts the workers; "": the account bastion-job if the
     machine has it, else root. `default_shell` is the shell of jobs whose user names none; "": bash where there is one.
+    `docker_repo` is the registry and path of images that name no registry, `host/path`.
     """
 
     schema: int = CONFIG
@@ -92,6 +76,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     buckets: dict[str, str] = {}
     retention: dict[str, int] = {}
     default_shell: str = ""
+    docker_repo: str = ""
 
     @property
     def bundles_days(self) -> int:
@@ -104,7 +89,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         return self.retention.get("logs_days", LOGS_DAYS)
 
 
-_LATER = frozenset({"default_shell"})
+_LATER = frozenset({"default_shell", "docker_repo"})
 """Settings that came later. Where they say nothing they are not written, so an older bastion still reads the file."""
 
 
@@ -237,16 +222,9 @@ def _retention(value: dict[str, int]) -> Iterator[str]:
             yield f"{name} is {shown(days)}; use a whole number of days from 0 (for ever) to {_DAYS_MAX}"
 
 
-def _git(value: Git) -> Iterator[str]:
-    for key, path in msgspec.structs.asdict(value).items():
-        if path and (not path.startswith("/") or len(path) > 1024 or not path.isprintable() or '"' in path):
-            yield f"{key} is {shown(path)}; use the absolute path of a file on the machines"
-
-
-def _job_limits(value: JobLimits) -> Iterator[str]:
-    for name, (low, high) in _JOB_LIMITS.items():
-        if not low <= (most := getattr(value, name)) <= high:
-            yield f"{name} is {shown(most)}; use a whole number from {low} to {high}"
+def _docker_repo(value: str) -> Iterator[str]:
+    if value and (wrong := image.fault(f"{value.rstrip('/')}/name")):
+        yield wrong
 
 
 _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
@@ -265,11 +243,12 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "capacity": _capacity,
     "buckets": _buckets,
     "retention": _retention,
-    "git": _git,
+    "git": machine_settings.git_faults,
     "limits": faults_of_limits,
     "google": faults_of_google,
-    "job_limits": _job_limits,
+    "job_limits": machine_settings.job_limit_faults,
     "default_shell": _one_of(SHELLS),
+    "docker_repo": _docker_repo,
 }
 _EXPECTED = {
     "schema": str(CONFIG),
@@ -291,5 +270,6 @@ _EXPECTED = {
     "google": f'a table, as in zones = ["us-central2-b"]; its keys are {", ".join(GoogleSettings().__struct_fields__)}',
     "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(Limits().__struct_fields__)}",
     "default_shell": "bash or sh",
-    "job_limits": f"a table of whole numbers, as in processes = 4096; its keys are {', '.join(_JOB_LIMITS)}",
+    "docker_repo": "a registry and a path, as in europe-docker.pkg.dev/project/images",
+    "job_limits": f"a table of whole numbers, as in processes = 4096; its keys are {', '.join(JobLimits().__struct_fields__)}",
 }

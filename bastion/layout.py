@@ -199,8 +199,6 @@ _OURS = {
 }
 """The form of what lies below each prefix."""
 
-PREFIXES = tuple(_OURS)
-
 
 def is_ours(key: str) -> bool:
     """Whether a key has the form of one that we write. A new prefix has its form here, or the doctor calls it odd."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from cli.flags import Action, Command, Flag, Foreign, Tool, completion
+from cli.flags import Action, Command, Flag, Tool, completion
+from cli.foreign import BASTION_WORDS
 from cli.formats import CSV, JSON, TABLE
 from cli.formats import flag as format_flag
 from cli.submissions import BUNDLE
@@ -35,18 +36,7 @@ _VIRTUAL = (
 TOOL = Tool(
     name="bastion",
     about="Create and look after a bastion: the scheduler that divides a fleet among the jobs in a bucket.",
-    foreign=Foreign(
-        commands={"ls": "list"},
-        answers={
-            "queue": "launch ls --all shows everybody's jobs, bastion top the whole queue",
-            "cancel": "launch stop JOB ends a job, bastion stop the bastion",
-            "kill": "launch stop JOB ends a job, bastion stop the bastion",
-            "submit": "launch -- COMMAND submits a job",
-            "up": "bastion create makes a bastion, bastion start brings back one that was stopped",
-            "down": "bastion stop ends the bastion, bastion delete removes it",
-        },
-        flags={"name": ("bastion",)},
-    ),
+    foreign=BASTION_WORDS,
     commands=(
         Command(
             name="create",
@@ -297,6 +287,8 @@ TOOL = Tool(
             flags=(
                 Flag("project_id", "Project of the profile.", "PROJECT"),
                 Flag("user_id", "User of the profile; of a change, who makes it.", "USER"),
+                Flag("docker_repo", "Registry and path of images, for the profile: --bundler_spec=image=NAME is then enough.",
+                     "HOST/PATH"),
                 *_PAST,
                 _YES,
             ),

@@ -6,14 +6,15 @@ from bastion.buckets.routed import url_of
 from bastion.spec import BundleRef
 from cli.bundler_settings import settings_of
 from cli.bundling import bundle, reference
-from cli.desk import desk_of
+from cli.desk import desk_of, docker_repo_of
 from cli.main import DONE, Call
 from cli.output import Output
 
 
 def run(call: Call) -> int:
     """Print what the code is known by, and where it is."""
-    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
+    kind_said = call.flags["bundler_type"]
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
     desk = desk_of(call)
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=False)
     code = reference(packed)

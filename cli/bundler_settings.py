@@ -51,8 +51,11 @@ class Settings:
         return TRUTHS[self.said[name]] if name in self.said else default
 
 
-def settings_of(kind: str, texts: Iterable[str]) -> Settings:
-    """`KEY=VALUE` of each --bundler_spec, as this bundler knows them. Raises `UsageError`."""
+def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> Settings:
+    """`KEY=VALUE` of each --bundler_spec, as this bundler knows them. Raises `UsageError`.
+
+    `docker_repo` is where images go that name no registry themselves.
+    """
     if kind not in KNOWN:
         use = f"use {', '.join(KNOWN)}"
         raise UsageError(f"--bundler_type is {kind[:64]!r}; {did_you_mean(kind, KNOWN, use)}")
@@ -62,6 +65,8 @@ def settings_of(kind: str, texts: Iterable[str]) -> Settings:
         if key in KNOWN[kind] and key in _TRUE_OR_FALSE and value not in TRUTHS:
             raise UsageError(f"--bundler_spec has {key}={value[:64]!r}; use true or false")
     said = {key: value for key, _, value in pairs if key in KNOWN[kind]}
+    if docker_repo and kind in IMAGES and "repo" not in said and not image.host_of(said.get("image", "")):
+        said["repo"] = docker_repo
     settings = Settings(kind=kind, said=said, args={key: value for key, _, value in pairs if key not in said})
     if kind == "git" and settings.truth("allow_dirty") and said.keys() & {"repo", "ref"}:
         raise UsageError("--bundler_spec=allow_dirty=true takes this folder's changes along; leave repo and ref out")

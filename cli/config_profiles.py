@@ -8,9 +8,7 @@ from bastion.errors import BastionError
 from cli import profile
 from cli.main import DONE, Call
 from cli.table import table
-from launcher.profiles import KEYS, Profiles, checked_name
-
-HEADS = ("ACTIVE", "PROFILE", *(key.upper() for key in KEYS))
+from launcher.profiles import KEYS, USUAL, Profiles, checked_name
 
 
 def list_all(call: Call) -> int:
@@ -22,11 +20,13 @@ def list_all(call: Call) -> int:
     if not profiles.named:
         call.output.say(f"there is no profile in {profiles.where}; make one with bastion config add NAME --bucket=URL")
         return DONE
+    keys = [key for key in KEYS if key in USUAL or any(key in each.values for each in profiles.named.values())]
     rows = [
-        ("*" if name == profiles.active else "", name, *(each.values.get(key, "") for key in KEYS))
+        ("*" if name == profiles.active else "", name, *(each.values.get(key, "") for key in keys))
         for name, each in sorted(profiles.named.items())
     ]
-    call.output.say("\n".join(table(HEADS, rows, width=call.output.width)))
+    heads = ("ACTIVE", "PROFILE", *(key.upper() for key in keys))
+    call.output.say("\n".join(table(heads, rows, width=call.output.width)))
     if other := call.environ.get("BASTION_PROFILE"):
         call.output.note(f"BASTION_PROFILE chooses {other} here")
     return DONE

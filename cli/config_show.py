@@ -12,7 +12,7 @@ from cli.desk import user_of
 from cli.main import DONE, Call
 from cli.place import Place, place_of
 from cli.profile import chosen, path_of, setting_of
-from launcher.profiles import KEYS
+from launcher.profiles import KEYS, USUAL
 from launcher.settings import Setting
 
 
@@ -36,7 +36,7 @@ def show(call: Call) -> int:
 def _values(values: dict[str, Setting]) -> list[str]:
     heading = "What this call goes by:"
     missing = Setting("-", "nobody says it")
-    found = {key: values.get(key, missing) for key in KEYS}
+    found = {key: values.get(key, missing) for key in KEYS if key in USUAL or key in values}
     width = max(len(each.value) for each in found.values())
     return [heading, *(f"  {key:<10}  {each.value:<{width}}  {each.source}" for key, each in found.items())]
 

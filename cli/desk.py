@@ -9,6 +9,7 @@ from bastion.config import Config
 from bastion.errors import UsageError
 from bastion.ports import Bucket, Clock, Ids, Tasks
 from bastion.system import RandomIds, SystemClock, ThreadTasks
+from cli.bundler_settings import IMAGES
 from cli.main import Call
 from cli.place import known_place_of
 from cli.profile import setting_of
@@ -55,6 +56,15 @@ def user_of(call: Call) -> str:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
+
+
+def docker_repo_of(call: Call, kind: str) -> str:
+    """Where images without a registry go, by the environment, the profile or the bastion's settings; "" for other code."""
+    if kind not in IMAGES:
+        return ""
+    if said := setting_of(call, "docker_repo"):
+        return said.value
+    return known_place_of(call).settings.docker_repo
 
 
 def job_of(call: Call, desk: Desk, view: View) -> Found:

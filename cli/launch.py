@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cli.flags import WORD, Command, Flag, Foreign, Tool, completion
+from cli.flags import Command, Flag, Tool, completion
+from cli.foreign import LAUNCH_WORDS
 from cli.formats import CSV, JSON, TABLE, WIDE
 from cli.formats import flag as format_flag
 from cli.submissions import CLUSTER, CODE, LAUNCH, LITERAL, USER
@@ -39,29 +40,11 @@ def _about_one(name: str, about: str, *flags: Flag) -> Command:
     return Command(name=name, about=about, module=module, words="JOB", least=1, most=1, flags=(*flags, _TASK))
 
 
-FOREIGN = Foreign(
-    commands={"cancel": "stop", "kill": "stop", "list": "ls", "jobs": "ls", "start": "", "submit": ""},
-    answers={
-        "status": "launch ls shows your jobs, launch why JOB why one is where it is, bastion status the bastion",
-        "queue": "launch ls --all shows everybody's jobs",
-        "describe": "launch show JOB says all that is known of a job",
-        "delete": "launch stop JOB ends a job; what it left stays until bastion gc removes it",
-        "exec": "launch ssh JOB -- COMMAND runs one beside a job",
-    },
-    flags={
-        "job_name": ("name", WORD),
-        "name": (WORD,),
-        "job_id": (WORD,),
-        "project": ("project_id",),
-        "num_nodes": ("num_replicas",),
-    },
-)
-
 TOOL = Tool(
     name="launch",
     about=LAUNCH.about,
     action=LAUNCH,
-    foreign=FOREIGN,
+    foreign=LAUNCH_WORDS,
     commands=(
         Command(
             name="ls",

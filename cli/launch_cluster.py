@@ -16,7 +16,7 @@ from bastion.errors import NotFound, UsageError
 from bastion.requests import Submit, job_id
 from cli import launch_stop
 from cli.bundler_settings import check_setup, settings_of
-from cli.desk import Desk, desk_of
+from cli.desk import Desk, desk_of, docker_repo_of
 from cli.launch_submit import checked_spec, coded, warn
 from cli.main import DONE, Call
 from cli.preview import preview
@@ -45,7 +45,8 @@ def up(call: Call, name: str) -> int:
     """Submit the job that is the cluster. Raises `UsageError` if it has no name, or one of this name lives."""
     if not name:
         raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
-    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
+    kind_said = call.flags["bundler_type"]
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
     check_setup(settings.kind, call.flags["setup"] or "")
     desk = desk_of(call)
     there = known(name, desk.reader().look())

@@ -19,7 +19,7 @@ from bastion.version import VERSION
 from cli import job_names
 from cli.bundler_settings import Settings, check_setup, settings_of
 from cli.bundling import bundle, came_from, reference
-from cli.desk import Desk, desk_of
+from cli.desk import Desk, desk_of, docker_repo_of
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
@@ -38,7 +38,8 @@ from launcher.submit import check, doubts, ground, send
 
 def run(call: Call) -> int:
     """Submit a job. With --wait or --follow, the exit code of its end."""
-    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
+    kind_said = call.flags["bundler_type"]
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
     if not call.after and not call.flags["spec"]:
         raise UsageError("there is no command; put it after --, as in launch [flags] -- python train.py")
     desk = desk_of(call)

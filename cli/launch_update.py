@@ -15,7 +15,7 @@ from bastion.version import VERSION
 from cli.asking import Asking
 from cli.bundler_settings import Settings, settings_of
 from cli.bundling import bundle, came_from, reference
-from cli.desk import Desk
+from cli.desk import Desk, docker_repo_of
 from cli.main import Call
 from cli.wishing import NONE, after_of, moment_of
 from launcher.build import command
@@ -40,7 +40,8 @@ TAR = "tar"
 def run(call: Call) -> int:
     """Check, bundle the code of a new command, ask, and say what that means for what runs."""
     said = _said(call)
-    settings = settings_of(call.flags["bundler_type"] or TAR, call.flags["bundler_spec"])
+    kind_said = call.flags["bundler_type"] or TAR
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
     asking = Asking.begin(call)
     found = asking.one()
     (job,) = found.jobs

@@ -24,8 +24,9 @@ from bastion.nearest import did_you_mean
 from bastion.wording import shown
 from quota.lines import PARTS_MAX, Lines, too_deep
 
-KEYS = ("bucket", "bastion", "project_id", "user_id")
-"""What a profile may say: the names of the flags it stands for."""
+USUAL = ("bucket", "bastion", "project_id", "user_id")
+KEYS = (*USUAL, "docker_repo")
+"""What a profile may say: the names of the flags it stands for. Those that are not `USUAL` are shown where they are said."""
 
 FILE_BYTES_MAX = 256 * 1024
 NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")

@@ -20,6 +20,7 @@ VARIABLES = {
     "bastion": "BASTION_NAME",
     "project_id": "BASTION_PROJECT",
     "user_id": "BASTION_USER",
+    "docker_repo": "BASTION_DOCKER_REPO",
 }
 """The variable that stands for each flag. In a job's own environment the last two name the job's."""
 

@@ -76,6 +76,7 @@ CONFIG: Mapping[str, str] = {
         "of each (`..._per_user`)"
     ),
     "default_shell": "Shell of jobs whose user names none: `bash` or `sh`; empty: bash where the machine has one, else sh",
+    "docker_repo": "Registry and path of images that name no registry, as `docker.io/team`; a profile's `docker_repo` wins",
     "google": "Where and how the runners `tpu` and `gce` have machines; see [Google Cloud](../how-to/google.md)",
 }
 """Of a key of `config.toml`."""

@@ -53,7 +53,7 @@ KEYS: Mapping[str, str] = {
     "probe": layout.probe("<prefix>/", "<nonce>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {
+PARTS = {"is_ours", 
     "segment",
     "request_of",
     "request_name",
@@ -141,10 +141,23 @@ def test_the_page_on_runners_has_every_member_of_a_fleet_and_all_that_differs_be
     assert members | attributes == named - {"condition", "what", "machine"}
 
 
+EXTRAS = ("docker", "gcp", "gcsfs", "kubernetes", "s3", "simulate", "testing")
+"""What people install; `dev` and `docs` are for those who work on the project."""
+
+
+def test_no_extra_is_forgotten() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert {*EXTRAS, "dev", "docs"} == project["optional-dependencies"].keys()
+
+
 def test_every_dependency_is_explained_and_no_other() -> None:
     page = (DOCS / "dependencies.md").read_text()
-    installed, development = page.split("## For development")
+    rest, development = page.split("## For development")
+    installed, extras = rest.split("## Extras")
     assert re.findall("^### (.+)$", installed, re.MULTILINE) == sorted(dependencies())
+    known = {name for extra in EXTRAS for name in dependencies(extra)}
+    assert re.findall("^### (.+)$", extras, re.MULTILINE) == sorted(known)
+    assert all(f"`[{extra}]`" in extras for extra in EXTRAS)
     assert re.findall("^### (.+)$", development, re.MULTILINE) == sorted([*dependencies("dev"), *dependencies("docs")])
 
 
