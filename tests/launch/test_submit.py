@@ -110,7 +110,6 @@ def test_a_refused_job_exits_1_and_writes_nothing(bench: Bench, words: list[str]
         ["--grace=soon", "--", "x"],
         ["--bundler_type=zip", "--", "x"],
         ["--bundler_spec=color=red", "--", "x"],
-        ["--follow", "--count=2", "--", "x"],
         ["--no_such_flag", "--", "x"],
         ["train.py"],
     ],
