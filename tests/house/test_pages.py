@@ -53,7 +53,8 @@ KEYS: Mapping[str, str] = {
     "probe": layout.probe("<prefix>/", "<nonce>"),
     "outputs": layout.outputs("<job>", 0).replace("0", "<task>"),
 }
-PARTS = {"is_ours", 
+PARTS = {
+    "is_ours",
     "segment",
     "request_of",
     "request_name",
