@@ -1,4 +1,4 @@
-"""Short functions, short files. The exceptions are a ratchet: their numbers may only get smaller."""
+"""Short functions, and files about one thing: a file that grows past the alarm needs a reason, not a splinter."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from tests.house.source import ROOT, modules, tracked
 
 FUNCTION_MAX = 40
 MEDIAN_BELOW = 10
-FILE_MAX = 300
-TEST_FILE_MAX = 400
+FILE_MAX = 500
+TEST_FILE_MAX = 600
 LONGER: dict[str, int] = {}
 
 

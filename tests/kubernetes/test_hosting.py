@@ -197,7 +197,7 @@ def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
 @pytest.mark.parametrize(
     ("words", "said", "code"),
     [
-        (["--runner=slurm"], "--runner is 'slurm'; a bastion lives with", 2),
+        (["--runner=gce"], "--runner is 'gce'; use kubernetes, slurm, ray", 2),
         (["--runner=kubernetes"], "Say --worker_image=", 2),
         (CREATE[:3], "say --image=REGISTRY/bastion", 2),
         ([*CREATE, "--bucket=file:///tmp"], "which no pod can reach", 2),
