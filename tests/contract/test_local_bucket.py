@@ -244,7 +244,7 @@ def test_a_full_disk_is_told_and_harms_nothing(tmp_path: Path) -> None:
     assert said == [
         *[f"file://{tmp_path}: 'new': no room is left on the disk; make some and try again"] * 2,
         "b'old' ['old']",
-        "['lock']",
+        "['lock', 'store']",
         "True",
     ]
 
