@@ -113,11 +113,36 @@ def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> Reading:
     return Reading(stat.modified, began, ended, offset(moment))
 
 
+class StoreTime:
+    """The store's time, once it was read; from then on it flows with the monotonic clock. Before that nothing is told."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._asked: Reading | None = None
+
+    @property
+    def known(self) -> bool:
+        """It was read."""
+        return self._asked is not None
+
+    def heed(self, asked: Reading) -> None:
+        """It was read."""
+        self._asked = asked
+
+    def now(self) -> datetime | None:
+        """The time; None before it is known."""
+        return self.at(self._clock.monotonic())
+
+    def at(self, monotonic: float) -> datetime | None:
+        """What it was at this monotonic time; None before it is known."""
+        return self._asked.least(monotonic) if self._asked else None
+
+
 def wrong(off_s: float) -> str:
     """What to say of this machine's clock; empty if it may be acted by."""
     if abs(off_s) <= OFF_MAX_S:
         return ""
-    return f"the clock of this machine is {words(off_s)} the store's; set it, as by NTP"
+    return f"the clock of this machine is {words(off_s)} the store's: set it, as by NTP; see bastion doctor"
 
 
 def ahead(journalled: datetime | None, now: datetime) -> str:

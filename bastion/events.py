@@ -78,15 +78,16 @@ class SightChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job was accepted. Its place in the journal is its place in the queue."""
+    """A job was accepted. Its place in the journal is its place in the queue. `at`: when it was asked for, if long before."""
 
     request: str
     job: str
     spec: JobSpec
+    at: Moment | None = None
 
 
 class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A well-formed job was refused."""
+    """A job was refused. `at`: when it was asked for, if long before."""
 
     request: str
     job: str
@@ -94,6 +95,7 @@ class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     user: str
     project: str
     reason: str
+    at: Moment | None = None
 
 
 class RequestRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -192,13 +194,15 @@ class Voided(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A worker's facts say how its process ended."""
+    """A worker's facts say how its process ended; and when it had `started` and `ended`, as far as that can be."""
 
     worker: int
     cause: Cause
     exit_code: int | None = None
     message: str = ""
     step: int | None = None
+    started: Moment | None = None
+    ended: Moment | None = None
 
 
 class Gone(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -27,7 +27,6 @@ MODE = 0o666  # the umask decides who shares the bucket
 PATIENCE_S = 1.0
 _NAPS_S = (0.0002, 0.02)
 _ABANDONED_S = 3600.0
-_AHEAD_US = 60_000_000
 _LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 _OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ASIDE = b"lock-"
@@ -52,15 +51,14 @@ class Guard:
             _remove(grant)
 
     @contextmanager
-    def locked(self, grant: bytes | None, now: int = 0) -> Iterator[int]:
+    def locked(self, grant: bytes | None, now: int = 0, *, anew: bool = False) -> Iterator[int]:
         """Hold the lock, with a stamp: microseconds since 1970, larger than every stamp before. None: not to be stopped.
 
-        `now` is the file system's time; 0: the stamp dates nothing. Stamps of a time that was far ahead are not followed: a
-        clock that was set right must date right.
+        `now` is the file system's time; 0: the stamp dates nothing. `anew`: go by that alone, for a clock was ahead before.
         """
         lock = self._open()
         try:
-            yield self._enter(lock, grant, now)
+            yield self._enter(lock, grant, now, anew)
         finally:
             fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would not do while a forked child holds a copy
             os.close(lock)
@@ -103,11 +101,11 @@ class Guard:
             time.sleep(nap)
             nap = min(2 * nap, longest)
 
-    def _enter(self, lock: int, grant: bytes | None, now: int) -> int:
+    def _enter(self, lock: int, grant: bytes | None, now: int, anew: bool) -> int:
         last, _ = _said(lock)
         asides = self._revoked() if last is None else {}
         newest = max(last or 0, *asides.values(), 0)
-        stamp = now if now and newest - now > _AHEAD_US else max(now, 1 + newest)
+        stamp = now if anew else max(now, 1 + newest)
         os.pwrite(lock, b"%d\n%s\n" % (stamp, os.path.basename(grant or b"")), 0)
         if not self._is_ours(lock):
             raise FileNotFoundError(errno.ENOENT, "the lock was taken away")

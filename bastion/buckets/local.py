@@ -144,6 +144,27 @@ class LocalBucket:
         check_prefix(prefix)
         return self._walk(prefix, after)
 
+    def ahead_s(self, *, heal: bool = False) -> float:
+        """How far the dates of objects run ahead of the file system's clock, since what was written last was dated by a clock
+        that was ahead. `heal`: from now on they do not; what is dated already stays.
+        """
+
+        def change(grant: bytes) -> float:
+            file = os.open(os.path.join(grant, NEW), _NEW, MODE)
+            try:
+                now = os.fstat(file).st_mtime_ns // 1000
+                with self._guard.locked(grant, now) as stamp:
+                    pass
+                if heal:
+                    with self._guard.locked(grant, now, anew=True):
+                        pass
+                return (stamp - now) / 1e6
+            finally:
+                os.close(file)
+
+        with self._asking(""):
+            return self._granted(change)
+
     def _walk(self, prefix: str, after: str) -> Iterator[Stat]:
         folder = prefix[: prefix.rfind("/") + 1]
         with self._asking(prefix):
@@ -171,7 +192,9 @@ class LocalBucket:
     def _failure(self, error: OSError, key: str) -> BucketError:
         where = f"{self.url}: {key!r}" if key else self.url
         if isinstance(error, Swapped):
-            return BucketError(f"{self.url}: another folder lies in the place of the bucket's; mount the bucket's again")
+            return BucketError(
+                f"{self.url}: another folder lies in the place of the bucket's; mount the bucket's again"
+            )
         if error.errno in _FULL:
             return Full(f"{where}: no room is left on the disk; make some and try again")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -183,8 +206,8 @@ class LocalBucket:
     def _put(self, path: bytes, data: bytes, place: Callable[[bytes, bytes], bool]) -> str | None:
         """Write a new file and have it placed under the lock, by its grant and path. Its version; None if that was refused.
 
-        Its stamp is its modification time, by the clock of the file system: so a version is never given twice, also when the disk reuses an inode
-        within a tick of its clock, and a listing shows it at no further cost.
+        Its stamp is its modification time, by the file system's clock: so a version is never given twice, also when the disk
+        reuses an inode within a tick of that, and a listing shows it at no further cost.
         """
 
         def change(grant: bytes) -> str | None:

@@ -27,6 +27,7 @@ WALLS: Mapping[str, set[str]] = {
         "bundler.unpack",
         "quota.resources",
         *DOORS,
+        "bastion.clocks",
         "bastion.codec",
         "bastion.google.failures",
         "bastion.google.login",
