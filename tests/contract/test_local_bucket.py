@@ -75,7 +75,7 @@ def test_opening_a_bucket_sweeps_dead_writers_files_only(folder: Path, bucket: B
     with (private / living / "new").open("wb") as live:
         fcntl.flock(live, fcntl.LOCK_EX)
         LocalBucket(bucket.url)
-        assert sorted(path.name for path in private.iterdir()) == [young, living, "lock", "odd"]
+        assert sorted(path.name for path in private.iterdir()) == [young, living, "lock", "odd", "store"]
 
 
 def test_opening_a_bucket_disturbs_no_live_writer(bucket: Bucket) -> None:
