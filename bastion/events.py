@@ -287,6 +287,13 @@ class Forgotten(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     jobs: list[str] = []
 
 
+class TimeHealed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An admin set the journal's time back to the store's: it was `before` that, by a clock that was ahead."""
+
+    user: str
+    before: Moment
+
+
 class Illegal(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An event that the table of moves refused. It changed nothing."""
 
@@ -297,5 +304,5 @@ AnyEvent = (
     Epoch | FileChanged | FileBroken | CapacityChanged | SightChanged | Submitted | JobRejected | RequestRejected
     | RequestsDropped | CancelRequested | Held | Released | Topped | Updated | Paused | Resumed | ImageBuilt | Started
     | Waiting | Claimed | Voided | Exited | Gone | Saved | Stopping | Moved | Ended | Decided | Lapsed | ReclaimDropped
-    | Forgotten | Illegal
+    | Forgotten | TimeHealed | Illegal
 )  # fmt: skip

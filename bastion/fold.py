@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bastion import attempts, awaiting, building, control, past_use, sight
+from bastion import attempts, awaiting, building, control, healing, past_use, sight
 from bastion.books import close, job_of, move, settle
 from bastion.conditions import conditions
 from bastion.errors import BastionError, IllegalMove, RecordError
@@ -38,6 +38,7 @@ from bastion.events import (
     Started,
     Stopping,
     Submitted,
+    TimeHealed,
     Topped,
     Updated,
     Voided,
@@ -288,6 +289,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     Lapsed: _lapsed,
     ReclaimDropped: _reclaim_dropped,
     Forgotten: _forgotten,
+    TimeHealed: healing.healed,
     RequestsDropped: _only_written,
     Decided: _only_written,
     Illegal: _only_written,

@@ -105,7 +105,9 @@ class Ledger:
         self.promised: dict[tuple[str, str], Meter] = {}
         self.pool: dict[str, Meter] = {}
         self.later: Counter[str] = Counter()
+        self.closes = True
         self._began: datetime | None = None
+        self._last: datetime | None = None
         self._of = BY[by]
         self._jobs: dict[str, _Job] = {}
         self._behind: dict[str, list[tuple[int | None, str]]] = {}
@@ -116,15 +118,19 @@ class Ledger:
 
     def take(self, record: JournalObject) -> bool:
         """Take one journal object. False if it is from after the window: no more is needed."""
-        if record.now >= self.window.until:
-            return False
-        if not self._opened and record.now >= self.window.since:
+        now = record.now
+        if now >= self.window.until:
+            if self.closes:
+                return False
+            now = self._last or self.window.since  # the journal was ahead of the store's time, and is healed later on
+        self._last = now
+        if not self._opened and now >= self.window.since:
             self._open()
-        place = self.window.place(record.now)
+        place = self.window.place(now)
         for event in record.events:
             work = _WORK.get(type(event))
             if work is not None:
-                work(self, event, record.now, place)
+                work(self, event, now, place)
         return True
 
     def close(self) -> None:
