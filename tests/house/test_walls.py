@@ -41,6 +41,7 @@ WALLS: Mapping[str, set[str]] = {
         "bastion.spec",
         "bastion.state",
         "bastion.version",
+        "bastion.wording",
     },
     "simulator": {"simulator", "quota", *DOORS, "bastion (pure)"},
     "worlds": {"worlds", "bastion", "launcher", "quota", "runners"},
