@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bastion import untrusted
 from bastion.errors import BundleError, RunnerError
 from bastion.ports import Clock, Ids, Shell
 from runners.worker.account import Account
@@ -30,6 +31,7 @@ VENV_S = 300.0
 """The longest that making an empty environment may take."""
 
 _MARK, _LOCK = "ready", "lock"
+_MARK_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +76,8 @@ class Cache:
     def _made(self, folder: Path) -> str:
         """The name of what is whole; "" if nothing is."""
         try:
-            made, _, boot = (folder / _MARK).read_text().partition(" ")
-        except FileNotFoundError:
+            made, _, boot = untrusted.whole(folder / _MARK, _MARK_BYTES).decode("utf-8", "replace").partition(" ")
+        except OSError:
             return ""
         return made if boot == self.boot and (folder / made / "venv").is_dir() else ""
 
@@ -116,9 +118,7 @@ class Entry:
 
     def finish(self) -> None:
         """It is whole: the next worker uses it."""
-        mark = self._folder.parent / f"{self._folder.name}.{_MARK}"
-        mark.write_text(f"{self._folder.name} {self._cache.boot}")
-        mark.replace(self._folder.parent / _MARK)
+        untrusted.put(self._folder.parent / _MARK, f"{self._folder.name} {self._cache.boot}".encode())
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._cache.sweep()
 
@@ -146,7 +146,7 @@ def _locked(folder: Path, how: int) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = untrusted.opened(folder / _LOCK, os.O_RDWR | os.O_CREAT)
         except FileNotFoundError:
             continue
         fcntl.flock(lock, how)
@@ -164,14 +164,14 @@ def _is(path: Path, lock: int) -> bool:
 
 def _used(folder: Path) -> datetime:
     with suppress(OSError):
-        return datetime.fromtimestamp((folder / _MARK).stat().st_mtime, UTC)
-    return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        return datetime.fromtimestamp((folder / _MARK).lstat().st_mtime, UTC)
+    return datetime.fromtimestamp(folder.lstat().st_mtime, UTC)
 
 
 def _remove(folder: Path) -> None:
     """Remove an entry, unless somebody holds its lock."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        lock = untrusted.opened(folder / _LOCK, os.O_RDWR)
     except OSError:
         return
     try:
@@ -190,7 +190,7 @@ def _remove_parts(folder: Path) -> None:
     """All but the lock; the mark first."""
     (folder / _MARK).unlink(missing_ok=True)
     for part in folder.iterdir():
-        if part.is_dir():
+        if part.is_dir() and not part.is_symlink():
             shutil.rmtree(part, ignore_errors=True)
         elif part.name != _LOCK:
             part.unlink()

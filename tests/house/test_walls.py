@@ -40,6 +40,7 @@ WALLS: Mapping[str, set[str]] = {
         "bastion.secret",
         "bastion.spec",
         "bastion.state",
+        "bastion.untrusted",
         "bastion.version",
         "bastion.wording",
     },
