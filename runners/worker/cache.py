@@ -39,7 +39,7 @@ class Cache:
     """The entries below `root`, of all workers of this account on this machine.
 
     `boot` names the time since its start. What was made before that is made anew: it may never have reached the disk.
-    Setups and jobs are of the `account`, if there is one; a cache is of one account.
+    Setups and jobs are of the `account`, if there is one; each account has entries of its own, and each user and project.
     """
 
     root: Path
@@ -57,7 +57,8 @@ class Cache:
         python = shutil.which("python3", path=path)
         if python is None:
             raise BundleError("a setup needs python3, and this machine has none on its PATH; have it installed")
-        word = hashlib.sha256(f"{name}\0{os.path.realpath(python)}".encode()).hexdigest()[:32]
+        whose = f"\0{self.account.uid}" if self.account else ""
+        word = hashlib.sha256(f"{name}\0{os.path.realpath(python)}{whose}".encode()).hexdigest()[:32]
         folder = self.root / word
         while True:
             shared = _locked(folder, fcntl.LOCK_SH)
@@ -117,7 +118,10 @@ class Entry:
             self._cache.account.give(self.code)
 
     def finish(self) -> None:
-        """It is whole: the next worker uses it."""
+        """It is whole: the next worker uses it. Where jobs run as another account, that account cannot change it any more."""
+        if self._cache.account:
+            self._cache.account.take_back(self.venv)
+            self._cache.account.take_back(self.code)
         untrusted.put(self._folder.parent / _MARK, f"{self._folder.name} {self._cache.boot}".encode())
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._cache.sweep()
