@@ -10,7 +10,7 @@ XDIST = -n $(WORKERS) --dist=worksteal
 # Whoever sets it has each of the thousands of programs that tests start compile all of our code again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
+.PHONY: help demo test check night package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate soak mutants chaos crashes fuzz docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -22,6 +22,12 @@ test:  ## All tests but those of GPUs and of the night; installs the programs th
 	@.ci/install
 	@$(MAKE) --no-print-directory $(READY)
 	$(BIN)/python -m pytest $(XDIST)
+
+check: $(READY)  ## The loop of a developer: what changed is linted, unit tests, 60 worlds; no service, no root
+	@$(BIN)/python -m tests.check
+
+night: test  ## What is rare: all crashes, long storms, 2,000 kills, 2,000 examples: make night ONLY=crashes
+	@$(BIN)/python -m tests.night $(if $(ONLY),--only=$(ONLY))
 
 package: $(READY)  ## Build sdist and wheel, and use them in a fresh environment
 	@$(BIN)/python -m tests.installed

@@ -14,7 +14,8 @@ import pytest
 from tests.house.source import ROOT
 
 NOBODY = 65_534
-ENGINES = "slurm-wlm munge slurmdbd mariadb-server-core mariadb-client-core openssh-server openssh-client busybox-static util-linux"
+SERVERS = "slurm-wlm munge slurmdbd mariadb-server-core mariadb-client-core openssh-server"
+ENGINES = f"{SERVERS} openssh-client busybox-static util-linux"
 INSTALL = f"apt-get install -qq --no-install-recommends ca-certificates {ENGINES}"
 NOTE = '#!/bin/sh\necho "${0##*/} $*" >>"$NOTES"\n'
 
