@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bastion import files, snapshot
-from bastion.clocks import StoreClock
 from bastion.config import Config
 from bastion.desired import Desired
 from bastion.errors import RunnerError
@@ -20,6 +19,7 @@ from bastion.retire import Retired, remove
 from bastion.sight import ASKS
 from bastion.standing import Beacon
 from bastion.state import State
+from bastion.store_clock import StoreClock
 
 SWAP_S = 5.0
 FILES_S = 10.0

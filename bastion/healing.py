@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from bastion.clocks import OFF_MAX_S
-from bastion.events import AnyEvent, Lapsed, Started, Stopping, TimeHealed
+from bastion.events import AnyEvent, Lapsed, Started, Stopping
 from bastion.state import Cause, Job, JobState, State
 from bastion.wording import short
 
@@ -17,7 +17,7 @@ PLANNED = frozenset({"begin", "deadlines"})
 """Times that users chose: these may lie ahead."""
 
 
-def healed(state: State, _event: TimeHealed, *_at: int) -> None:
+def heal(state: State) -> None:
     """No time that the journal gave lies ahead of now any more. A job's own --begin and --deadline stay."""
     assert state.now is not None
     for job in state.jobs.values():

@@ -12,11 +12,12 @@ import msgspec
 
 from bastion import config, host
 from bastion.byline import sign
-from bastion.clocks import StoreClock, wrong
+from bastion.clocks import wrong
 from bastion.config import BUCKETS, Config
 from bastion.errors import BastionError, Missing, UsageError
 from bastion.layout import CONFIG
 from bastion.ports import Bucket
+from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock
 from cli import hosted
 from cli.config_file import changed

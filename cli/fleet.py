@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from bastion import host
 from bastion.chores import Doors
-from bastion.clocks import StoreClock
 from bastion.config import Config
 from bastion.errors import BastionError, UsageError
 from bastion.google.api import GoogleApi
 from bastion.google.cloud_builds import CloudBuilds
 from bastion.ports import Runner
+from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli import registry
 from cli.grounds import ground

@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 
 from bastion import clocks, healing, host, layout, past, recover
 from bastion.buckets.local import LocalBucket
-from bastion.clocks import OFF_MAX_S, StoreClock
+from bastion.clocks import OFF_MAX_S
 from bastion.errors import BastionError, Deposed
-from bastion.events import Epoch, TimeHealed
+from bastion.events import Epoch
 from bastion.fold import fold
 from bastion.holes import Holes
 from bastion.journal import Journal
 from bastion.state import State
+from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from bastion.version import VERSION
 from bastion.wording import short
@@ -46,7 +47,9 @@ def run(call: Call) -> int:
         place.root.ahead_s(heal=True)
     if clocks.ahead(state.now, now):
         _append(place, state, user, now)
-    return _tell(call, place, early, "the time is healed; what was done by the wrong one stays: see what to submit again")
+    return _tell(
+        call, place, early, "the time is healed; what was done by the wrong one stays: see what to submit again"
+    )
 
 
 def _now(place: Place) -> tuple[datetime, float]:
@@ -75,17 +78,17 @@ def _done(place: Place, now: datetime) -> Iterator[str]:
 
 
 def _append(place: Place, state: State, user: str, now: datetime) -> None:
-    before, epoch = state.now, state.epoch + 1
-    assert before is not None
+    epoch = state.epoch + 1
     journal = Journal(place.bucket, SystemClock(), RandomIds(), state)
     journal.begin(now)
     journal.epoch = epoch
-    journal.add(Epoch(epoch=epoch, host=host.name(), pid=os.getpid(), version=VERSION))
-    journal.add(TimeHealed(user=user, before=before))
+    journal.add(Epoch(epoch=epoch, host=host.name(), pid=os.getpid(), version=VERSION, healed_by=user))
     try:
         journal.commit()
     except Deposed as deposed:
-        raise BastionError("a bastion is at work meanwhile; nothing was healed: end it first with bastion stop") from deposed
+        raise BastionError(
+            "a bastion is at work meanwhile; nothing was healed: end it first with bastion stop"
+        ) from deposed
 
 
 def _tell(call: Call, place: Place, early: list[str], said: str) -> int:

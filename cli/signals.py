@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import signal
 import sys
 from contextlib import suppress
+from typing import Any
 
 import psutil
 
@@ -18,6 +18,7 @@ LIMIT_S = 15
 """A program that was asked to end has so long for its last words: less than a supervisor waits before it kills."""
 
 ASKS = frozenset({signal.SIGTERM, signal.SIGINT})
+_WAIT, _WAIT_FOR = getattr(signal, "sigwaitinfo", None), getattr(signal, "sigtimedwait", None)
 _STARTS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty")
 
 log = logging.getLogger("bastion")
@@ -53,18 +54,18 @@ class Stopping:
         So that the signal comes to no other thread it is blocked in all; what they start must not inherit that. A thread that
         has started something may get it once in a while: then the handler does the same, and knows no sender.
         """
-        if not hasattr(signal, "sigwaitinfo"):  # macOS
+        if _WAIT is None:  # macOS
             return
         signal.pthread_sigmask(signal.SIG_BLOCK, ASKS)
         sys.addaudithook(_let_through)
         ThreadTasks().start("signals", self._watch)
 
     def _watch(self) -> None:
+        assert _WAIT
+        assert _WAIT_FOR
         clock, known, deadline = SystemClock(), set[int](), float("inf")
         while True:
-            found = (
-                signal.sigtimedwait(ASKS, max(0.0, deadline - clock.monotonic())) if known else signal.sigwaitinfo(ASKS)
-            )
+            found: Any = _WAIT_FOR(ASKS, max(0.0, deadline - clock.monotonic())) if known else _WAIT(ASKS)
             if found is None:
                 self._give_up()
                 return
@@ -90,7 +91,7 @@ class Stopping:
         os._exit(1)
 
 
-def told(found: signal.struct_siginfo) -> str:
+def told(found: Any) -> str:
     """Which signal, and who sent it: `SIGTERM from pid 812 (bash) of ada (uid 1000)`."""
     name = signal.Signals(found.si_signo).name
     if found.si_code > 0 or not found.si_pid:  # by the kernel: a terminal's Ctrl-C; or from outside of our container
@@ -108,7 +109,5 @@ def _let_through(event: str, _args: object) -> None:
 
 
 def _die(number: int) -> None:
-    """Of this signal, as one dies who has no handler. Of any thread, for the first one may hang."""
-    ctypes.CDLL(None).signal(number, 0)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
-    os.kill(os.getpid(), number)
+    """At once, with the code of a program that this signal ended; also where the first thread hangs."""
+    os._exit(128 + number)

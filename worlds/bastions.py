@@ -8,8 +8,8 @@ from typing import Protocol
 
 from bastion import loop
 from bastion.chores import Doors
-from bastion.clocks import StoreClock
 from bastion.ports import Bucket, Clock, Runner
+from bastion.store_clock import StoreClock
 from bastion.tick import Bastion
 from worlds.kernel import Kernel, Life, SimIds, SimTasks
 from worlds.laws import Laws

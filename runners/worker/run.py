@@ -12,12 +12,13 @@ from contextlib import suppress
 from typing import Any
 
 from bastion import clocks, layout
-from bastion.clocks import Reading, StoreTime
+from bastion.clocks import Reading
 from bastion.codec import decode, encode
 from bastion.errors import Missing, RecordError, SecretError
 from bastion.logs import SegmentWriter
-from bastion.records import PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
+from bastion.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
 from bastion.state import Cause
+from bastion.store_clock import StoreTime, read
 from bastion.version import VERSION
 from runners.worker.claiming import claim_of
 from runners.worker.doors import Doors, Pace, Post, Process
@@ -114,7 +115,9 @@ class _Worker:
         """What the fallen worker hid in the output is hidden again; where that cannot be known any more, all is."""
         key = layout.order(self._post.key)
         try:
-            data = persist(self._doors.clock, lambda: self._doors.bucket.read(key).data, self._pace.retry_s)
+            data = persist(
+                self._doors.clock, lambda: self._doors.bucket.read(key, ORDER_BYTES_MAX).data, self._pace.retry_s
+            )
             self._output.hide(reveal(decode(data, Order, key), self._doors.secrets).values())
         except Missing:
             return  # nothing was ever started
@@ -164,7 +167,7 @@ class _Worker:
         self._beats += 1
         key, count, doors = layout.beat(self._post.key, self._post.worker), str(self._beats).encode(), self._doors
         if not self._time.known:
-            return clocks.read(doors.bucket, doors.clock, key, count)
+            return read(doors.bucket, doors.clock, key, count)
         doors.bucket.write(key, count)
         return None
 
@@ -192,7 +195,7 @@ class _Worker:
         clock, pace = self._doors.clock, self._pace
         while True:
             try:
-                data = persist(clock, lambda: self._doors.bucket.read(key).data, pace.retry_s)
+                data = persist(clock, lambda: self._doors.bucket.read(key, ORDER_BYTES_MAX).data, pace.retry_s)
             except Missing:
                 clock.sleep(pace.order_s)
                 continue

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from bastion import clocks, layout, loop
+from bastion import layout, loop, store_clock
 from bastion.chores import CLOCK_S, Doors
-from bastion.clocks import StoreClock
 from bastion.codec import decode
 from bastion.errors import BucketError, OffTime
 from bastion.events import Epoch
 from bastion.ports import Stat
 from bastion.records import ClockNote
 from bastion.standing import Time
+from bastion.store_clock import StoreClock
 from tests.unit.bastion.doors import FaultyBucket, memory
 from tests.unit.bastion.town import ME, Town
 from tests.unit.launcher.world import NOON, HandClock
@@ -130,7 +130,7 @@ def test_a_reading_that_took_long_is_taken_again() -> None:
         clock.now += 30
 
     dated.faults = [slow]
-    found = clocks.read(dated, clock, "x", b"")
+    found = store_clock.read(dated, clock, "x", b"")
     assert found.ended - found.began < 1
     assert found.least(clock.monotonic()) == clock.wall()
     assert len(dated.calls) == 4
@@ -140,15 +140,15 @@ def test_an_object_that_is_not_listed_tells_no_time() -> None:
     bucket = FaultyBucket(memory())
     bucket.list = lambda prefix, *, after="": iter(())  # type: ignore[method-assign, assignment]
     with pytest.raises(BucketError, match="was written, and is not listed"):
-        clocks.read(bucket, HandClock(), "x", b"")
+        store_clock.read(bucket, HandClock(), "x", b"")
 
 
 def _time(clock: HandClock) -> Time:
-    return Time(clock, None, clocks.read(Dated(clock), clock, "x", b""))
+    return Time(clock, None, store_clock.read(Dated(clock), clock, "x", b""))
 
 
 def _corrected(time: Time, clock: HandClock, off_s: float) -> float:
-    return time.correct(clocks.read(Dated(clock, off_s), clock, "x", b""))
+    return time.correct(store_clock.read(Dated(clock, off_s), clock, "x", b""))
 
 
 def test_a_time_that_ran_fast_stands_still_until_the_stores_has_come() -> None:

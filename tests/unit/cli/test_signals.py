@@ -55,7 +55,7 @@ def test_a_second_signal_has_its_rude_effect() -> None:
         program.terminate()
         while program.poll() is None:
             program.terminate()
-        assert program.returncode == -signal.SIGTERM
+        assert program.returncode == 128 + signal.SIGTERM
 
 
 LOGS = "import logging; logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
