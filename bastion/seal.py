@@ -56,6 +56,7 @@ def key_in(bucket: Bucket, ids: Ids) -> bytes:
         key = b""
     except BucketError as error:
         raise RunnerError(f"{layout.SEAL} cannot be read, by which machines are known: {error}") from error
+    key = key.strip()  # in some stores an object has a tail of blanks
     if not _KEY.fullmatch(key):
         raise RunnerError(
             f"{layout.SEAL} is damaged: remove it, and the bastion makes another; claimed machines stay known"

@@ -85,7 +85,7 @@ class KubernetesFleet(ProcessFleet):
         worker_of = render.Worker(bucket=self.bucket.url)
         body = render.manifest(render.JOB, "eve", mark, wish, settings(self.options), worker_of)
         container = body["spec"]["template"]["spec"]["containers"][0]
-        container |= {"command": ["sleep", "600"], "args": []}
+        container |= {"command": [container["command"][0], "-c", "import time; time.sleep(600)"], "args": []}
         self.client.create("/apis/batch/v1/namespaces/default/jobs", body)
         found: list[str] = []
 
