@@ -67,7 +67,9 @@ class KubernetesRunner:
 
         So does one that a pod has fallen from before all had claimed: the cluster makes no other in its place.
         """
-        own = (one for one in self._sets if one.mark.key == placement.key and not one.over and self._is_proved(one.mark))
+        own = (
+            one for one in self._sets if one.mark.key == placement.key and not one.over and self._is_proved(one.mark)
+        )
         there = next(own, None)
         if there and any(nonce == there.mark.nonce for nonce, _ in self._listing.fallen):
             self._delete(there.kind, there.name, there.uid)
