@@ -174,7 +174,8 @@ def test_every_decision_is_listed_in_its_order() -> None:
     assert re.findall(r"\]\((0.+?\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == pages
     numbers = [name[:4] for name in pages]
     assert numbers == sorted(set(numbers)), "two decisions have one number"
-        assert (DOCS / "decisions" / name).read_text().startswith(f"# {number}. ")
+    for name in pages:
+        assert (DOCS / "decisions" / name).read_text().startswith(f"# {int(name[:4])}. ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
