@@ -101,6 +101,7 @@ class Bastion:
             desired=lambda: self.rows,
             now=self.time.now,
             at_once=self.doors.tasks.map,
+            verify=lambda: self.beacon.look(self.journal.epoch),
         )
 
     @property
@@ -160,6 +161,9 @@ class Bastion:
     def _take(self, name: str, result: Any, now: datetime) -> None:
         if name.startswith(sight.ASKS) or name == "builds":
             self.troubles.tell(f"seen by {name}", [seen.what for seen in result if isinstance(seen, observe.Trouble)])
+            self.troubles.tell_each(
+                f"stray of {name}", [seen.what for seen in result if isinstance(seen, observe.Stray)]
+            )
             self._note(result, now)
         elif name == "heartbeat":
             self._hear(result, now)
@@ -189,6 +193,7 @@ class Bastion:
         self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
         if (age := self.fence.age_s()) > BEAT_S:  # a store that takes no word of ours takes no beat either
             self._watch.doubt(age)
+        self.troubles.tell("facts", heard.refused)
         self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
         self._add_all(self._checkpoints.news(state, heard.facts, now))
 
