@@ -143,6 +143,17 @@ TOOL = Tool(
             ),
         ),
         Command(
+            name="recover",
+            about="Bring the journal back to what a bastion can go on by. Only while none is at work.",
+            module="cli.bastion_recover",
+            flags=(
+                Flag("heal_time", "Set the journal's time back to the store's, after a bastion ran with a clock that was ahead; "
+                     "lists what the wrong time did.", kind=bool, default=False),
+                _WHO,
+                _YES,
+            ),
+        ),
+        Command(
             name="auth",
             about="Which credentials are in force for each bucket, and where they come from. No secret is printed.",
             module="cli.bastion_auth",
