@@ -275,3 +275,16 @@ def _without_privileges(folder: Path) -> Iterator[None]:
     finally:
         for path, mode in modes.items():
             path.chmod(mode)
+
+
+def test_the_key_by_which_machines_are_known_is_its_owners_alone(folder: Path, bucket: Bucket) -> None:
+    for key in ("demo/seal.key", "demo/status.json"):
+        bucket.create(key, b"x")
+    modes = {name: (folder / "demo" / name).stat().st_mode & 0o077 for name in ("seal.key", "status.json")}
+    assert modes == {"seal.key": 0, "status.json": 0o066 & ~_umask()}
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
