@@ -27,7 +27,7 @@ sys.exit(bastion())
 
 def test_a_bastion_whose_clock_is_three_days_ahead_stands_by_and_says_so(fleet: Fleet) -> None:
     fleet.create()
-    later = fleet.submit("later", "--begin=2h", run="true")
+    later = fleet.submit("later", "--begin=+2h", run="true")
     assert fleet.run("bastion", "stop").returncode == 0
     fleet.tools = fleet.folder / "tools"
     fleet.tools.mkdir()
