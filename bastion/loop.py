@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
-from bastion import files, observe
+from bastion import files, loss, observe
 from bastion.chores import Doors
-from bastion.errors import BucketError, Deposed, RunnerError
+from bastion.errors import BucketError, Deposed, LostEnd, RunnerError
 from bastion.events import Epoch
 from bastion.journal import Journal, take_over
 from bastion.own_log import OwnLog
@@ -56,7 +56,7 @@ class Self:
 def run(
     doors: Doors, me: Self, *, stopping: Callable[[], bool], poll_s: float | None = None, takeover: bool = False
 ) -> None:
-    """Be the bastion until `stopping`. Raises `Deposed` when another one took over."""
+    """Be the bastion until `stopping`. Raises `Deposed` when another one took over, `LostEnd` if the journal lost its end."""
     if not takeover and not stand_by(doors, me, stopping):
         return
     bastion = begin(doors, me, poll_s)
@@ -66,6 +66,9 @@ def run(
             doors.tasks.wait(bastion.idle_s())
         bastion.close()
         log.info("stopped; what runs goes on")
+    except LostEnd as lost:
+        bastion.give_up(lost)
+        raise
     finally:
         log.removeHandler(bastion.own_log)
         doors.tasks.close()
@@ -75,7 +78,7 @@ def turn(bastion: Bastion) -> None:
     """One tick. What goes wrong in it is a problem to show, not the end: all that was decided is kept."""
     try:
         bastion.tick()
-    except Deposed:
+    except (Deposed, LostEnd):
         raise
     except Exception as error:
         log.exception("tick %d", bastion.ticks)
@@ -112,7 +115,8 @@ def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
 def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen.
 
-    Raises `Newer`, with nothing written, if a newer version of Bastion was at work here.
+    Raises `Newer`, with nothing written, if a newer version of Bastion was at work here; `LostEnd`, with nothing written, if
+    the bucket knows more than the end of the journal.
     """
     fence = Fence(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
@@ -139,7 +143,7 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
 
 def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
     while True:
-        state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
+        state = _load(doors)
         _share(state)
         journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), Time(doors.clock, state.now)
         journal.begin(time.now())
@@ -148,6 +152,14 @@ def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
             fence.confirm(first)
             return journal, time
+
+
+def _load(doors: Doors) -> State:
+    """The state, of which nothing is lost. First what the bucket knows: what others write meanwhile is in the journal by then."""
+    known = _patiently(doors, lambda: loss.gather(doors.bucket))
+    state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
+    _patiently(doors, lambda: loss.refuse(doors.bucket, state, known, doors.tasks.map))
+    return state
 
 
 def _share(state: State) -> None:
@@ -199,7 +211,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         host=me.host,
         boot=me.boot,
         version=VERSION,
-        seq=journal.state.seq,
+        seq=journal.end[0],
         ticks=bastion.ticks,
         written=bastion.doors.clock.wall(),
         last_tick=bastion.last_tick,
@@ -213,6 +225,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         account=me.account,
         jobs_as=me.jobs_as,
         offers=kinds_said(journal.state),
+        head=journal.end[1],
     )
 
 

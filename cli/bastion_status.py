@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bastion import host, plan, reading
-from bastion.holes import Holes
+from bastion.holes import Holes, lost_end
 from bastion.status import accounts, summary
 from bastion.system import SystemClock, ThreadTasks
 from bastion.usage import Use, usage
@@ -37,7 +37,7 @@ def run(call: Call) -> int:
     state = reading.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
     lines = page(shown, place.bucket.url, accounts(status), lodging)
-    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines(holes.found)]))
+    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines([*holes.found, *lost_end(state, status)])]))
     return DONE
 
 
