@@ -46,7 +46,7 @@ def load(bucket: Bucket, at_once: Map = one_by_one) -> State:
 
 def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
     """Fold what the journal holds beyond the state. Raises `RecordError` if an object was changed, and names it."""
-    for record, head in _linked(bucket, state.seq, at_once, None):
+    for record, head in linked(bucket, state.seq, at_once, None):
         fold(state, record, head)
 
 
@@ -56,15 +56,15 @@ def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | No
     Raises `RecordError` if one of them is not what the next one knows.
     """
     known, chained = "", False
-    for record, head in _linked(bucket, seq, at_once, below):
+    for record, head in linked(bucket, seq, at_once, below):
         if problem := broken_link(record.seq, record.prev, known, chained=chained):
             raise RecordError(problem)
         known, chained = head, chained or bool(record.prev)
         yield record
 
 
-def _linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterator[tuple[JournalObject, str]]:
-    """The objects, each with the digest of its bytes."""
+def linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterator[tuple[JournalObject, str]]:
+    """The objects, each with the digest of its bytes. Raises `RecordError`, which names an object and what to do."""
     last = end(bucket, seq) if below is None else below
     for start in range(seq, last, AT_ONCE):
         for found in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
@@ -94,6 +94,23 @@ def _object(bucket: Bucket, seq: int) -> tuple[JournalObject, str]:
         raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
 
 
+def proven(bucket: Bucket, seq: int) -> JournalObject:
+    """One object, held against the next one, which knows its digest. Two reads.
+
+    For what is read long after its fold, such as the command of a job that starts: a snapshot may stand for the fold, and the
+    object be changed since. Raises `Missing`, `RecordError`.
+    """
+    data = bucket.read(layout.journal(seq)).data
+    record = unpack(data, seq)
+    try:
+        prev = unpack(bucket.read(layout.journal(seq + 1)).data, seq + 1).prev
+    except (Missing, Denied, RecordError):  # it is the last one, or what is wrong there is told elsewhere
+        return record
+    if problem := broken_link(seq + 1, prev, digest(data), chained=False):
+        raise RecordError(problem)
+    return record
+
+
 def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, AnyEvent]]:
     """Every event from this journal object on: (journal number, its time, the event)."""
     for record in objects(bucket, after_seq):
@@ -120,7 +137,7 @@ def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
     if renewed is None:
         return None
     try:
-        event = unpack(bucket.read(layout.journal(renewed.seq)).data, renewed.seq).events[renewed.index]
+        event = proven(bucket, renewed.seq).events[renewed.index]
     except (Missing, IndexError) as error:
         raise RecordError(f"the new command is not in journal object {renewed.seq}") from error
     if not isinstance(event, Updated):
