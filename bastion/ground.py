@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bastion.config import Config
-from bastion.ports import Bucket, Clock, Ids, Placement, Runner, Tasks
+from bastion.ports import Bucket, Clock, Ids, Placement, Runner, Seal, Tasks
 from quota.resources import Resources
 
 GROUP = "bastion.runners"
@@ -23,7 +23,8 @@ class Ground:
     `bastion` is its name, `scope` one word for it and its bucket: the same at every start, and nobody else's. `bucket` is its
     part of the store. `given` is the capacity that the settings give away, None where they say nothing; `options` the
     runner's own table, `runner_options.NAME`, and `config` all settings. `flags` are those of every worker. `environ` is the
-    bastion's environment. `tasks` are for work beside the caller, and collected by nobody else.
+    bastion's environment. `seal` proves which machines this bastion made. `tasks` are for work beside the caller, and
+    collected by nobody else.
     """
 
     bastion: str
@@ -36,6 +37,7 @@ class Ground:
     environ: Mapping[str, str]
     clock: Clock
     ids: Ids
+    seal: Seal
     tasks: Tasks
 
 

@@ -17,12 +17,16 @@ from bastion.reconcile import read_facts
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a good pair of listings showed, begun at monotonic time `at`: beats by version, facts, and all keys."""
+    """What a good pair of listings showed, begun at monotonic time `at`: beats by version, facts, and all keys.
+
+    `refused`: facts that are not of the machine that has claimed, in words.
+    """
 
     at: float
     beats: dict[WorkerKey, str]
     facts: list[FactsRead]
     keys: dict[str, WorkerKey]
+    refused: list[str]
 
 
 class Ear:
@@ -37,17 +41,16 @@ class Ear:
         at = self._clock.monotonic()
         beats = self._list(layout.BEATS)
         facts = self._list(layout.FACTS)
-        live = {row.key: row for row in self._rows()}
         self._read = {named: version for named, version in self._read.items() if named in facts}
-        news = [
-            named
-            for named, version in facts.items()
-            if named[0] in live and named[1] < len(live[named[0]].posts) and self._read.get(named) != version
-        ]
+        machines = {(row.key, i): post.machine for row in self._rows() for i, post in enumerate(row.posts)}
+        # Of a worker without a claim that we know of, nobody can tell yet whether its facts are its own.
+        news = [named for named, v in facts.items() if machines.get(named) and self._read.get(named) != v]
         read = [seen for seen in self._at_once(self._facts, news) if seen is not None]
+        other = [seen for seen in read if seen.facts and seen.facts.machine != machines[seen.key, seen.worker]]
+        read = [seen for seen in read if seen not in other]
         self._read |= {(seen.key, seen.worker): facts[seen.key, seen.worker] for seen in read}
         keys = {layout.beat(*named): named for named in beats} | {layout.facts(*named): named for named in facts}
-        return Heard(at, beats, read, keys)
+        return Heard(at, beats, read, keys, [_refusal(seen, machines[seen.key, seen.worker]) for seen in other])
 
     def _facts(self, named: WorkerKey) -> FactsRead | None:
         """Facts that are new; None if they cannot be known now: they are asked for again at the next heartbeat."""
@@ -58,3 +61,9 @@ class Ear:
 
     def _list(self, prefix: str) -> dict[WorkerKey, str]:
         return {named: stat.version for stat in self._bucket.list(prefix) if (named := layout.worker_of(stat.key))}
+
+
+def _refusal(seen: FactsRead, machine: str) -> str:
+    assert seen.facts is not None
+    name = layout.facts(seen.key, seen.worker)
+    return f"{name} is not believed: it names {seen.facts.machine[:200]!r}, and its worker is on {machine!r}"

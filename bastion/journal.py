@@ -8,7 +8,7 @@ from datetime import datetime
 from bastion import layout
 from bastion.codec import encode
 from bastion.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing
-from bastion.events import AnyEvent, Illegal
+from bastion.events import AnyEvent, Illegal, bounded
 from bastion.fold import apply, follow
 from bastion.objects import OBJECT_BYTES_MAX, digest, pack
 from bastion.once import create_once
@@ -91,6 +91,7 @@ class Journal:
             )
 
     def _apply(self, event: AnyEvent) -> None:
+        event = bounded(event)
         data = encode(event)  # first: what cannot be written must not happen
         if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:  # readers fetch all of it for one spec
             self._close()

@@ -70,6 +70,13 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
+class Stray:
+    """A machine of somebody's making, or one that nobody desires, and how it was made; for `bastion status`."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class BuildEnded:
     """A build of images has ended."""
 
@@ -77,7 +84,7 @@ class BuildEnded:
     end: Built
 
 
-Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Awaited | BuildEnded | Trouble
+Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Awaited | BuildEnded | Trouble | Stray
 
 
 def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
@@ -93,7 +100,7 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
             yield from building.ended(state, seen.build, seen.end)
         case Awaited():
             yield from _awaited(state, seen)
-        case Trouble():
+        case Trouble() | Stray():
             return
         case CapacityRead():
             known = state.capacity.get(seen.runner), state.offers.get(seen.runner)

@@ -32,6 +32,16 @@ class Ids(Protocol):
         """A fresh name: 32 lower-case hexadecimal characters, never given twice."""
 
 
+class Seal(Protocol):
+    """What proves that a machine was made by this bastion. Raises `RunnerError` while it has no key."""
+
+    def nonce(self, *made_for: object) -> str:
+        """A new nonce for a machine that is made for this: 32 hexadecimal characters."""
+
+    def proves(self, nonce: str, *made_for: object) -> bool:
+        """True if a nonce was made here, for just this."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stat:
     """One object as a listing shows it. `version` changes with every write; `modified` is for display only."""
@@ -156,7 +166,8 @@ class Machine:
     """One machine as the backend's listing shows it. `id` is the backend's own and is never given twice.
 
     Not `seen`: what belongs to it is listed, and the machine itself is not there yet or not any more. `doomed`: it is of no
-    use to anybody, and holds what others could have until it is deleted.
+    use to anybody, and holds what others could have until it is deleted. Not `ours`: it has a name of ours, and nothing proves
+    that this bastion made it. `origin` says how it was made and by whom, as far as the backend tells.
     """
 
     id: str
@@ -165,6 +176,8 @@ class Machine:
     epoch: int
     seen: bool = True
     doomed: bool = False
+    ours: bool = True
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,16 +223,28 @@ class Runner(Protocol):
         """How many workers (hosts) an attempt of this shape has."""
 
     def create(self, placement: Placement) -> None:
-        """Begin to create what is missing of the attempt's machines. Machines may come late, or twice: workers claim."""
+        """Begin to create what is missing of the attempt's machines. Machines may come late, or twice: workers claim.
+
+        A machine that is not `ours` is in nobody's place.
+        """
+
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        """True if this is the id of a machine that this bastion makes for this worker. By the id alone: nobody is asked."""
 
     def stop(self, machine: str) -> None:
-        """Tell the worker on this machine to look for its stop order now. Begins no second grace."""
+        """Tell the worker on this machine to look for its stop order now. Begins no second grace.
+
+        `stop`, `delete` and `look` leave alone what is another bastion's, or is not what its id says.
+        """
 
     def delete(self, machine: str) -> None:
         """Take the machine down, answered or not. A machine that is gone is no error."""
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion, by one bulk question. `RunnerError` if blind: not knowing is not emptiness."""
+        """All machines of this bastion, by one bulk question. `RunnerError` if blind: not knowing is not emptiness.
+
+        Also those that only claim to be, and are not `ours`.
+        """
 
     def sweep(self) -> None:
         """Remove what ended attempts left on its machines more than a day ago."""

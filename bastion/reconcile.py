@@ -18,7 +18,7 @@ from bastion import layout
 from bastion.codec import decode, encode
 from bastion.desired import Desired, order, stop_order, world
 from bastion.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
-from bastion.observe import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Trouble
+from bastion.observe import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Stray, Trouble
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
 from bastion.records import PAPER_BYTES_MAX, AnyClaim, Claim, Facts
@@ -59,6 +59,7 @@ class Reconciler:
     desired: Callable[[], tuple[Desired, ...]]
     now: Callable[[], datetime]
     at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+    verify: Callable[[], bool]
     asked: dict[AttemptKey, float] = field(default_factory=dict)
     images: dict[AttemptKey, str] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
@@ -66,15 +67,16 @@ class Reconciler:
     looked: dict[WorkerKey, tuple[float, float]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     strays: dict[str, float] = field(default_factory=dict)
+    refuted: set[str] = field(default_factory=set)
+    verified: float = float("-inf")
 
     def turn(self) -> list[Sighting]:
-        """One pass. Raises `RunnerError` if the runner is blind, `Deposed` if a machine carries a larger epoch."""
-        machines = self.runner.list()
+        """One pass. Raises `RunnerError` if the runner is blind, `Deposed` if what a listing claims of an epoch is true."""
+        shown = self.runner.list()
         # Read after the listing has answered: every listed machine was promised by what is read here.
         rows = {row.key: row for row in self.desired() if row.runner == self.runner.name}
-        for machine in machines:
-            if machine.epoch > self.epoch:
-                raise Deposed(f"machine {machine.id} was created by epoch {machine.epoch}, ours is {self.epoch}")
+        self._verify(shown)
+        machines = [machine for machine in shown if machine.ours or _is_claimed(machine, rows)]
         self._remember_only(rows)
         seen: list[Sighting] = [ask_capacity(self.runner)]
         listed, waiting = _by_worker(machines), self.runner.waiting()
@@ -89,7 +91,32 @@ class Reconciler:
         self._sweep(machines, rows)
         seen += _awaited(rows, self.runner.waiting())
         refused, self.refused = self.refused, []
-        return seen + [Trouble(what) for what in refused]
+        return seen + [Trouble(what) for what in refused] + list(self._strays(shown, machines))
+
+    def _verify(self, shown: Iterable[Machine]) -> None:
+        """A listing deposes nobody: whether its larger epochs are true, `status.json` says. Raises `Deposed` if they are.
+
+        It is looked at once for all that are new, and not more often than a bastion may act without a word of its own.
+        """
+        larger = {machine.id for machine in shown if machine.epoch > self.epoch}
+        self.refuted &= larger
+        now = self.clock.monotonic()
+        if larger - self.refuted and now - self.verified >= STRAY_S:
+            self.verified = now
+            self.refuted |= larger if self.verify() else set()
+
+    def _strays(self, shown: Sequence[Machine], machines: Sequence[Machine]) -> Iterator[Stray]:
+        """What was listed and is not believed."""
+        ours = {machine.id for machine in machines}
+        for machine in shown:
+            said = (
+                f"{machine.origin or f'machine {machine.id}'} has the name of worker {machine.worker} of {machine.key}"
+            )
+            if machine.id not in ours:
+                yield Stray(f"{said}, and this bastion did not make it: it is left alone; end it where it was made")
+            elif machine.id in self.refuted:
+                told = f"{said} and of epoch {machine.epoch}, of which neither {layout.STATUS} nor the journal knows"
+                yield Stray(f"{told}: it is ended, unless the job wants it")
 
     def _remember_only(self, rows: dict[AttemptKey, Desired]) -> None:
         self.asked = {key: at for key, at in self.asked.items() if key in rows}
@@ -147,15 +174,23 @@ class Reconciler:
         return [self._claimed(data, row, worker)]
 
     def _claimed(self, data: bytes, row: Desired, worker: int) -> ClaimRead:
-        """Whose the claim is. Where it is damaged its worker's facts say it, which nobody else writes; but not its address.
+        """Whose the claim is. Where it is damaged its worker's facts say it, but not its address. Neither is believed that
+        names a machine of another worker's: such a machine is not ours to end.
 
         Raises `RecordError`: somebody may run there, and nobody knows on which machine.
         """
         try:
-            return ClaimRead(row.key, worker, _claim_of(data, row.key, worker))
+            claim = _claim_of(data, row.key, worker)
+            if not claim.void and not self.runner.is_of(claim.machine, row.key, worker):
+                name = layout.claim(row.key, worker)
+                raise RecordError(
+                    f"{name} cannot be believed: it names {claim.machine[:200]!r}, which is not of this worker"
+                )
+            return ClaimRead(row.key, worker, claim)
         except RecordError as damage:
             facts = read_facts(self.bucket, row.key, worker)
-            if facts and facts.machine and (len(row.posts) == 1 or row.state is AttemptState.STOPPING):
+            known = facts is not None and facts.machine and self.runner.is_of(facts.machine, row.key, worker)
+            if facts and known and (len(row.posts) == 1 or row.state is AttemptState.STOPPING):
                 return ClaimRead(row.key, worker, Claim(machine=facts.machine, nonce=""))
             self.looked.pop((row.key, worker), None)  # so that it is said in each turn
             by_hand = encode(Claim(void=True, nonce="by hand")).decode()
@@ -184,15 +219,18 @@ class Reconciler:
 
     def _look(self, place: tuple[Desired, int, Listed]) -> list[Sighting]:
         """The direct question about a claimed machine that is not listed."""
-        row, worker, _ = place
+        row, worker, listed = place
         machine = row.posts[worker].machine
+        if not self.runner.is_of(machine, row.key, worker):  # taken in by an older version, which believed every claim
+            return [] if listed.get((row.key, worker)) else [FactsRead(row.key, worker, None, gone=True)]
         sight = self.runner.look(machine)
         if sight is Sight.THERE and (row.posts[worker].exited or self._overdue(row)):
             self._call(self.runner.delete, machine)
         if sight is not Sight.GONE:
             return []
         # Begun after the machine was gone: these are the last facts there can be.
-        return [FactsRead(row.key, worker, read_facts(self.bucket, row.key, worker), gone=True)]
+        facts = read_facts(self.bucket, row.key, worker)
+        return [FactsRead(row.key, worker, facts if facts and facts.machine == machine else None, gone=True)]
 
     def _sweep(self, machines: Iterable[Machine], rows: dict[AttemptKey, Desired]) -> None:
         """Delete what nobody desires, what is doomed, twins of claimed machines: only what was listed, by the backend's own id.
@@ -258,6 +296,12 @@ def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
     if not claim.void and not claim.machine:
         raise RecordError(f"{layout.claim(key, worker)} names no machine")
     return claim
+
+
+def _is_claimed(machine: Machine, rows: Mapping[AttemptKey, Desired]) -> bool:
+    """The journal knows this very machine: its worker has claimed."""
+    row = rows.get(machine.key)
+    return row is not None and machine.worker < len(row.posts) and row.posts[machine.worker].machine == machine.id
 
 
 def _by_worker(machines: Iterable[Machine]) -> Listed:

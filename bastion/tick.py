@@ -109,6 +109,7 @@ class Bastion:
             desired=lambda: self.rows,
             now=self.time.now,
             at_once=self.doors.tasks.map,
+            verify=lambda: self.beacon.look(self.journal.epoch),
         )
 
     @property
@@ -173,6 +174,9 @@ class Bastion:
     def _take(self, name: str, result: Any, now: datetime) -> None:
         if name.startswith(sight.ASKS) or name == "builds":
             self.troubles.tell(f"seen by {name}", [seen.what for seen in result if isinstance(seen, observe.Trouble)])
+            self.troubles.tell_each(
+                f"stray of {name}", [seen.what for seen in result if isinstance(seen, observe.Stray)]
+            )
             self._note(result, now)
         elif name == "heartbeat":
             self._hear(result, now)
@@ -198,6 +202,7 @@ class Bastion:
         self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
         if (age := self.fence.age_s()) > BEAT_S:  # a store that takes no word of ours takes no beat either
             self._watch.doubt(age)
+        self.troubles.tell("facts", heard.refused)
         self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
         self._add_all(self._checkpoints.news(state, heard.facts, now))
 
@@ -214,7 +219,7 @@ class Bastion:
         if mail is None or (mail.letters and not self._read_files()):
             return
         self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
-        self.troubles.tell("limits", list(self.mail.limited(now, self.inputs).values()))
+        self.troubles.tell("limits", list(self.mail.limited(self.journal.state, now, self.inputs).values()))
         if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
             self._add_all(list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
 

@@ -12,6 +12,7 @@ from bastion.sight import ASKS
 from bastion.wording import one_line, told
 
 TEXT_MAX = 512
+EACH_MAX = 8
 
 log = logging.getLogger("bastion")
 
@@ -39,6 +40,13 @@ class Troubles(UserDict[str, str]):
             self.say(where, f"{wrong[0]} (and {len(wrong) - 1} more)" if len(wrong) > 1 else wrong[0])
         else:
             self.clear_of(where)
+
+    def tell_each(self, where: str, wrong: Sequence[object]) -> None:
+        """All that is wrong there now, each on a line of its own up to a bound; nothing clears it."""
+        for number in range(EACH_MAX):
+            self.tell(
+                f"{where} #{number + 1}", wrong[number:] if number == EACH_MAX - 1 else wrong[number : number + 1]
+            )
 
     def clear_of(self, where: str) -> None:
         """All is well there."""

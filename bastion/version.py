@@ -12,7 +12,7 @@ VERSION = "0.1.0"
 JOURNAL = 2
 """Of journal objects, and of what their events mean to the fold. 2: each holds the digest of the one before."""
 SNAPSHOT = 2
-"""2: the state holds the digest of the newest journal object in it."""
+"""2: the state counts the bytes of a day's requests, and holds the digest of the newest journal object in it."""
 TRACE = 1
 STATUS = 2
 """2: it holds the digest of the newest journal object."""

@@ -10,6 +10,9 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 
 import psutil
 
+from bastion.seal import KeyedSeal
+from bastion.system import RandomIds
+
 _DEADLINE_S = 180.0
 _LOOK_S, _LOOK_MAX_S = 0.02, 1.0
 
@@ -31,6 +34,11 @@ def until(condition: Callable[[], object], what: str, *, more: Callable[[], str]
 def workers(machine: str) -> list[int]:
     """The pids of the worker on a machine, and of its keeper."""
     return [process.pid for process in psutil.process_iter(["cmdline"]) if _works(process.info["cmdline"], machine)]
+
+
+def sealing() -> KeyedSeal:
+    """A seal as a bastion has one. All that this makes have the same key, as those of one bastion after a restart."""
+    return KeyedSeal(lambda: b"0" * 64, RandomIds())
 
 
 class ProcessFleet:

@@ -26,9 +26,10 @@ from bastion_testing.stage import (
     Fleet,
     Stage,
 )
+from bastion_testing.trust_contract import TrustContract
 
 
-class RunnerContract(EnvironmentContract, EngineContract):
+class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
     """The conformance suite. What `asks`, `wide` and `devices` are, those say whose tests are here, too."""
 
     def test_a_command_runs_and_its_end_and_its_log_are_told(self, fleet: Fleet) -> None:

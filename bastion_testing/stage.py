@@ -71,6 +71,12 @@ class Fleet(Protocol):
     def answers_lost(self) -> AbstractContextManager[None]:
         """The next creation is heard and done, and its answer is lost; nothing, where there is nothing to lose it."""
 
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """Have somebody make a thing that has a name as this runner gives it, as users of the backend can: its id in a listing.
+
+        "" where nobody can.
+        """
+
     def questions(self) -> int:
         """How many requests the backend was sent so far, of any kind."""
 
@@ -163,8 +169,8 @@ class Stage:
             self.runner.stop(machine.id)
 
     def machines(self, key: AttemptKey = KEY) -> list[Machine]:
-        """The machines of an attempt, as listed."""
-        return [machine for machine in self.runner.list() if machine.key == key]
+        """The machines of an attempt, as listed, without what only claims to be one."""
+        return [machine for machine in self.runner.list() if machine.key == key and machine.ours]
 
     def machine(self, key: AttemptKey = KEY) -> Machine:
         """Its only machine."""

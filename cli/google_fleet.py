@@ -52,6 +52,7 @@ class GoogleMaker:
             settings=google,
             scope=mark(slug(ground.bastion, _SCOPE_MAX), ground.bucket.url),
             ids=ground.ids,
+            seal=ground.seal,
             clock=ground.clock,
             birth=birth(ground),
             at_once=ground.tasks.map,

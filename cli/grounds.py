@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -10,6 +11,7 @@ from bastion import layout
 from bastion.buckets.routed import url_of
 from bastion.config import Config
 from bastion.ground import Ground
+from bastion.seal import KeyedSeal, key_in
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli.here import mark
 from cli.place import Place
@@ -17,6 +19,7 @@ from cli.place import Place
 
 def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) -> Ground:
     """What the runner of this name is made of."""
+    ids = RandomIds()
     return Ground(
         bastion=place.name,
         scope=mark(place.name, place.bucket.url),
@@ -27,7 +30,8 @@ def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) 
         flags=of_jobs(place, config),
         environ=environ,
         clock=SystemClock(),
-        ids=RandomIds(),
+        ids=ids,
+        seal=KeyedSeal(partial(key_in, place.bucket, ids), ids),
         tasks=ThreadTasks(),
     )
 

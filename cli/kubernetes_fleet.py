@@ -35,6 +35,7 @@ class Kubernetes:
             settings=given,
             scope=ground.scope[-_LABEL_MAX:].lstrip("-._"),  # its end tells it from others
             ids=ground.ids,
+            seal=ground.seal,
             clock=ground.clock,
             worker=render.Worker(bucket=ground.bucket.url, flags=ground.flags),
             given=ground.given,

@@ -29,6 +29,7 @@ class Ray:
             scope=ground.scope,
             bucket_url=ground.bucket.url,
             ids=ground.ids,
+            seal=ground.seal,
             clock=ground.clock,
             given=ground.given,
             flags=ground.flags,

@@ -38,6 +38,7 @@ class Slurm:
             python=settings.python or sys.executable,
             shell=SshShell(shell, settings.ssh) if settings.ssh else shell,
             ids=ground.ids,
+            seal=ground.seal,
             clock=ground.clock,
             given=ground.given,
             flags={**ground.flags, **({} if settings.ssh else {"secrets": secrets_folder(ground.environ)})},

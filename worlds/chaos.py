@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from bastion.ports import AttemptKey, Machine
 from worlds.cloud import Cloud
 from worlds.damage import Damage
 from worlds.kernel import Life
@@ -198,6 +199,20 @@ class Chaos:
         if not live:
             return ""
         return self._cloud.stranger(dice.choice(live), dice)
+
+    def _spoof(self, dice: Random) -> str:
+        """Somebody's own thing shows up under a name of ours: of a larger epoch, of a live attempt, with another's nonce."""
+        scene = self._scene
+        live = [key for key, _, _ in scene.laws.truth.live_attempts()]
+        key = dice.choice([*live, AttemptKey("j-00000000", 0, 0)])
+        epoch = dice.choice([scene.laws.truth.epoch, 999_999_999])
+        nonces = [name.rpartition(".")[2] for name in scene.hosts if f":{key}/" not in name]
+        nonce = dice.choice([*nonces[-3:], "dead", f"{dice.getrandbits(128):032x}"])
+        name = f"sim:{key}/0@{epoch}.{nonce}"
+        if name in scene.spoofs:
+            return ""
+        self._cloud.spoof(Machine(id=name, key=key, worker=0, epoch=epoch, doomed=dice.random() < 0.1))
+        return name
 
 
 def _long(dice: Random) -> float:

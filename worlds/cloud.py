@@ -48,17 +48,21 @@ class Cloud:
         self._fates[key] = fate
 
     def stranger(self, key: AttemptKey, dice: Random) -> str:
-        """A machine with the name of one of this attempt, at its runner, which is nobody's and does nothing: its id."""
+        """A second machine for a worker of this attempt, at its runner, which is nobody's and does nothing: its id."""
         scene = self._scene
         attempt = scene.laws.truth.attempt(key)
         assert attempt is not None
-        name = f"{key}/0@stranger.{len(scene.hosts)}"
+        name = self.runner(attempt.runner).named(key, 0, scene.laws.truth.epoch)
         machine = Machine(id=name, key=key, worker=0, epoch=scene.laws.truth.epoch)
         scene.owners[name] = attempt.runner
         scene.hosts[name] = host = SimHost(scene.kernel, scene.scripts, machine)
         if "deaf" in scene.plan.rates:
             host.deaf_until = scene.lasts(dice.uniform(0, DEAF_S))
         return name
+
+    def spoof(self, machine: Machine) -> None:
+        """Something of somebody's that a listing shows under a name of ours, for as long as the world lasts."""
+        self._scene.spoofs[machine.id] = machine
 
     def kill(self, host: SimHost) -> None:
         """The worker of a machine falls; if its keeper lives, that ends in its place."""
@@ -146,11 +150,15 @@ class ShakyRunner:
 
         self._call(f"create {placement.key}", effect)
 
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        return self._inner.is_of(machine, key, worker)
+
     def stop(self, machine: str) -> None:
         self._call(f"stop {machine}", lambda: self._inner.stop(machine))
 
     def delete(self, machine: str) -> None:
         def effect() -> None:
+            self._scene.laws.trust.deletes(machine, self._scene.spoofs)
             host = self._scene.hosts.get(machine)
             if host is not None and host.there:
                 self._scene.laws.deletes(machine, host.machine.key, host.machine.worker)
@@ -198,7 +206,8 @@ class ShakyRunner:
             for name, until in self._shown_until.items()
             if name not in listed and now < until
         ]
-        shown += [machine for machine in listed.values() if now >= self._listed_at[machine.id]] + ghosts
+        shown += [machine for machine in listed.values() if now >= self._listed_at[machine.id]]
+        shown += [self._inner.proved(machine) for machine in [*ghosts, *self._scene.spoofs.values()]]
 
     def _owns(self, machine: Machine) -> bool:
         return self._scene.owners[machine.id] == self.name

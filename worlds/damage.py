@@ -9,10 +9,11 @@ from random import Random
 from bastion import layout
 from bastion.codec import encode
 from bastion.ports import AttemptKey
-from bastion.records import Claim
-from bastion.state import AttemptState
+from bastion.records import Claim, Facts
+from bastion.state import AttemptState, Cause
 from worlds.kernel import Life
 from worlds.scene import Scene
+from worlds.trust_laws import FORGED
 
 WRONGS = (b"", b"{}", b"\xff\xfe\x00", b'{"schema":1,"phase":7}', b"null")
 LOOK_S = 30.0
@@ -38,6 +39,26 @@ class Damage:
         named = layout.worker_of(key)
         if named is not None:
             self._scene.kernel.spawn(Life(), lambda: self._mend(key, *named, dice))
+        return key
+
+    def forge(self, dice: Random) -> str:
+        """A job writes into the bucket what is not its own: a claim or facts that name a machine of another attempt."""
+        scene = self._scene
+        machines = [host.machine for host in scene.hosts.values()][-8:]
+        live = [(key, worker) for key, _, one in scene.laws.truth.live_attempts() for worker in range(len(one.workers))]
+        pairs = [(named, one.id) for named in live for one in machines if (one.key, one.worker) != named]
+        if not pairs:
+            return ""
+        named, machine = dice.choice(pairs)
+        if dice.random() < 0.5:
+            key = layout.claim(*named)
+            scene.store.put("tear", key, encode(Claim(machine=machine, address="10.0.0.9", port=1, nonce="forged")))
+            scene.kernel.spawn(Life(), lambda: self._mend(key, *named, dice))
+            return key
+        key, (cause, code) = layout.facts(*named), dice.choice([(Cause.OK, 0), (Cause.CODE, 1)])
+        scene.laws.torn(key)
+        forged = Facts(phase="ended", machine=machine, cause=cause, exit_code=code, message=FORGED)
+        scene.store.put("tear", key, encode(forged))
         return key
 
     def _spoil(self, meant: Callable[[str], bool], dice: Random) -> str:
@@ -92,6 +113,6 @@ class Damage:
         """What stands in `bastion status` of this object."""
         try:
             status = json.loads(self._scene.store.objects[layout.STATUS][0])
-            return any(f"{key} cannot be read" in text for text in status["problems"])
+            return any(f"{key} cannot be" in text for text in status["problems"])
         except (KeyError, ValueError, TypeError):  # damaged itself, for a moment
             return False

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from bastion.errors import RunnerError
 from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.seal import KeyedSeal
 from quota.resources import Resources
 from runners.worker.doors import Doors, Pace, Post
 from runners.worker.doors import Machine as WorkerMachine
@@ -17,9 +19,9 @@ from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
 class SimRunner:
     """A `Runner` of simulated machines. `hosts` outlives it: a new runner over the same hosts sees the same fleet.
 
-    `delay` gives the seconds that a creation takes, None if it comes to nothing; until then the machine is not listed.
-    `bucket_of` gives each worker its way to the bucket. `born` is told of every machine. While `blind` is set every
-    question fails.
+    `scope` names the bastion. `delay` gives the seconds that a creation takes, None if it comes to nothing; until then the
+    machine is not listed. `bucket_of` gives each worker its way to the bucket. `born` is told of every machine. While `blind`
+    is set every question fails.
     """
 
     name = "sim"
@@ -36,8 +38,10 @@ class SimRunner:
         delay: Callable[[], float | None] = lambda: 0.0,
         born: Callable[[SimHost], None] = lambda _: None,
         pace: Pace | None = None,
+        scope: str = "sim",
     ) -> None:
         self.blind = False
+        self.scope = scope
         self.listings = 0
         self._kernel = kernel
         self._bucket_of = bucket_of
@@ -47,6 +51,7 @@ class SimRunner:
         self._born = born
         self._pace = pace or Pace()
         self._ids = SimIds(kernel)
+        self._seal = KeyedSeal(lambda: b"a key of a simulated bastion", self._ids)
         self._coming: set[tuple[AttemptKey, int]] = set()
 
     def capacity(self) -> Resources | None:
@@ -57,7 +62,8 @@ class SimRunner:
 
     def create(self, placement: Placement) -> None:
         self._see()
-        there = {(host.machine.key, host.machine.worker) for host in self._hosts.values() if host.there}
+        hosts = [host for host in self._hosts.values() if host.there and self.proved(host.machine).ours]
+        there = {(host.machine.key, host.machine.worker) for host in hosts}
         for worker in range(placement.workers):
             place = placement.key, worker
             if place not in there | self._coming and (delay := self._delay()) is not None:
@@ -67,6 +73,10 @@ class SimRunner:
     def come(self, placement: Placement, worker: int, delay: float) -> None:
         """A machine comes up after so many seconds."""
         self._kernel.spawn(Life(), lambda: self._boot(placement, worker), delay)
+
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        named, _, creation = machine.rpartition("@")
+        return named == f"{self.scope}:{key}/{worker}" and "/" not in creation
 
     def stop(self, machine: str) -> None:
         self._see()
@@ -81,7 +91,7 @@ class SimRunner:
     def list(self) -> Sequence[Machine]:
         self._see()
         self.listings += 1
-        return [host.machine for host in self._hosts.values() if host.there]
+        return [self.proved(host.machine) for host in self._hosts.values() if host.there]
 
     def sweep(self) -> None:
         pass
@@ -100,12 +110,22 @@ class SimRunner:
 
     def _boot(self, placement: Placement, worker: int) -> None:
         self._coming.discard((placement.key, worker))
-        name = f"{placement.key}/{worker}@{placement.epoch}.{self._ids.new()}"
+        name = self.named(placement.key, worker, placement.epoch)
         machine = Machine(id=name, key=placement.key, worker=worker, epoch=placement.epoch)
         host = self._hosts[name] = SimHost(self._kernel, self._scripts, machine)
         host.holds = placement.resources
         self._kernel.spawn(host.worker, lambda: self.work(host))
         self._born(host)
+
+    def named(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """The id of a new machine."""
+        return f"{self.scope}:{key}/{worker}@{epoch}.{self._seal.nonce(self.scope, key, worker, epoch)}"
+
+    def proved(self, machine: Machine) -> Machine:
+        """As a listing shows it: ours only by its nonce, whatever else its name says."""
+        nonce = machine.id.rpartition(".")[2]
+        ours = self._seal.proves(nonce, self.scope, machine.key, machine.worker, machine.epoch)
+        return replace(machine, ours=ours, origin=f"simulated machine {machine.id}")
 
     def door(self, host: SimHost) -> WorkerMachine:
         """The machine as its worker reaches it."""

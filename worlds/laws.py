@@ -22,6 +22,7 @@ from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
 from worlds.gate_laws import GateLaws
 from worlds.input_laws import InputLaws
+from worlds.trust_laws import TrustLaws
 
 STOPS_MAX = 10
 """How often a task may be stopped for others in a world, which lasts less than a day."""
@@ -62,6 +63,7 @@ class Laws:
     cancels: set[str] = field(default_factory=set)
     control: ControlLaws = field(default_factory=ControlLaws)
     gates: GateLaws = field(default_factory=GateLaws)
+    trust: TrustLaws = field(default_factory=TrustLaws)
     choices: ChoiceLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
     shown: int = 0
@@ -163,6 +165,7 @@ class Laws:
         if isinstance(event, Ended):
             self._end(event)
         self.inputs.event(event, self.truth)
+        self.trust.event(event)
         self.gates.event(event, self.truth, replaces=self.control.owed is not None)
         self.control.event(event, self.truth, self.codes)
         self.choices.event(event)

@@ -79,6 +79,7 @@ class Program(SimBastion):
             if self.begin(doors, takeover=self._takeover):
                 self._go_on()
         except Deposed:
+            scene.laws.trust.gives_up(self.epoch, scene.laws.epochs)
             scene.trace.seen["deposed"] += 1
         except Newer:
             if not self.older:

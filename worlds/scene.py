@@ -8,6 +8,7 @@ from itertools import accumulate
 from random import Random
 
 from bastion import layout
+from bastion.ports import Machine
 from bastion.spec import JobSpec
 from bastion.state import JobState
 from worlds.host import SimHost, SimProcess
@@ -45,7 +46,8 @@ RARE_TRIES = 3
 class Scene:
     """Calm, then the storm of the plan, then calm. `lives` are those of the bastions, by their pid.
 
-    `fleet` is what each runner holds, one for each tier; `owners` has the runner of each machine.
+    `fleet` is what each runner holds, one for each tier; `owners` has the runner of each machine. `spoofs` are things of
+    others, which every runner lists under names of ours.
 
     `rests_at`: when all that the storm has begun is over. `changed`: since laws were last checked, something they look at.
     """
@@ -62,6 +64,7 @@ class Scene:
         self.blind_until = dict.fromkeys(self.fleet, 0.0)
         self.hosts: dict[str, SimHost] = {}
         self.owners: dict[str, str] = {}
+        self.spoofs: dict[str, Machine] = {}
         self.scripts: dict[str, Callable[[SimProcess], int]] = {}
         self.lives: list[Life] = []
         self.acknowledged: set[str] = set()

@@ -24,6 +24,7 @@ NEW = b"new"
 """The file of a grant that is to become an object. Who writes it holds its own lock on it."""
 
 MODE = 0o666  # the umask decides who shares the bucket
+OWN = 0o600
 PATIENCE_S = 1.0
 _NAPS_S = (0.0002, 0.02)
 _ABANDONED_S = 3600.0

@@ -17,14 +17,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
+from bastion import layout
 from bastion.buckets import tree
-from bastion.buckets.guard import MODE, NEW, PATIENCE_S, Guard
+from bastion.buckets.guard import MODE, NEW, OWN, PATIENCE_S, Guard
 from bastion.buckets.keys import check_key, check_prefix
 from bastion.buckets.paths import PRIVATE, path_of
 from bastion.errors import BucketError, Denied, Full, Missing, NoBucket, UsageError
 from bastion.ports import Stat, Stored
 
 _SCHEME = "file://"
+_SEAL = b"/" + layout.SEAL.encode()
+"""What its owner alone reads."""
+
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TRIES = 10
@@ -188,7 +192,7 @@ class LocalBucket:
 
         def change(grant: bytes) -> str | None:
             new = os.path.join(grant, NEW)
-            file = os.open(new, _NEW, MODE)
+            file = os.open(new, _NEW, OWN if path.endswith(_SEAL) else MODE)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep that we live
                 _fill(file, data)

@@ -54,12 +54,17 @@ resource "google_storage_bucket_iam_member" "bundles" {
   }
 }
 
-# Members and readers see everything: who waits, why, and everybody's logs.
+# Members and readers see everything: who waits, why, and everybody's logs; but not the key by which machines are known.
 resource "google_storage_bucket_iam_member" "read_private" {
   for_each = setunion(toset(values(var.members)), var.admins, var.readers)
   bucket   = google_storage_bucket.private.name
   role     = "roles/storage.objectViewer"
   member   = each.value
+
+  condition {
+    title      = "bastion without its key"
+    expression = "resource.name != \"${local.private}/seal.key\""
+  }
 }
 
 resource "google_storage_bucket_iam_member" "read_permanent" {

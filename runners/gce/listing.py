@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,22 +28,26 @@ class Listing:
 
     vms: tuple[Vm, ...] = ()
     nears: tuple[Near, ...] = ()
+    proved: frozenset[str] = frozenset()
+    """The nonces of the VMs that this bastion made."""
 
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
-        """Every machine of ours."""
-        return tuple(vm.machine for vm in self.vms)
+        """Every machine that has a name of ours."""
+        return tuple(replace(vm.machine, ours=vm.mark.nonce in self.proved) for vm in self.vms)
 
     @cached_property
     def alive(self) -> frozenset[AttemptKey]:
         """The attempts that have machines, or will have some."""
-        return frozenset(machine.key for machine in self.machines if not machine.doomed)
+        return frozenset(machine.key for machine in self.machines if machine.ours and not machine.doomed)
 
     @cached_property
     def by_key(self) -> Mapping[AttemptKey, Sequence[Vm]]:
-        """The VMs by attempt."""
+        """The VMs that this bastion made, by attempt."""
         rows: dict[AttemptKey, list[Vm]] = {}
         for vm in self.vms:
+            if vm.mark.nonce not in self.proved:
+                continue
             rows.setdefault(vm.mark.key, []).append(vm)
         return rows
 
@@ -59,9 +63,11 @@ def read(site: Site) -> Listing:
         ("resourcePolicies", {}),
     )
     vms, nears = site.of_all(lambda one: _rows(site, *one), asked)
+    found = tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, site.scope)))
     return Listing(
-        tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, site.scope))),
+        found,
         tuple(near for region, row in nears if (near := parse.near_of(row, region, site.scope))),
+        frozenset(vm.mark.nonce for vm in found if site.is_proved(vm.mark)),
     )
 
 

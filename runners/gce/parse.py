@@ -31,7 +31,7 @@ class Vm:
 
     @property
     def machine(self) -> Machine:
-        """The machine that it is."""
+        """The machine that it is, if it is one of ours."""
         dead = self.status in DEAD
         return Machine(
             id=str(self.host),
@@ -40,6 +40,7 @@ class Vm:
             epoch=self.mark.epoch,
             seen=not dead and self.status not in COMING,
             doomed=dead,
+            origin=f"VM {self.host.name} in {self.host.zone}",
         )
 
 

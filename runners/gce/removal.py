@@ -55,7 +55,7 @@ class Removal:
     def _delete(self, host: Host) -> None:
         there = self.get(host)
         mark = mark_of(there.get("labels", {})) if there else None
-        if mark is None or mark.nonce != host.nonce:
+        if mark is None or (mark.scope, mark.nonce) != (self.site.scope, host.nonce):
             return
         try:
             self.site.google.call("compute.instances.delete", **self._named(host))

@@ -82,6 +82,11 @@ def host_of(machine: str) -> Host | None:
     return Host(zone=match[1], name=match[2], nonce=match[3], host=int(match[4])) if match else None
 
 
+def is_of(host: Host, scope: str, key: AttemptKey) -> bool:
+    """True if a host's name is that of an attempt's machines, or of one of several."""
+    return re.fullmatch(rf"{re.escape(name(scope, key))}(-[0-9]{{1,5}})?", host.name) is not None
+
+
 def encoded(text: str) -> str:
     """A name as a label may hold it: small letters, digits, `-` and `_`. The same letters give it back."""
     return re.sub(r"[A-Z._]", lambda found: "_" + {".": "-", "_": "_"}.get(found[0], found[0].lower()), text)

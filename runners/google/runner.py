@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bastion.ports import Sight
+from bastion.ports import AttemptKey, Sight
 from quota.resources import Resources
 from runners.google import names
 from runners.google.asking import Asking
@@ -25,11 +25,16 @@ class GoogleRunner:
         """`found` answers what has a host's name; it may raise `GoogleError`."""
         self.site = site
         self._asking = Asking(site, hopes)
-        self._witness = Witness(found, site.clock)
+        self._witness = Witness(found, site.clock, site.scope)
 
     def capacity(self) -> Resources | None:
         """As given; Google does not say how much there is."""
         return self.site.given
+
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        """By its name, which is made of scope and attempt."""
+        host = names.host_of(machine)
+        return host is not None and names.is_of(host, self.site.scope, key)
 
     def stop(self, machine: str) -> None:
         """The worker looks for its stop order by itself, every few seconds: nothing reaches it from here."""

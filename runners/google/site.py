@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.google.door import Google
 from bastion.google.settings import GoogleSettings
-from bastion.ports import AttemptKey, Clock, Ids, Placement
+from bastion.ports import AttemptKey, Clock, Ids, Placement, Seal
 from quota.resources import Resources
 from runners.google.names import Mark
 
@@ -28,6 +28,7 @@ class Site:
     settings: GoogleSettings
     scope: str
     ids: Ids
+    seal: Seal
     clock: Clock
     birth: Birth
     at_once: Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
@@ -40,7 +41,12 @@ class Site:
 
     def mark(self, placement: Placement) -> Mark:
         """A new mark for what is about to be asked for: no other has its nonce."""
-        return Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=self.ids.new())
+        nonce = self.seal.nonce(self.scope, placement.key, placement.epoch)
+        return Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=nonce)
+
+    def is_proved(self, mark: Mark) -> bool:
+        """Whoever may make machines in the project may label them as they like: ours are those that the seal proves."""
+        return self.seal.proves(mark.nonce, mark.scope, mark.key, mark.epoch)
 
     def of_all(self, ask: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
         """What each was answered. Raises the first error: a part is not the whole."""

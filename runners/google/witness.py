@@ -38,6 +38,7 @@ class Witness:
 
     ask: Callable[[Host], Found | None]
     clock: Clock
+    scope: str
     _missed: dict[Host, float] = field(default_factory=dict)
     _answers: dict[tuple[str, str], tuple[float, Found | None]] = field(default_factory=dict)
     _asking: dict[tuple[str, str], Lock] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Witness:
         now = self.clock.monotonic()
         with self._lock:
             going = host in self._missed and found is not None and found.leaving
-            if not going and not _is_gone(host, found):  # who was taken away does not come back by being deleted
+            if not going and not self._is_gone(host, found):  # who was taken away does not come back by being deleted
                 self._missed.pop(host, None)
                 return Sight.THERE
             self._missed = {other: at for other, at in self._missed.items() if now - at < FORGET_S}
@@ -75,9 +76,8 @@ class Witness:
                 self._answers[place] = now, found
             return found
 
-
-def _is_gone(host: Host, found: Found | None) -> bool:
-    """Nothing runs any more on what is not there, is another of the same name, or was taken away."""
-    if found is None or found.dead or host.host >= found.hosts:
-        return True
-    return found.mark is None or found.mark.nonce != host.nonce
+    def _is_gone(self, host: Host, found: Found | None) -> bool:
+        """Nothing of ours runs any more on what is not there, is another of the same name or another's, or was taken away."""
+        if found is None or found.dead or host.host >= found.hosts:
+            return True
+        return found.mark is None or (found.mark.scope, found.mark.nonce) != (self.scope, host.nonce)

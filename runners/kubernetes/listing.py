@@ -48,6 +48,7 @@ class Listing:
     scope: str
     clock: Clock
     pods: Sequence[Pod] = ()
+    strangers: Sequence[Pod] = ()
     sets: Sequence[Set] = ()
     fallen: frozenset[tuple[str, int]] = frozenset()
     _queued: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +68,9 @@ class Listing:
             self._has = None  # JobSet was removed meanwhile: it is asked about anew
             raise
         pods = self.api.items(self.path("pods"), selector)
-        self._keep(rows, [pod for row in pods if (pod := parse.pod_of(row, self.scope))])
+        marked = [pod for row in pods if (pod := parse.pod_of(row, self.scope))]
+        self.strangers = [pod for pod in marked if not pod.owned]
+        self._keep(rows, [pod for pod in marked if pod.owned])
         self._queued = self._in_queue(has)
         self._refused = self._kept_out()
         if has.kinds == ("jobs",) and self.clock.monotonic() - self._at >= ANEW_S:

@@ -97,6 +97,12 @@ def pod_of(machine: str) -> tuple[str, str] | None:
     return (found[1], found[3]) if found else None
 
 
+def is_of(machine: str, name: str) -> bool:
+    """True if the id is of a pod of the set of this name, or of one that is yet to come."""
+    pod, unborn = pod_of(machine), unborn_of(machine)
+    return unborn[0] == name if unborn else pod is not None and pod[0].startswith(f"{name}-")
+
+
 def unborn_of(machine: str) -> tuple[str, str] | None:
     """The name and nonce of the set that is to have this machine; None for what is no such id."""
     found = _UNBORN.fullmatch(machine)

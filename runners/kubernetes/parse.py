@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ _WORDS_MAX = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """One pod of ours. `waits`: what keeps it from running, or why it failed, in words."""
+    """One pod of ours. `waits`: what keeps it from running, or why it failed, in words. `owned`: it is one of a Job's."""
 
     name: str
     uid: str
@@ -33,16 +33,19 @@ class Pod:
     worker: int
     phase: str
     waits: str
+    owned: bool
+    namespace: str
 
-    @property
-    def machine(self) -> Machine:
-        """As a listing shows it. One that has not begun to run is not there yet."""
+    def machine(self, *, ours: bool) -> Machine:
+        """As a listing shows it. One that has not begun to run is not there yet. `ours`: its mark is proved."""
         return Machine(
             id=names.pod_id(self.name, self.mark.nonce, self.uid),
             key=self.mark.key,
             worker=self.worker,
             epoch=self.mark.epoch,
             seen=self.phase != "Pending",
+            ours=ours and self.owned,
+            origin=f"pod {self.name} in namespace {self.namespace}",
         )
 
 
@@ -74,6 +77,8 @@ def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
         worker=names.worker_of(metadata, mark),
         phase=status.get("phase", "Pending"),
         waits=_fell(status) if status.get("phase") == "Failed" else waits(status),
+        owned=any(one.get("controller") and one.get("kind") == "Job" for one in metadata.get("ownerReferences") or []),
+        namespace=metadata.get("namespace", ""),
     )
 
 
@@ -94,19 +99,27 @@ def set_of(row: Mapping[str, Any], scope: str, kind: str) -> Set | None:
     )
 
 
-def machines(pods: Iterable[Pod], sets: Iterable[Set]) -> Iterator[Machine]:
-    """All machines that there are, and those that sets without any pod are to have."""
+def machines(pods: Iterable[Pod], sets: Iterable[Set], proved: Callable[[Mark], bool]) -> Iterator[Machine]:
+    """All machines that there are, and those that sets without any pod are to have. `proved`: this bastion made the mark."""
     begun = set()
     for pod in pods:
-        begun.add(pod.mark.nonce)
+        begun |= {pod.mark.nonce} if pod.owned else set()
         if pod.phase not in OVER:
-            yield pod.machine
+            yield pod.machine(ours=proved(pod.mark))
     for one in sets:
         if one.over or one.mark.nonce in begun:
             continue
+        ours = proved(one.mark)
         for worker in range(one.mark.workers):
-            unborn = names.unborn_id(one.name, one.mark.nonce, worker)
-            yield Machine(id=unborn, key=one.mark.key, worker=worker, epoch=one.mark.epoch, seen=False)
+            yield Machine(
+                id=names.unborn_id(one.name, one.mark.nonce, worker),
+                key=one.mark.key,
+                worker=worker,
+                epoch=one.mark.epoch,
+                seen=False,
+                ours=ours,
+                origin=f"{one.kind.removesuffix('s')} {one.name}",
+            )
 
 
 def waiting(

@@ -11,12 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bastion.errors import Later, RunnerError
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
 from quota.resources import Resources
 from runners.google.names import name as name_of
 from runners.kubernetes import names, parse, render
 from runners.kubernetes.door import Api, ApiError, IsThere, NotThere, Object, Refused
 from runners.kubernetes.listing import Listing
+from runners.kubernetes.names import Mark
 from runners.kubernetes.parse import OVER, Pod, Set
 from runners.kubernetes.settings import KubernetesSettings
 from runners.kubernetes.shapes import KINDS_OF_CLUSTERS
@@ -37,6 +38,7 @@ class KubernetesRunner:
     settings: KubernetesSettings
     scope: str
     ids: Ids
+    seal: Seal
     clock: Clock
     worker: render.Worker
     given: Resources | None = None
@@ -65,7 +67,10 @@ class KubernetesRunner:
 
         So does one that a pod has fallen from before all had claimed: the cluster makes no other in its place.
         """
-        there = next((one for one in self._sets if one.mark.key == placement.key and not one.over), None)
+        own = (
+            one for one in self._sets if one.mark.key == placement.key and not one.over and self._is_proved(one.mark)
+        )
+        there = next(own, None)
         if there and any(nonce == there.mark.nonce for nonce, _ in self._listing.fallen):
             self._delete(there.kind, there.name, there.uid)
             raise Later("one of its pods ended before all had begun; all of them are made anew")
@@ -84,8 +89,8 @@ class KubernetesRunner:
         self._asked[placement.key] = self.clock.monotonic()
 
     def _make(self, placement: Placement) -> None:
-        has = self._listing.can()
-        body, path = self._manifest(has.sets, placement), self._listing.path(has.kinds[0])
+        has, nonce = self._listing.can(), self.seal.nonce(self.scope, placement.key, placement.epoch)
+        body, path = self._manifest(has.sets, placement, nonce), self._listing.path(has.kinds[0])
         try:
             self.api.create(path, body)
         except IsThere:
@@ -95,14 +100,18 @@ class KubernetesRunner:
                 except IsThere as error:
                     raise Later("the cluster is still removing what came before it") from error
 
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        """By the name of the pod, which begins with its set's; which worker it is, its labels say."""
+        return names.is_of(machine, name_of(self.scope, key))
+
     def stop(self, machine: str) -> None:
         """Notice to the pod: SIGTERM, and more time than its job can have."""
-        if pod := names.pod_of(machine):
+        if pod := self._pod(machine):
             self._delete("pods", *pod, NOTICE_S)
 
     def delete(self, machine: str) -> None:
         """Take the pod down; or, of a set that has none yet, the set."""
-        if pod := names.pod_of(machine):
+        if pod := self._pod(machine):
             self._delete("pods", *pod, LEAVE_S if self._in_company(pod[1]) else DELETE_S)
         elif unborn := names.unborn_of(machine):
             name, nonce = unborn
@@ -114,7 +123,7 @@ class KubernetesRunner:
         """All machines of this bastion: a question for pods and one for sets, and others where something is held or late."""
         self._listing.look()
         self._forget()
-        return list(parse.machines(self._pods, self._sets))
+        return list(parse.machines([*self._pods, *self._listing.strangers], self._sets, self._is_proved))
 
     def sweep(self) -> None:
         """Sets that have ended are removed by the cluster itself, after an hour."""
@@ -140,12 +149,27 @@ class KubernetesRunner:
     def preview(self, placement: Placement) -> str:
         """The manifest of the JobSet that this would be, however many workers that are; nobody is asked."""
         workers = self.workers(placement.resources, placement.replicas)
-        return json.dumps(self._manifest(render.JOBSET, replace(placement, workers=workers)), indent=2)
+        return json.dumps(self._manifest(render.JOBSET, replace(placement, workers=workers), self.ids.new()), indent=2)
 
-    def _manifest(self, sets: str, placement: Placement) -> Object:
-        mark = render.mark(self.scope, placement, self.ids.new(), self.settings)
+    def _is_proved(self, mark: Mark) -> bool:
+        """Whoever may make pods here may give them any labels: ours are those that the seal proves."""
+        return self.seal.proves(mark.nonce, mark.scope, mark.key, mark.epoch)
+
+    def _manifest(self, sets: str, placement: Placement, nonce: str) -> Object:
+        mark = render.mark(self.scope, placement, nonce, self.settings)
         name = name_of(self.scope, placement.key)
         return render.manifest(sets, name, mark, placement, self.settings, self.worker)
+
+    def _pod(self, machine: str) -> tuple[str, str] | None:
+        """The name and uid of a pod of this bastion's; None for what is no id of one, and for what is not what its id says."""
+        named = names.pod_of(machine)
+        if named is None:
+            return None
+        known = next((pod for pod in self._pods if pod.uid == named[1]), None)
+        if known is None:
+            with suppress(NotThere):
+                known = parse.pod_of(self.api.get(self._listing.path("pods", named[0])), self.scope)
+        return named if known and names.pod_id(known.name, known.mark.nonce, known.uid) == machine else None
 
     def _in_company(self, uid: str) -> bool:
         """Others of this pod's gang were not over when they were listed."""
@@ -157,8 +181,13 @@ class KubernetesRunner:
         if pod:
             with suppress(NotThere):
                 row = self.api.get(self._listing.path("pods", pod[0]))
-                found = (row.get("metadata") or {}).get("uid") == pod[1]
-                return found and (row.get("status") or {}).get("phase") not in OVER
+                metadata = row.get("metadata") or {}
+                mark = names.mark_of(metadata)
+                if metadata.get("uid") != pod[1] or (mark is not None and mark.scope != self.scope):
+                    return False
+                return (row.get("status") or {}).get(
+                    "phase"
+                ) not in OVER  # it is there by its uid, whatever its labels say
         if unborn:
             name, nonce = unborn
             sets = [self._set(kind, name) for kind in self._listing.can().kinds]

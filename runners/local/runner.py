@@ -66,6 +66,11 @@ class LocalRunner:
             for worker in sorted(set(range(placement.workers)) - there):
                 self._start(placement, worker)
 
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        """By the parts of the id."""
+        name = render.parse(machine)
+        return name is not None and (name.scope, name.key, name.worker) == (self.scope, key, worker)
+
     def stop(self, machine: str) -> None:
         """SIGTERM to the worker: it looks for its stop order at once."""
         marks.notify(self._of(machine))
@@ -107,6 +112,9 @@ class LocalRunner:
                 yield name
 
     def _of(self, machine: str) -> Sequence[marks.Marked]:
+        name = render.parse(machine)
+        if name is None or name.scope != self.scope:
+            return []
         return [process for process in self.scan() if process.machine == machine]
 
     @property

@@ -55,9 +55,18 @@ class Name:
         """Its work folder, below the root of all."""
         return Path(self.scope, self.key.job, str(self.key.task), str(self.key.attempt), f"{self.worker}-{self.nonce}")
 
-    def machine(self, *, seen: bool, doomed: bool = False) -> Machine:
-        """As a listing shows it."""
-        return Machine(id=str(self), key=self.key, worker=self.worker, epoch=self.epoch, seen=seen, doomed=doomed)
+    def machine(self, *, seen: bool, doomed: bool, ours: bool) -> Machine:
+        """As a listing shows it. `ours`: its nonce is proved."""
+        return Machine(
+            id=str(self),
+            key=self.key,
+            worker=self.worker,
+            epoch=self.epoch,
+            seen=seen,
+            doomed=doomed and ours,
+            ours=ours,
+            origin=f"Ray job {self}",
+        )
 
 
 def parse(submission_id: str) -> Name | None:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
 from quota.resources import Resources
 from runners.ray import parse, render
 from runners.ray.api import Answer, Dashboard
@@ -49,6 +49,7 @@ class RayRunner:
     scope: str
     bucket_url: str
     ids: Ids
+    seal: Seal
     clock: Clock
     given: Resources | None = None
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -77,24 +78,32 @@ class RayRunner:
 
     def create(self, placement: Placement) -> None:
         """Submit a Ray job for each worker that has none. Raises `RunnerError` if Ray refuses one."""
-        listed = {job.name for job in self._listed if not job.over}
+        listed = {job.name for job in self._listed if not job.over and self._is_ours(job.name)}
         there = {name.worker for name in {*listed, *self._made} if name.key == placement.key}
         for worker in sorted(set(range(placement.workers)) - there):
             self._session = self._session or self._session_now()
-            name, body = self._submission(placement, worker)
+            nonce = self.seal.nonce(self.scope, placement.key, worker, placement.epoch)
+            name, body = self._submission(placement, worker, nonce)
             _good(self.dashboard.ask("POST", "/api/jobs/", body), f"take a job for {placement.key}")
             self._made[name] = self.clock.monotonic()
 
     def preview(self, placement: Placement) -> str:
         """The body of the first worker's request; Ray is not asked."""
-        return json.dumps(self._submission(placement, 0)[1], indent=2)
+        return json.dumps(self._submission(placement, 0, self.ids.new())[1], indent=2)
 
-    def _submission(self, placement: Placement, worker: int) -> tuple[Name, dict[str, Any]]:
-        name = Name(self.scope, placement.key, worker, placement.epoch, self._session, self.ids.new())
+    def _submission(self, placement: Placement, worker: int, nonce: str) -> tuple[Name, dict[str, Any]]:
+        name = Name(self.scope, placement.key, worker, placement.epoch, self._session, nonce)
         return name, render.submission(name, placement, self.bucket_url, self.settings, self.flags)
+
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        """By the parts of the id."""
+        name = self._name(machine)
+        return name is not None and (name.key, name.worker) == (key, worker)
 
     def stop(self, machine: str) -> None:
         """SIGTERM to the machine's host, which hands it to the worker; Ray's own SIGKILL is put off."""
+        if self._name(machine) is None:
+            return
         answer = self.dashboard.ask("POST", f"{_path(machine)}/stop")
         if answer.status not in (_FOUND, _NOT_FOUND):
             raise RunnerError(f"Ray does not stop {machine}: {answer.words}")
@@ -120,29 +129,30 @@ class RayRunner:
         names = {job.name for job in self._listed}
         self._made = {name: at for name, at in self._made.items() if name not in names and asked - at < LOST_S}
         self._lost = {machine: at for machine, at in self._lost.items() if asked - at < 2 * LOST_S}
-        self._halves = {key: self._halves.get(key, asked) for key in parse.halves(self._listed)}
+        ours = [job for job in self._listed if self._is_ours(job.name)]
+        self._halves = {key: self._halves.get(key, asked) for key in parse.halves(ours)}
         broken = {key for key, since in self._halves.items() if asked - since >= HALF_S}
-        live = [job for job in self._listed if not job.over]
-        return [job.name.machine(seen=not job.pending, doomed=job.name.key in broken) for job in live]
+        live = [(job, self._is_ours(job.name)) for job in self._listed if not job.over]
+        return [job.name.machine(seen=not job.pending, doomed=job.name.key in broken, ours=ours) for job, ours in live]
 
     def sweep(self) -> None:
         """Have Ray forget jobs of ours that ended more than an hour ago. Hosts sweep the folders of their nodes."""
         old = self.clock.wall().timestamp() - KEPT_S
         for job in self._listed:
-            if job.over and job.ended < old:
+            if job.over and job.ended < old and self._is_ours(job.name):
                 self.dashboard.ask("DELETE", _path(str(job.name)))
                 self.dashboard.ask("DELETE", _path(render.removal_of(str(job.name))))
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What attempts wait for whose Ray jobs wait or did not begin."""
-        return parse.waiting(self._listed, self._nodes)
+        return parse.waiting([job for job in self._listed if self._is_ours(job.name)], self._nodes)
 
     def look(self, machine: str) -> Sight:
         """The direct question. What Ray has lost sight of is gone only a while later: its node may not know it yet."""
         if self.clock.monotonic() - self._lost.get(machine, float("-inf")) < LOST_S:
             return Sight.BLIND
         try:
-            name, job = render.parse(machine), self._job(machine)
+            name, job = self._name(machine), self._job(machine)
             if job is not None and not job.over:
                 return Sight.THERE
             lost = job.lost if job else name is not None and name.session != self._session_now()
@@ -157,9 +167,18 @@ class RayRunner:
         """The mark of the head's session. One that came after the machine's head, without its memory, knows nothing of it."""
         return render.session_mark(parse.session(self._get("/api/version")))
 
+    def _name(self, machine: str) -> Name | None:
+        """The parts of an id; None if it is none of this bastion's."""
+        name = render.parse(machine)
+        return name if name is not None and name.scope == self.scope else None
+
+    def _is_ours(self, name: Name) -> bool:
+        """Anybody may submit a job under any id: ours is one that the seal proves."""
+        return self.seal.proves(name.nonce, name.scope, name.key, name.worker, name.epoch)
+
     def _job(self, machine: str) -> Job | None:
         """The machine's Ray job; None if there is none. Raises `RunnerError`."""
-        if render.parse(machine) is None:
+        if self._name(machine) is None:
             return None
         answer = self.dashboard.ask("GET", _path(machine))
         if answer.status == _NOT_FOUND:

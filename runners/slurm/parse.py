@@ -20,6 +20,7 @@ _FIELDS = {
     "exit_code": 12,
     "Comment": 300,
     "ReasonList": 300,
+    "UserName": 60,
     "Name": 300,
 }
 _NODE_FIELDS = {"Partition": 100, "NodeList": 100, "CPUs": 12, "Memory": 16, "StateLong": 30, "Gres": 300}
@@ -75,6 +76,7 @@ class Job:
     code: int
     comment: str
     reason: str
+    user: str
     name: Name | None
 
     @property
@@ -82,21 +84,26 @@ class Job:
         """It has nodes, or will have some."""
         return self.state not in ENDED
 
-    @property
-    def machines(self) -> Iterator[Machine]:
-        """Its nodes; none when it has ended."""
+    def machines(self, *, ours: bool) -> Iterator[Machine]:
+        """Its nodes; none when it has ended. `ours`: its name is proved."""
         for worker in range(self.nodes if self.alive and self.name else 0):
             assert self.name is not None
-            node = Node(self.number, worker, self.name.nonce)
-            seen = self.state not in WAITING
-            yield Machine(id=str(node), key=self.name.key, worker=worker, epoch=self.name.epoch, seen=seen)
+            node = Node(self.number, worker, self.name.nonce, self.name if ours else None)
+            yield Machine(
+                id=str(node),
+                key=self.name.key,
+                worker=worker,
+                epoch=self.name.epoch,
+                seen=self.state not in WAITING,
+                ours=ours,
+                origin=f"Slurm job {self.number} of {self.user}",
+            )
 
 
 def squeue(*, everybody: bool = False, number: int | None = None) -> list[str]:
-    """The question for this account's jobs, for everybody's that are not over, or for one."""
-    whose = (
-        ["--states=R,CG,S"] if everybody else ["--states=all", *(["--me"] if number is None else [f"--jobs={number}"])]
-    )
+    """The question for this account's jobs, for everybody's that are not over, or for one of this account's."""
+    one = [] if number is None else [f"--jobs={number}"]
+    whose = ["--states=R,CG,S"] if everybody else ["--states=all", "--me", *one]
     return ["squeue", "--noheader", *whose, f"--Format={_wanted(_FIELDS)}"]
 
 
@@ -115,7 +122,7 @@ def jobs_of(text: str) -> Iterator[Job]:
     for line in text.splitlines():
         words = _split(line, len(_FIELDS))
         if len(words) == len(_FIELDS) and words[0].isdigit():
-            number, state, partition, nodes, cpus, gres, code, comment, reason, name = words
+            number, state, partition, nodes, cpus, gres, code, comment, reason, user, name = words
             yield Job(
                 int(number),
                 state,
@@ -126,6 +133,7 @@ def jobs_of(text: str) -> Iterator[Job]:
                 _exit(code),
                 comment,
                 reason,
+                user,
                 name_of(name),
             )
 

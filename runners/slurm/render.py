@@ -19,7 +19,7 @@ FOLDER_FAILED, WORKER_FAILED = 73, 70
 """Exit codes of a job of Slurm's: its nodes have no folder for it, or cannot start the worker."""
 
 _NAME = re.compile(r"(.+):([^:/]+)/([0-9]{1,9})/([0-9]{1,9})@([0-9]{1,9})\.([0-9a-z]+)")
-_ID = re.compile(r"([0-9]{1,12})/([0-9]{1,6})/([0-9a-z]+)")
+_ID = re.compile(r"([0-9]{1,12})/([0-9]{1,6})/([^\x00-\x20]{1,300})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,17 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine's id, in its parts: one node of a job of Slurm's. Slurm may give a number again, but not with this nonce."""
+    """A machine's id, in its parts: one node of a job of Slurm's, with its name. Slurm may give a number again, but not with
+    this nonce. Ids of before 0.2 have the nonce alone, and `name` is None.
+    """
 
     number: int
     worker: int
     nonce: str
+    name: Name | None = None
 
     def __str__(self) -> str:
-        return f"{self.number}/{self.worker}/{self.nonce}"
+        return f"{self.number}/{self.worker}/{self.name or self.nonce}"
 
 
 def name_of(text: str) -> Name | None:
@@ -59,7 +62,12 @@ def name_of(text: str) -> Name | None:
 def node_of(machine: str) -> Node | None:
     """The parts of an id; None if it is none of ours."""
     found = _ID.fullmatch(machine)
-    return Node(int(found[1]), int(found[2]), found[3]) if found else None
+    if not found:
+        return None
+    name = name_of(found[3])
+    if name is None and not found[3].isalnum():
+        return None
+    return Node(int(found[1]), int(found[2]), name.nonce if name else found[3], name)
 
 
 def gres_of(kind: str, table: Mapping[str, str]) -> str:
@@ -126,7 +134,7 @@ mkdir -p "$root/jobs" && [ -O "$work" ] && [ -O "$root" ] || exit {FOLDER_FAILED
 for old in "$root"/jobs/*; do
     pid=$(cat "$old/pid" 2>/dev/null) && [ ! -e "/proc/$pid" ] && rm -rf "$old"
 done
-machine="$SLURM_JOB_ID/$SLURM_PROCID/{name.nonce}"
+machine="$SLURM_JOB_ID/$SLURM_PROCID/"{quote(str(name))}
 folder="$root/jobs/$SLURM_JOB_ID-$SLURM_PROCID-{name.nonce}"
 mkdir "$folder" && echo $$ >"$folder/pid" || exit {FOLDER_FAILED}
 trap : TERM
@@ -138,7 +146,7 @@ if [ -d "$folder/tmp" ]; then
     while :; do sleep 600; done
 fi
 if [ $code -ne 0 ] && [ -s "$folder/worker.log" ]; then
-    said=$(tail -n 1 "$folder/worker.log" | tr -c 'A-Za-z0-9 ._/:\\n-' ' ' | cut -c 1-200)
+    said=$(tail -c 4096 "$folder/worker.log" | tail -n 1 | tr -c 'A-Za-z0-9 ._/:\\n-' ' ' | cut -c 1-200)
     scontrol update jobid="$SLURM_JOB_ID" comment="$said"
     said=told
 fi

@@ -1,6 +1,7 @@
 """The runner of a Slurm cluster: one job of Slurm's for each attempt, with a worker on each of its nodes.
 
-All that is known of a job stands in its name. What is remembered saves requests, and holds back.
+All that is known of a job stands in its name, and is believed where the seal proves it: a job may start others, and call them
+as it likes. What is remembered saves requests, and holds back.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bastion.errors import Later, RunnerError
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Shell, Sight
+from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Shell, Sight
 from quota.resources import Resources, minus
 from runners.slurm import parse, render
 from runners.slurm.commands import Commands, Refused
@@ -40,6 +41,7 @@ class SlurmRunner:
     python: str
     shell: Shell
     ids: Ids
+    seal: Seal
     clock: Clock
     given: Resources | None = None
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -74,31 +76,42 @@ class SlurmRunner:
 
     def create(self, placement: Placement) -> None:
         """Submit the attempt's job, unless it is there. Raises `Later` if Slurm refuses it, and says so to who waits."""
-        if any(job.name and job.name.key == placement.key and job.alive for job in self._known().values()):
+        jobs = self._known().values()
+        if any(job.name and job.name.key == placement.key and job.alive and self._is_ours(job) for job in jobs):
             return
         now = self.clock.monotonic()
         until, why = self._refused.get(placement.key, (now, ""))
         if now < until:
             raise Later(why)
-        name, command, script = self._submission(placement)
+        nonce = self.seal.nonce(self.scope, placement.key, placement.epoch)
+        name, command, script = self._submission(placement, nonce)
         try:
             number = self._commands.submit(command, script)
         except Refused as error:
             self._refused[placement.key] = now + AGAIN_S, str(error)
             raise Later(str(error)) from error
         self._refused.pop(placement.key, None)
-        self._known()[number] = Job(number, "PENDING", "", placement.workers, 0, "", 0, "", "", name)
+        self._known()[number] = Job(number, "PENDING", "", placement.workers, 0, "", 0, "", "", "", name)
 
     def preview(self, placement: Placement) -> str:
         """The command and the script on its standard input; Slurm is not asked."""
-        _, command, script = self._submission(placement)
+        _, command, script = self._submission(placement, self.ids.new())
         return f"{shlex.join(command)} <<'EOF'\n{script}EOF"
 
-    def _submission(self, placement: Placement) -> tuple[Name, list[str], str]:
-        name = Name(self.scope, placement.key, placement.epoch, self.ids.new())
+    def _submission(self, placement: Placement, nonce: str) -> tuple[Name, list[str], str]:
+        name = Name(self.scope, placement.key, placement.epoch, nonce)
         flags = {"bucket": self.bucket_url, **self.flags}
         script = render.script(self.settings, self.python, name, placement, flags)
         return name, render.sbatch(self.settings, name, placement), script
+
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        """By the name in the id. Of an id of before 0.2 by the job of its number, as it was listed last."""
+        node = render.node_of(machine)
+        if node is None or node.worker != worker:
+            return False
+        job = (self._jobs or {}).get(node.number)
+        name = node.name or (job.name if job else None)
+        return name is None or (name.scope, name.key) == (self.scope, key)
 
     def stop(self, machine: str) -> None:
         """Have all workers of the attempt look for its stop order: they stop together."""
@@ -119,8 +132,12 @@ class SlurmRunner:
         job = self._job(node) if node else None
         if node is None or job is None:
             return
+        if job.name is None or job.name.nonce != node.nonce:
+            raise RunnerError(
+                f"Slurm job {job.number} has another name now, so it is not cancelled; see `scontrol show job`"
+            )
         self._unwanted.add(node)
-        if {Node(job.number, worker, node.nonce) for worker in range(job.nodes)} <= self._unwanted:
+        if {Node(job.number, worker, node.nonce, node.name) for worker in range(job.nodes)} <= self._unwanted:
             self._commands.cancel(f"{job.number}.0")
             self._commands.cancel(str(job.number))
 
@@ -128,7 +145,7 @@ class SlurmRunner:
         """All machines of this bastion, by one question. Raises `RunnerError` if Slurm does not answer."""
         began = self.clock.monotonic()
         self._jobs = jobs = parse.scope_of(parse.jobs_of(self._commands.ask(parse.squeue())), self.scope)
-        machines = [machine for job in jobs.values() for machine in job.machines]
+        machines = [machine for job in jobs.values() for machine in job.machines(ours=self._is_ours(job))]
         self._unwanted = {node for node in self._unwanted if node.number in jobs and jobs[node.number].alive}
         now = self.clock.monotonic()
         self.pace_s = max(self.settings.poll_s, min(_REST * (now - began), AGAIN_S))
@@ -141,7 +158,7 @@ class SlurmRunner:
     def waiting(self) -> Mapping[AttemptKey, str]:
         """What Slurm says of attempts without nodes, and why it refused some."""
         jobs = sorted(self._known().values(), key=lambda job: job.number)
-        said = {job.name.key: parse.said_of(job) for job in jobs if job.name}
+        said = {job.name.key: parse.said_of(job) for job in jobs if job.name and self._is_ours(job)}
         refused = {key: why for key, (_, why) in self._refused.items()}
         return {key: words for key, words in {**said, **refused}.items() if words}
 
@@ -152,6 +169,11 @@ class SlurmRunner:
             return Sight.THERE if node and self._asked(node) else Sight.GONE
         except RunnerError:
             return Sight.BLIND
+
+    def _is_ours(self, job: Job) -> bool:
+        """Its name is proved."""
+        name = job.name
+        return name is not None and self.seal.proves(name.nonce, name.scope, name.key, name.epoch)
 
     @property
     def _commands(self) -> Commands:
@@ -166,16 +188,20 @@ class SlurmRunner:
 
     def _job(self, node: Node) -> Job | None:
         """The job that a node is of, if it lives: as listed, else as Slurm says now."""
+        if node.name and node.name.scope != self.scope:
+            return None
         job = self._known().get(node.number)
         if job and job.name and job.name.nonce == node.nonce:
             return job if job.alive and node.worker < job.nodes else None
         return self._asked(node)
 
     def _asked(self, node: Node) -> Job | None:
-        """The same, by a direct question."""
+        """The same, by a direct question. A job may change its own name, and is still it; not if it has one that we gave."""
         answer = self._commands.ask(parse.squeue(number=node.number))
-        for job in parse.scope_of(parse.jobs_of(answer), self.scope).values():
-            if job.alive and job.name and job.name.nonce == node.nonce and node.worker < job.nodes:
+        for job in parse.jobs_of(answer):
+            same = job.name is not None and job.name.nonce == node.nonce and job.name.scope == self.scope
+            renamed = node.name is not None and not same and not self._is_ours(job)
+            if job.number == node.number and job.alive and node.worker < job.nodes and (same or renamed):
                 return job
         return None
 

@@ -29,16 +29,18 @@ class Listing:
     nodes: tuple[Node, ...] = ()
     unwell: Mapping[Host, float] = field(default_factory=dict)
     sick: frozenset[Host] = frozenset()
+    proved: frozenset[str] = frozenset()
+    """The nonces of what this bastion made."""
 
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
-        """Every machine of ours."""
-        return tuple(parse.machines(self.queued, self.nodes, self.sick))
+        """Every machine that has a name of ours."""
+        return tuple(parse.machines(self.queued, self.nodes, self.sick, self.proved))
 
     @cached_property
     def alive(self) -> frozenset[AttemptKey]:
         """The attempts that have slices, or will have some."""
-        return frozenset(machine.key for machine in self.machines if not machine.doomed)
+        return frozenset(machine.key for machine in self.machines if machine.ours and not machine.doomed)
 
     @cached_property
     def by_nonce(self) -> Mapping[str, Queued]:
@@ -47,9 +49,11 @@ class Listing:
 
     @cached_property
     def by_key(self) -> Mapping[AttemptKey, Sequence[Queued]]:
-        """The queued resources by attempt."""
+        """The queued resources that this bastion made, by attempt."""
         rows: dict[AttemptKey, list[Queued]] = {}
         for row in self.queued:
+            if row.mark.nonce not in self.proved:
+                continue
             rows.setdefault(row.mark.key, []).append(row)
         return rows
 
@@ -86,9 +90,9 @@ class Listing:
 def read(site: Site, zones: Sequence[str]) -> Listing:
     """Ask all zones. Raises `GoogleError` if one of them does not answer: a part is not the whole."""
     answers = site.of_all(lambda zone: _zone(site, zone), zones)
-    return Listing(
-        tuple(row for queued, _ in answers for row in queued), tuple(node for _, nodes in answers for node in nodes)
-    )
+    queued, nodes = (tuple(row for part in kind for row in part) for kind in zip(*answers, strict=True))
+    marks = [row.mark for row in (*queued, *nodes)]
+    return Listing(queued, nodes, proved=frozenset(mark.nonce for mark in marks if site.is_proved(mark)))
 
 
 def _zone(site: Site, zone: str) -> tuple[list[Queued], list[Node]]:

@@ -109,8 +109,15 @@ def node_of(row: Mapping[str, Any], zone: str, scope: str) -> Node | None:
     )
 
 
-def machines(queued: Iterable[Queued], nodes: Iterable[Node], sick: frozenset[Host] = frozenset()) -> Iterator[Machine]:
-    """All machines that there are or will be. `sick` are hosts of nodes that have been unwell for long."""
+def machines(
+    queued: Iterable[Queued],
+    nodes: Iterable[Node],
+    sick: frozenset[Host] = frozenset(),
+    proved: frozenset[str] = frozenset(),
+) -> Iterator[Machine]:
+    """All machines that there are or will be. `sick` are hosts of nodes that have been unwell for long; `proved`, the nonces
+    that this bastion gave.
+    """
     left = {(node.zone, node.name, node.mark.nonce): node for node in nodes}
     for row in queued:
         for number, name in enumerate(row.nodes):
@@ -120,17 +127,19 @@ def machines(queued: Iterable[Queued], nodes: Iterable[Node], sick: frozenset[Ho
             first = number * row.hosts
             for host in range(row.hosts):
                 at = Host(zone=row.zone, name=name, nonce=row.mark.nonce, host=host)
-                yield _machine(at, row.mark, first + host, node, over=row.state in OVER, sick=at in sick)
+                yield _machine(at, row.mark, first + host, node, over=row.state in OVER, sick=at in sick, proved=proved)
     for node in left.values():  # its queued resource is gone, or not listed yet
         number = (
             int(found[1]) if (found := re.fullmatch(r".*-([0-9]{1,4})", node.name)) and node.name != node.parent else 0
         )
         for host in range(node.hosts):
             at = Host(zone=node.zone, name=node.name, nonce=node.mark.nonce, host=host)
-            yield _machine(at, node.mark, number * node.hosts + host, node, over=False, sick=at in sick)
+            yield _machine(at, node.mark, number * node.hosts + host, node, over=False, sick=at in sick, proved=proved)
 
 
-def _machine(at: Host, mark: Mark, worker: int, node: Node | None, *, over: bool, sick: bool) -> Machine:
+def _machine(
+    at: Host, mark: Mark, worker: int, node: Node | None, *, over: bool, sick: bool, proved: frozenset[str]
+) -> Machine:
     dead = over if node is None else node.state in DEAD
     return Machine(
         id=str(at),
@@ -139,6 +148,8 @@ def _machine(at: Host, mark: Mark, worker: int, node: Node | None, *, over: bool
         epoch=mark.epoch,
         seen=node is not None and not dead and node.state not in COMING,
         doomed=dead or over or sick,
+        ours=mark.nonce in proved,
+        origin=f"TPU {at.name} in {at.zone}",
     )
 
 

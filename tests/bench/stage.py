@@ -38,6 +38,9 @@ class StillFleet:
     def create(self, placement: Placement) -> None:
         pass
 
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        return True
+
     def stop(self, machine: str) -> None:
         pass
 

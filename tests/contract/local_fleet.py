@@ -10,6 +10,7 @@ from pathlib import Path
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.errors import RunnerError
+from bastion.ports import AttemptKey
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
 from runners.local import marks
@@ -52,6 +53,9 @@ class LocalFleet(ProcessFleet):
             yield
         finally:
             self._away = False
+
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        return ""
 
     def questions(self) -> int:
         return self._scans

@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 
 from bastion.buckets.memory import MemoryBucket
+from bastion.ports import AttemptKey, Machine
 from bastion_testing import stage as programs
 from bastion_testing.runner_contract import RunnerContract
 from worlds.fleet import SimRunner
@@ -96,15 +97,16 @@ class SimFleet:
         return self._made(self.hosts)
 
     def stranger(self) -> SimRunner:
-        return self._made({})
+        return self._made({}, "another")
 
-    def _made(self, hosts: dict[str, SimHost]) -> SimRunner:
+    def _made(self, hosts: dict[str, SimHost], scope: str = "sim") -> SimRunner:
         runner = SimRunner(
             self.kernel,
             lambda _: self.bucket,
             SCRIPTS,
             hosts,
             delay=lambda: self.kernel.random.choice([0.0, 0.0, 200.0]),
+            scope=scope,
         )
         self._runners.append(runner)
         return runner
@@ -128,6 +130,11 @@ class SimFleet:
             yield
         finally:
             self.runner.blind = False
+
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        name = f"sim:{key}/{worker}@{epoch}.dead"
+        self.hosts[name] = SimHost(self.kernel, SCRIPTS, Machine(id=name, key=key, worker=worker, epoch=epoch))
+        return name
 
     def answers_lost(self) -> AbstractContextManager[None]:
         return nullcontext()

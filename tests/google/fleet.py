@@ -23,6 +23,7 @@ from bastion.specs import Specs
 from bastion.standing import Fence
 from bastion.state import AttemptState, Cause, State
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from runners.google.names import host_of
 from runners.google.site import Site
 from tests.google.crew import Crew
@@ -60,12 +61,12 @@ class Fleet:
         """The bastion begins anew, with nothing in memory."""
         site = Site(
             google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None), settings=self.settings,
-            scope=SCOPE, ids=RandomIds(), clock=self.clock, birth=self.crew.birth, at_once=at_once,
+            scope=SCOPE, ids=RandomIds(), seal=sealing(), clock=self.clock, birth=self.crew.birth, at_once=at_once,
         )  # fmt: skip
         self.runner = self.kind.runner(site=site)
         self.reconciler = Reconciler(
             runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence,
-            specs=self.specs, epoch=3, desired=lambda: desired(self.state), now=self.now, at_once=at_once,
+            specs=self.specs, epoch=3, desired=lambda: desired(self.state), now=self.now, at_once=at_once, verify=lambda: True,
         )  # fmt: skip
 
     def now(self) -> datetime:

@@ -9,6 +9,7 @@ from typing import Any
 from bastion.google.api import GoogleApi
 from bastion.google.settings import GoogleSettings
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from runners.gce.runner import GceRunner
 from runners.google.site import Site
 from tests.google import tpus
@@ -40,7 +41,7 @@ def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 3.0, **more})
     site = Site(
-        google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=scope, ids=RandomIds(), seal=sealing(), clock=clock,
         birth=lambda key, machine: {"machine": machine, "startup-script": "#"}, at_once=at_once,
     )  # fmt: skip
     return GceRunner(site=site)

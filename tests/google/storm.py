@@ -18,6 +18,7 @@ from bastion.requests import Cancel, Request, Submit, job_id
 from bastion.spec import new_jobspec
 from bastion.state import ENDED, Cause, Job
 from bastion.tick import Bastion
+from bastion_testing.fleets import sealing
 from runners.google.site import Site
 from tests.google.crew import Crew
 from tests.google.fake import Fake
@@ -133,7 +134,8 @@ class Storm:
         tasks = HandTasks()
         site = Site(
             google=NearGoogle(self.fake, self.clock, self.ids, self.knife), settings=self.settings,
-            scope=SCOPE, ids=self.ids, clock=self.clock, birth=self.crew.birth, at_once=tasks.map, given=self.kind.pool,
+            scope=SCOPE, ids=self.ids, seal=sealing(), clock=self.clock, birth=self.crew.birth,
+            at_once=tasks.map, given=self.kind.pool,
         )  # fmt: skip
         self.runner = self.kind.runner(site=site)
         doors = Doors(

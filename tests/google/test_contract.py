@@ -13,14 +13,17 @@ import pytest
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.instances import VM_TYPES
-from bastion.ports import Runner
+from bastion.ports import AttemptKey, Runner
 from bastion.shell import SystemShell
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from bastion_testing.runner_contract import RunnerContract
+from runners.gce import render as gce
 from runners.google.archive import Archive
 from runners.google.birth import Birth
-from runners.google.names import host_of
+from runners.google.names import Host, Mark, host_of
 from runners.google.site import Site
+from runners.tpu import render as tpu
 from tests.google.fake import Fake
 from tests.google.fake.cloud import Guest
 from tests.google.kinds import GCE, SCOPE, TPU, FakesClock, Kind, at_once
@@ -91,6 +94,20 @@ class GoogleFleet:
         finally:
             self.fake.faults.calm()
 
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """Somebody who may make machines in the project gives one the labels of ours."""
+        mark = Mark(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32)
+        zone, google = self.kind.zones[0], self.kind.settings()
+        door = NearGoogle(self.fake, self.clock, RandomIds(), lambda: None)
+        if self.kind is TPU:
+            body = tpu.body(google, zone, "eve", mark, tpu.wanted({"v6e": 8}), 1, 0, {})
+            parent = f"projects/{google.project}/locations/{zone}"
+            door.call("tpu.projects.locations.queuedResources.create", parent=parent, queuedResourceId="eve", body=body)
+            return str(Host(zone=zone, name="eve", nonce=mark.nonce, host=worker))
+        body = gce.body(google, zone, "eve", mark, gce.wanted({"cpu": 2}, 1, "on-demand"), {})
+        door.call("compute.instances.bulkInsert", project=google.project, zone=zone, body=body)
+        return str(Host(zone=zone, name=f"eve-{worker}", nonce=mark.nonce, host=0))
+
     def questions(self) -> int:
         return len(self.fake.calls())
 
@@ -102,8 +119,8 @@ class GoogleFleet:
     def _made(self, scope: str) -> Runner:
         site = Site(
             google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None),
-            settings=self.kind.settings(zones=[self.kind.zones[0]]), scope=scope, ids=RandomIds(), clock=self.clock,
-            birth=self.birth, at_once=at_once,
+            settings=self.kind.settings(zones=[self.kind.zones[0]]), scope=scope, ids=RandomIds(), seal=sealing(),
+            clock=self.clock, birth=self.birth, at_once=at_once,
         )  # fmt: skip
         runner: Runner = self.kind.runner(site=site)
         return runner

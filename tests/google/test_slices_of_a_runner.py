@@ -17,6 +17,7 @@ from bastion.ports import AttemptKey, Bucket
 from bastion.records import Facts
 from bastion.shell import SystemShell
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from bastion_testing.stage import order
 from cli.wiring import open_part
 from runners.google.archive import Archive
@@ -88,6 +89,7 @@ def fleet(
             settings=settings("us-central2-b", "us-east5-b"),
             scope="bastion-0123abcd",
             ids=ids,
+            seal=sealing(),
             clock=clock,
             birth=Birth(bucket, store, SystemShell(), {}, make=lambda _: archive),
             at_once=at_once,

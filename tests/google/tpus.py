@@ -11,6 +11,7 @@ from bastion.google.api import GoogleApi
 from bastion.google.settings import GoogleSettings
 from bastion.ports import AttemptKey, Machine, Placement
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from runners.google.site import Site
 from runners.tpu.runner import TpuRunner
 from tests.google.fake import Fake
@@ -66,7 +67,7 @@ def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
     site = Site(
-        google=google, settings=settings, scope=scope, ids=RandomIds(), clock=clock,
+        google=google, settings=settings, scope=scope, ids=RandomIds(), seal=sealing(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip
     return TpuRunner(site=site)

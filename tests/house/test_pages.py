@@ -81,7 +81,7 @@ def rows(page: str, heading: str = "") -> list[tuple[str, ...]]:
 def test_the_layout_page_has_every_key_and_no_other() -> None:
     functions = {name for name, _ in getmembers(layout, isfunction)}
     assert functions - PARTS == set(KEYS)
-    constants = {layout.QUOTA, layout.CONFIG, layout.STATUS}
+    constants = {layout.QUOTA, layout.CONFIG, layout.STATUS, layout.SEAL}
     assert sorted(row[0] for row in rows("reference/bucket-layout.md")) == sorted(constants | set(KEYS.values()))
 
 
@@ -140,7 +140,7 @@ def test_the_page_on_runners_has_every_member_of_a_fleet_and_all_that_differs_be
     named = {word for row in rows("how-to/write-a-runner.md", "Prove it") for word in re.findall(r"\w+", row[0])}
     members = {name for name in vars(Fleet) if not name.startswith("_")}
     attributes = {name for part in RunnerContract.__mro__ for name in getattr(part, "__annotations__", {})}
-    assert members | attributes == named - {"condition", "what", "machine"}
+    assert members | attributes == named - {"condition", "what", "machine", "key", "worker", "epoch"}
 
 
 EXTRAS = ("docker", "gcp", "gcsfs", "kubernetes", "s3", "simulate", "testing")
@@ -173,9 +173,10 @@ def test_every_dependency_is_imported_somewhere() -> None:
 def test_every_decision_is_listed_in_its_order() -> None:
     pages = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
     assert re.findall(r"\]\((0.+?\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == pages
-    for number, name in enumerate(pages, start=1):
-        assert name.startswith(f"{number:04d}-")
-        assert (DOCS / "decisions" / name).read_text().startswith(f"# {number}. ")
+    numbers = [name[:4] for name in pages]
+    assert numbers == sorted(set(numbers)), "two decisions have one number"
+    for name in pages:
+        assert (DOCS / "decisions" / name).read_text().startswith(f"# {int(name[:4])}. ")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

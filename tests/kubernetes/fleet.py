@@ -9,11 +9,13 @@ from typing import Any
 
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
-from bastion.ports import Clock
+from bastion.ports import AttemptKey, Clock
 from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet
+from bastion_testing.fleets import ProcessFleet, sealing
+from bastion_testing.stage import placement
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, Login
+from runners.kubernetes.names import Mark
 from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import settings
 from tests.kubernetes.fake.server import IMAGE, Cluster
@@ -51,6 +53,7 @@ class KubernetesFleet(ProcessFleet):
             settings=settings(self.options),
             scope=scope,
             ids=RandomIds(),
+            seal=sealing(),
             clock=clock,
             worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
@@ -74,6 +77,26 @@ class KubernetesFleet(ProcessFleet):
             yield
         finally:
             self.cluster.mend()
+
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """Somebody who may make Jobs in this namespace gives one the labels of ours."""
+        mark = Mark(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32, hosts=worker + 1, workers=worker + 1)
+        wish = placement(key, worker + 1, epoch)
+        worker_of = render.Worker(bucket=self.bucket.url)
+        body = render.manifest(render.JOB, "eve", mark, wish, settings(self.options), worker_of)
+        container = body["spec"]["template"]["spec"]["containers"][0]
+        container |= {"command": [container["command"][0], "-c", "import time; time.sleep(600)"], "args": []}
+        self.client.create("/apis/batch/v1/namespaces/default/jobs", body)
+        found: list[str] = []
+
+        def there() -> bool:
+            found[:] = [
+                one.id for one in self.runner.list() if one.epoch == epoch and one.worker == worker and one.seen
+            ]
+            return bool(found)
+
+        self.until(there, "a pod of eve's")
+        return found[0]
 
     def take_away(self, machine: str) -> None:
         """Its node is drained."""

@@ -13,6 +13,7 @@ import yaml
 
 from bastion.errors import RunnerError
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.fleets import sealing
 from bastion_testing.stage import KEY, OTHER, placement
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, Login, check, in_pod, log_in
@@ -227,6 +228,7 @@ def made(cluster: HostingCluster, clock: Late) -> KubernetesRunner:
         settings=GIVEN,
         scope="bastion-1-1234abcd",
         ids=RandomIds(),
+        seal=sealing(),
         clock=clock,
         worker=render.Worker(bucket="file:///nowhere"),
     )

@@ -12,6 +12,7 @@ from uuid import uuid4
 import pytest
 
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.fleets import sealing
 from bastion_testing.stage import KEY, placement
 from cli import main
 from cli.bastion import TOOL
@@ -184,6 +185,7 @@ def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
         settings=settings({"image": "nobody/has:1", "namespace": "ml"}),
         scope=name.removeprefix("bastion-"),
         ids=RandomIds(),
+        seal=sealing(),
         clock=SystemClock(),
         worker=render.Worker(bucket="gs://none"),
     )

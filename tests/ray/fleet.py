@@ -10,11 +10,12 @@ from typing import Any
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.errors import RunnerError
+from bastion.ports import AttemptKey
 from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet
+from bastion_testing.fleets import ProcessFleet, sealing
 from runners.local import marks
 from runners.ray.api import Answer, HttpDashboard
-from runners.ray.render import parse
+from runners.ray.render import Name, parse, session_mark
 from runners.ray.runner import RayRunner
 from runners.ray.settings import RaySettings
 from runners.worker.ports import free_port
@@ -55,6 +56,7 @@ class RayFleet(ProcessFleet):
         self.dashboard = Counting(cluster.door)
         self.scope = f"test-{folder.name}"
         self.clock = Ahead()
+        self.spoofs: list[str] = []
         self.runner = self.again()
 
     def again(self) -> RayRunner:
@@ -72,6 +74,7 @@ class RayFleet(ProcessFleet):
             scope=scope,
             bucket_url=self.bucket.url,
             ids=RandomIds(),
+            seal=sealing(),
             clock=self.clock,
             flags={"steady_flush_s": 1},
         )
@@ -94,12 +97,22 @@ class RayFleet(ProcessFleet):
         finally:
             self.dashboard.loses = False
 
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """Somebody who reaches the dashboard submits a job under such an id."""
+        name = str(Name(self.scope, key, worker, epoch, session_mark("theirs"), "0" * 32))
+        body = {"submission_id": name, "entrypoint": "exec sleep 600"}
+        assert self.cluster.door.ask("POST", "/api/jobs/", body).status == 200
+        self.spoofs.append(name)
+        return name
+
     def questions(self) -> int:
         return len(self.dashboard.asked)
 
     def close(self) -> None:
         """Kill what the test left: its hosts end when nothing is left of their machines."""
-        live = self._live()
+        for name in self.spoofs:
+            self.cluster.door.ask("POST", f"/api/jobs/{name}/stop")
+        live = self._live() - set(self.spoofs)
         marks.kill([process for process in marks.scan() if process.machine in live])
         for machine in live:
             self.runner.stop(machine)  # what is not there yet ends where it begins

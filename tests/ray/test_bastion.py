@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bastion_testing.fleets import until
+from runners.ray.render import parse
 from tests.e2e.fleet import QUICK, Fleet
 from tests.ray.cluster import Cluster
 from tests.ray.town import RayTown
@@ -57,6 +60,25 @@ def test_a_bastion_that_fell_finds_its_jobs_again(town: RayTown) -> None:
     assert town.fleet.wait(job) == 0
     assert len(town.fleet.job(job)["attempts"]) == 1
     assert len(town.ours()) == before
+
+
+def test_a_submission_id_like_ours_deposes_no_bastion_and_keeps_none_from_its_start(town: RayTown) -> None:
+    job = town.fleet.submit("own", "--resources=cpu=1", run="echo on; exec sleep 600")
+    until(lambda: "on" in town.fleet.log(job), "its first word")
+    rows = json.loads(town.dashboard.ask("GET", "/api/jobs/").data)
+    names = [parse(str(row["submission_id"])) for row in rows]
+    (own,) = [name for name in names if name and name.key.job == job]
+    spoof = str(replace(own, epoch=999_999_999))
+    assert town.dashboard.ask("POST", "/api/jobs/", {"submission_id": spoof, "entrypoint": "sleep 600"}).status == 200
+    told = f"Ray job {spoof} has the name of worker 0 of {job}/0/0, and this bastion did not make it"
+    until(lambda: any(told in line for line in town.fleet.problems()), "the stray")
+    assert town.bastion.poll() is None
+    town.fall()
+    town.start()
+    assert town.fleet.wait(town.fleet.submit("next", "--resources=cpu=1", run="true")) == 0
+    assert town.fleet.run("launch", "stop", job, "--wait").returncode == 0
+    assert b'"RUNNING"' in town.dashboard.ask("GET", f"/api/jobs/{spoof}").data
+    assert town.dashboard.ask("POST", f"/api/jobs/{spoof}/stop").status == 200
 
 
 def test_what_others_have_taken_is_waited_for_in_words(town: RayTown) -> None:

@@ -11,9 +11,10 @@ from typing import Any
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.errors import RunnerError
-from bastion.ports import Said
+from bastion.ports import AttemptKey, Said
 from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet
+from bastion_testing.fleets import ProcessFleet, sealing
+from runners.slurm.render import Name, Node
 from runners.slurm.runner import SlurmRunner
 from runners.slurm.settings import SlurmSettings
 from tests.slurm.cluster import Cluster
@@ -56,6 +57,7 @@ class SlurmFleet(ProcessFleet):
             python=sys.executable,
             shell=self.shell,
             ids=RandomIds(),
+            seal=sealing(),
             clock=SystemClock(),
             flags={"steady_flush_s": 1},
         )
@@ -80,6 +82,14 @@ class SlurmFleet(ProcessFleet):
             yield
         finally:
             self.shell.loses = False
+
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """A job of the bastion's own account starts another, and calls it so."""
+        name = Name("test-12345678", key, epoch, "dead")
+        asked = ["sbatch", "--parsable", f"--job-name={name}", f"--ntasks={worker + 1}", "--output=/dev/null"]
+        said = self.cluster.run(asked, limit_s=60, stdin="#!/bin/sh\nexec sleep 600\n")
+        assert said.code == 0, said.err
+        return str(Node(int(said.out), worker, "dead"))
 
     def questions(self) -> int:
         return len(self.cluster.asked)

@@ -67,6 +67,29 @@ def test_a_bastion_that_was_killed_finds_its_jobs_again(team: Fleet, slurm: Clus
     assert len(team.job(job)["attempts"]) == 2
 
 
+def test_a_job_that_calls_others_like_ours_deposes_no_bastion_and_keeps_none_from_its_start(
+    team: Fleet, slurm: Cluster
+) -> None:
+    name = "name=$(squeue --me -h -o %j | head -n 1)"
+    calls = 'sbatch --job-name="${name%@*}@999999999.dead" --output=/dev/null --wrap="exec sleep 600"'
+    flags = (f"--env=SLURM_CONF={slurm.conf}", "--resources=gpu=1")
+    job = team.submit("calls", *flags, run=f"{name}; {calls}; echo called; exec sleep 600")
+    until(lambda: "called" in team.log(job))
+    before = pid_of(team)
+    until(lambda: any(f"has the name of worker 0 of {job}/0/0, and this bastion" in line for line in team.problems()))
+    assert pid_of(team) == before
+    assert team.run("bastion", "stop").returncode == 0
+    team.ask("bastion", "create")
+    with team.running("bastion", "start", "--takeover", "--poll=0.1") as third:
+        until(lambda: pid_of(team) == third.pid)
+        other = team.submit("other", "--resources=gpu=1", run="echo ran")
+        assert team.wait(other) == 0
+        assert team.run("launch", "stop", job, "--wait").returncode == 0
+        until(lambda: any("of epoch" in line or "did not make it" in line for line in team.problems()))
+        assert "@999999999.dead" in slurm.say("squeue", "-h", "-o", "%j")
+        slurm.say("scancel", *slurm.say("squeue", "-h", "-o", "%i").split())
+
+
 def pid_of(team: Fleet) -> int:
     """The bastion's process."""
     return int(team.ask("bastion", "status")["pid"])

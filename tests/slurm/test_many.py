@@ -9,18 +9,21 @@ import pytest
 
 from bastion.ports import AttemptKey, Said
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from runners.slurm.parse import _FIELDS
 from runners.slurm.render import Name
 from runners.slurm.runner import SlurmRunner
 from runners.slurm.settings import SlurmSettings
 
 JOBS = 10_000
+SEAL = sealing()
 
 
 def row(number: int) -> str:
     """What squeue prints of the job of this number: every other one is another bastion's."""
-    name = Name(f"team-{number % 2}", AttemptKey("train-12345678", number, 0), 7, "c0ffee")
-    words = [str(number), "PENDING", "main", "2", "4", "gpu:2", "0", "", "(Priority)", str(name)]
+    key, scope = AttemptKey("train-12345678", number, 0), f"team-{number % 2}"
+    name = Name(scope, key, 7, SEAL.nonce(scope, key, 7))
+    words = [str(number), "PENDING", "main", "2", "4", "gpu:2", "0", "", "(Priority)", "ada", str(name)]
     return "".join(f"{word:<{width}}|" for word, width in zip(words, _FIELDS.values(), strict=True)) + "\n"
 
 
@@ -51,6 +54,7 @@ def test_all_are_known_by_one_question_and_a_slow_answer_is_asked_for_less_often
         python="/p",
         shell=busy,
         ids=RandomIds(),
+        seal=sealing(),
         clock=busy,
     )  # type: ignore[arg-type]
     machines = runner.list()

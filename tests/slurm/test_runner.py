@@ -8,7 +8,7 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import Later
+from bastion.errors import Later, RunnerError
 from bastion.ports import AttemptKey, Placement, Sight
 from bastion.state import Cause
 from bastion_testing.stage import HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
@@ -205,3 +205,20 @@ def test_forty_jobs_run_once_each_and_a_pass_asks_once(fleet: SlurmFleet, slurm:
     begin.touch()
     fleet.until(lambda: fleet.runner.list() == [], "the end of all")
     assert [stage.log(key) for key, stage in zip(keys, stages, strict=True)] == ["ran\n"] * 40
+
+
+def test_a_job_that_gives_itself_another_name_is_there_and_no_other_is_cancelled_for_it(
+    fleet: SlurmFleet, slurm: Cluster
+) -> None:
+    stage = Stage(fleet)
+    machine = stage.running(WAIT)
+    number = machine.id.split("/")[0]
+    for name in ("innocent", f"test-12345678:{OTHER}@1.dead", "another-12345678:a-00000000/0/0@1.dead"):
+        slurm.say("scontrol", "update", f"jobid={number}", f"jobname={name}")
+        fleet.runner.list()
+        assert fleet.runner.look(machine.id) is Sight.THERE
+        with pytest.raises(RunnerError, match=f"Slurm job {number} has another name now"):
+            fleet.runner.delete(machine.id)
+        assert fleet.runner.look(machine.id) is Sight.THERE
+    slurm.say("scancel", number)
+    stage.gone(machine.id)

@@ -21,7 +21,7 @@ NAME = Name("team:a-12345678", KEY, 7, "c0ffee")
 def job(
     state: str = "RUNNING", reason: str = "(None)", name: str = str(NAME), code: str = "0", gres: str = "N/A"
 ) -> str:
-    words = ["17", state, "main", "2", "4", gres, code, "no python", reason, name]
+    words = ["17", state, "main", "2", "4", gres, code, "no python", reason, "ada", name]
     return "".join(f"{word:<20}|" for word in words) + "\n"
 
 
@@ -59,6 +59,7 @@ def test_options_are_checked(options: dict[str, Any], said: str) -> None:
 def test_names_and_ids_say_what_they_are_of() -> None:
     assert render.name_of(str(NAME)) == NAME
     assert render.node_of(str(Node(17, 1, "c0ffee"))) == Node(17, 1, "c0ffee")
+    assert render.node_of(str(Node(17, 1, "c0ffee", NAME))) == Node(17, 1, "c0ffee", NAME)
     for strange in ("", "sh", "a:b/c/d@e.f", "17/1", f"{NAME} "):
         assert render.name_of(strange) is None
         assert render.node_of(strange) is None
@@ -85,16 +86,16 @@ def test_the_wish_is_told_in_slurms_words() -> None:
     assert not [word for word in argv if word.startswith(("--account", "--reservation", "--constraint"))]
 
 
-def test_a_job_is_known_by_its_name_alone() -> None:
+def test_what_a_job_claims_to_be_is_in_its_name_and_who_made_it_beside_it() -> None:
     (found,) = parse.jobs_of(job())
-    assert [(m.id, m.key, m.worker, m.epoch, m.seen) for m in found.machines] == [
-        ("17/0/c0ffee", KEY, 0, 7, True),
-        ("17/1/c0ffee", KEY, 1, 7, True),
-    ]
+    rows = [(m.id, m.key, m.worker, m.epoch, m.seen) for m in found.machines(ours=True)]
+    assert rows == [(f"17/0/{NAME}", KEY, 0, 7, True), (f"17/1/{NAME}", KEY, 1, 7, True)]
+    without_proof = list(found.machines(ours=False))
+    assert [(m.id, m.ours, m.origin) for m in without_proof][1] == ("17/1/c0ffee", False, "Slurm job 17 of ada")
     assert parse.scope_of([found], "team:a-12345678") == {17: found}
     assert parse.scope_of([found], "team") == {}
     (stranger,) = parse.jobs_of(job(name="train | my | net"))
-    assert (stranger.name, list(stranger.machines)) == (None, [])
+    assert (stranger.name, list(stranger.machines(ours=True))) == (None, [])
     assert list(parse.jobs_of("slurm_load_jobs error\n\n17|RUNNING|\n")) == []
 
 
@@ -110,7 +111,7 @@ def test_a_job_is_known_by_its_name_alone() -> None:
 def test_only_states_that_are_known_to_be_ends_are_ends(state: str, alive: bool, seen: bool) -> None:
     (found,) = parse.jobs_of(job(state))
     assert found.alive is alive
-    assert [machine.seen for machine in found.machines] == ([seen] * 2 if alive else [])
+    assert [machine.seen for machine in found.machines(ours=True)] == ([seen] * 2 if alive else [])
 
 
 @pytest.mark.parametrize(

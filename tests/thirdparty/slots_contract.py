@@ -14,9 +14,9 @@ from bastion.buckets.local import LocalBucket
 from bastion.config import Config
 from bastion.errors import RunnerError
 from bastion.ground import Ground
-from bastion.ports import Runner
+from bastion.ports import AttemptKey, Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from bastion_testing.fleets import ProcessFleet
+from bastion_testing.fleets import ProcessFleet, sealing
 from bastion_testing.runner_contract import RunnerContract
 from runners.local import marks
 
@@ -48,6 +48,7 @@ class Machines(ProcessFleet):
             environ={**os.environ, "XDG_STATE_HOME": str(self.folder)},
             clock=SystemClock(),
             ids=RandomIds(),
+            seal=sealing(),
             tasks=ThreadTasks(),
         )
         runner = SLOTS.make(ground)
@@ -61,6 +62,9 @@ class Machines(ProcessFleet):
             yield
         finally:
             self.is_away = False
+
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        return ""
 
     def questions(self) -> int:
         return self.scans

@@ -15,6 +15,7 @@ import pytest
 from bastion.errors import RunnerError
 from bastion.ports import AttemptKey, Placement, Sight
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from runners.ray import api
 from runners.ray.api import Answer, HttpDashboard
 from runners.ray.render import Name, parse, removal_of, session_mark
@@ -23,7 +24,13 @@ from runners.ray.settings import RaySettings
 
 KEY = AttemptKey("train-12345678", 0, 0)
 FIRST = session_mark("first")
-NAME = Name("team-1", KEY, 0, 1, FIRST, "0" * 32)
+
+
+def named(key: AttemptKey, worker: int) -> Name:
+    return Name("team-1", key, worker, 1, FIRST, sealing().nonce("team-1", key, worker, 1))
+
+
+NAME = named(KEY, 0)
 
 
 class Hand:
@@ -80,7 +87,13 @@ def ray() -> Ray:
 @pytest.fixture
 def runner(ray: Ray) -> RayRunner:
     return RayRunner(
-        dashboard=ray, settings=RaySettings(), scope="team-1", bucket_url="file:///b", ids=RandomIds(), clock=Hand()
+        dashboard=ray,
+        settings=RaySettings(),
+        scope="team-1",
+        bucket_url="file:///b",
+        ids=RandomIds(),
+        seal=sealing(),
+        clock=Hand(),
     )
 
 
@@ -134,7 +147,7 @@ def test_what_runs_is_killed_on_its_node_and_what_waits_is_stopped(ray: Ray, run
     runner.delete(str(NAME))
     assert removal_of(str(NAME)) in ray.jobs
 
-    waits = Name("team-1", KEY, 1, 1, FIRST, "1" * 32)
+    waits = named(KEY, 1)
     ray.put(str(waits), "PENDING")
     runner.delete(str(waits))
     assert ray.asked[-1] == ("POST", f"/api/jobs/{waits}/stop")
@@ -158,8 +171,8 @@ def test_what_was_made_and_is_not_listed_yet_is_not_made_again(ray: Ray, runner:
 
 def test_half_a_gang_gives_its_places_back_after_a_while(ray: Ray, runner: RayRunner) -> None:
     other, single = (
-        Name("team-1", KEY, 1, 1, FIRST, "1" * 32),
-        Name("team-1", AttemptKey("b-12345678", 0, 0), 0, 1, FIRST, "2" * 32),
+        named(KEY, 1),
+        named(AttemptKey("b-12345678", 0, 0), 0),
     )
     ray.put(str(NAME), "RUNNING", driver_node_id="n")
     ray.put(str(other), "PENDING")
@@ -184,7 +197,7 @@ def test_a_refusal_says_why(ray: Ray, runner: RayRunner) -> None:
 
 
 def test_records_of_ours_are_forgotten_after_an_hour(ray: Ray, runner: RayRunner) -> None:
-    old, fresh = str(NAME), str(Name("team-1", KEY, 1, 1, FIRST, "1" * 32))
+    old, fresh = str(NAME), str(named(KEY, 1))
     ray.put(old, "SUCCEEDED", end_time=0)
     ray.put(fresh, "SUCCEEDED", end_time=3_000_000)
     ray.put("strangers", "SUCCEEDED", end_time=0)

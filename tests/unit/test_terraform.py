@@ -27,6 +27,7 @@ WRITERS = [
     (layout.snapshot(7), set(), set()),
     (layout.ended("j-1"), set(), set()),
     (layout.STATUS, set(), set()),
+    (layout.SEAL, set(), set()),
     (layout.build("0" * 64), set(), set()),
     (layout.order(KEY), set(), set()),
     (layout.stop(KEY), set(), set()),

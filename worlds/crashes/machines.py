@@ -179,6 +179,9 @@ class TappedRunner:
     def create(self, placement: Placement) -> None:
         self._change("create", str(placement.key), lambda: self._fleet.create(placement))
 
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        return self._fleet.is_of(machine, key, worker)
+
     def stop(self, machine: str) -> None:
         self._change("stop", machine, lambda: self._fleet.stop(machine))
 

@@ -153,6 +153,7 @@ class HandRunner:
     holds: dict[str, int] | None = field(default_factory=lambda: {"v4": 8, "cpu": 8})
     calls: list[tuple[str, Any]] = field(default_factory=list)
     lists: int = 0
+    others: set[str] = field(default_factory=set)
     waits: dict[AttemptKey, str] = field(default_factory=dict)
     name: str = "local"
     pace_s: float = 1.0
@@ -166,6 +167,9 @@ class HandRunner:
 
     def create(self, placement: Placement) -> None:
         self._call("create", placement.key)
+
+    def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
+        return machine not in self.others
 
     def stop(self, machine: str) -> None:
         self._call("stop", machine)
@@ -189,9 +193,10 @@ class HandRunner:
     def sweep(self) -> None:
         pass
 
-    def has(self, machine: str, key: AttemptKey, worker: int = 0, epoch: int = 1) -> None:
+    def has(self, machine: str, key: AttemptKey, worker: int = 0, epoch: int = 1, *, ours: bool = True) -> None:
         """This machine is there, and listed."""
-        self.machines.append(Machine(id=machine, key=key, worker=worker, epoch=epoch))
+        made = f"thing {machine} of eve"
+        self.machines.append(Machine(id=machine, key=key, worker=worker, epoch=epoch, ours=ours, origin=made))
 
     def loses(self, machine: str) -> None:
         """This machine is gone."""

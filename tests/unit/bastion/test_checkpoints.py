@@ -82,8 +82,8 @@ class Job:
         return wrong
 
 
-def reports(at: datetime | None) -> Facts:
-    return Facts(phase="running", machine="m", checkpoint_at=at)
+def reports(at: datetime | None, machine: str = "m") -> Facts:
+    return Facts(phase="running", machine=machine, checkpoint_at=at)
 
 
 def every(interval: Callable[[], float], start: float = 0.0) -> Iterator[float]:
@@ -241,7 +241,7 @@ def test_a_bastion_hears_of_checkpoints_and_journals_them() -> None:
     town.ticks(2)
     key = town.runs(job)
     at = town.clock.wall()
-    town.bucket.inner.write(layout.facts(key, 0), encode(reports(at)))
+    town.bucket.inner.write(layout.facts(key, 0), encode(reports(at, f"machine-{key}-0")))
     for beat in range(8):
         town.bucket.inner.write(layout.beat(key, 0), str(beat).encode())
         town.ticks(10)

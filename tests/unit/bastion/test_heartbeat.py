@@ -31,8 +31,8 @@ def ear(bucket: FaultyBucket) -> Ear:
     return Ear(bucket, HandClock(now=7), lambda: rows, HandTasks().map)
 
 
-def tell(bucket: FaultyBucket, worker: int, phase: str = "running", key: AttemptKey = KEY) -> None:
-    bucket.inner.write(layout.facts(key, worker), encode(Facts(phase=phase, machine="m")))
+def tell(bucket: FaultyBucket, worker: int, phase: str = "running", key: AttemptKey = KEY, machine: str = "") -> None:
+    bucket.inner.write(layout.facts(key, worker), encode(Facts(phase=phase, machine=machine or f"m{worker}")))
 
 
 def test_what_did_not_change_is_not_read_again() -> None:
@@ -88,3 +88,27 @@ def test_a_strangers_file_is_no_workers(worker: str) -> None:
     bucket.inner.write(f"{layout.FACTS}{KEY}/{worker}.json", encode(Facts(phase="ended", machine="m")))
     heard = ear(bucket).listen()
     assert (heard.facts, heard.keys) == ([], {})
+
+
+def test_facts_that_name_another_machine_are_refused_and_named_for_as_long_as_they_lie_there() -> None:
+    bucket = FaultyBucket()
+    mine = ear(bucket)
+    tell(bucket, 0)
+    tell(bucket, 1, "ended", machine="m0")
+    heard = mine.listen()
+    assert [seen.worker for seen in heard.facts] == [0]
+    assert heard.refused == [f"{layout.facts(KEY, 1)} is not believed: it names 'm0', and its worker is on 'm1'"]
+    assert mine.listen().refused == heard.refused
+    tell(bucket, 1)
+    heard = mine.listen()
+    assert ([seen.worker for seen in heard.facts], heard.refused) == ([1], [])
+
+
+def test_facts_of_a_worker_without_a_claim_wait_for_it() -> None:
+    state = folded(Submitted(request="r", job="j", spec=spec()), Started(**J0, runner="local", tier=0, workers=1))
+    bucket = FaultyBucket()
+    mine = Ear(bucket, HandClock(now=7), lambda: desired(state), HandTasks().map)
+    tell(bucket, 0, "ended")
+    assert mine.listen().facts == []
+    folded(Claimed(**J0, worker=0, machine="m0"), state=state)
+    assert [seen.worker for seen in mine.listen().facts] == [0]

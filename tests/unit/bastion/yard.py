@@ -8,6 +8,7 @@ from typing import Any
 from bastion import layout
 from bastion.codec import decode, encode
 from bastion.desired import desired
+from bastion.errors import Deposed
 from bastion.events import AnyEvent, Claimed, Started, Stopping, Submitted
 from bastion.observe import CapacityRead, Sighting, note
 from bastion.ports import AttemptKey
@@ -29,6 +30,7 @@ class Yard:
 
     def __init__(self, *events: AnyEvent, workers: int = 1, count: int = 1) -> None:
         self.bucket, self.runner, self.clock = FaultyBucket(), HandRunner(), HandClock()
+        self.looks, self.answers, self.deposed = 0, True, False
         wanted = spec(replicas=workers, count=count, command=["run", "me"], checkpoint_dir="/ckpt/")
         self.state = folded(
             Submitted(request="r", job="j", spec=wanted),
@@ -42,8 +44,15 @@ class Yard:
         self.turns = Reconciler(
             runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence, specs=specs,
             epoch=3, desired=lambda: desired(self.state), now=lambda: NOON + timedelta(seconds=self.clock.now),
-            at_once=HandTasks().map,
+            at_once=HandTasks().map, verify=self.verified,
         )  # fmt: skip
+
+    def verified(self) -> bool:
+        """What `status.json` says of a larger epoch."""
+        self.looks += 1
+        if self.deposed:
+            raise Deposed("the bastion of epoch 4 on elsewhere took over: this one ends")
+        return self.answers
 
     def turn(self) -> list[Sighting]:
         """One turn; what it saw, but for the capacity."""
