@@ -109,6 +109,10 @@ def exited(state: State, event: Exited, *_at: int) -> None:
         raise IllegalMove(f"{event.key} worker {event.worker} has ended before")
     worker.cause, worker.exit_code, worker.message = event.cause, event.exit_code, event.message
     attempt.step = event.step if event.step is not None else attempt.step
+    if event.started and attempt.running and event.started < attempt.running:  # we saw it later than it was
+        attempt.running = event.started
+    if event.ended:
+        attempt.finished = max(event.ended, attempt.finished or event.ended)
 
 
 def gone(state: State, event: Gone, *_at: int) -> None:

@@ -19,6 +19,7 @@ from bastion.retire import Retired, remove
 from bastion.sight import ASKS
 from bastion.standing import Beacon
 from bastion.state import State
+from bastion.store_clock import StoreClock
 
 SWAP_S = 5.0
 FILES_S = 10.0
@@ -27,6 +28,7 @@ FOLDERS_S = 3600.0
 SNAPSHOT_S = 30.0
 JOURNAL_S = 10.0
 BUILDS_S = 15.0
+CLOCK_S, CLOCK_AGAIN_S = 300.0, 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,7 @@ class Doors:
     """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process.
 
     `builds` is where the images are built that jobs wait for; None: nowhere. `vet` says what is wrong with settings for the
-    runners that are installed here.
+    runners that are installed here. `store_clock` is what our time is held against; None: it is not.
     """
 
     bucket: Bucket
@@ -45,6 +47,7 @@ class Doors:
     snapshot: Callable[[], object]
     builds: Builds | None = None
     vet: Callable[[Config], Iterable[str]] = lambda _: ()
+    store_clock: StoreClock | None = None
 
 
 class Agenda:
@@ -65,6 +68,10 @@ class Agenda:
     def hurry(self, what: str) -> None:
         """It is due now."""
         self._at.pop(what, None)
+
+    def again(self, what: str, after_s: float) -> None:
+        """It is due so many seconds from now."""
+        self._at[what] = self._clock.monotonic() + after_s
 
     def next_s(self) -> float:
         """Seconds until the next of what is to come."""
@@ -100,6 +107,7 @@ class Chores:
 
     def __post_init__(self) -> None:
         self.agenda = Agenda(self.doors.clock)
+        self.agenda.take("clock", CLOCK_S)  # it was asked right before
 
     def hurry(self) -> None:
         """Attempts have changed: runners have something to do, and some may have left something."""
@@ -129,6 +137,8 @@ class Chores:
             tasks.start("snapshot", lambda: self._snapshot(seq))
         if builds and take("builds", BUILDS_S):
             tasks.start("builds", lambda: self._look_at(builds))
+        if self.doors.store_clock and take("clock", CLOCK_S):
+            tasks.start("clock", self.doors.store_clock.ask)
         self.own_log.flush_beside(tasks)
 
     def remove(self, keys: Sequence[str]) -> bool:

@@ -21,6 +21,7 @@ BastionError          raised on purpose; printed as one line
     Later             it could not be asked yet, and that is as it should be
   Deposed             another bastion took over: this one must stop at once
   LostEnd             the bucket knows more than the end of the journal: nobody may go on from there
+  OffTime             our clock, or the journal's time, is not the store's: nothing may be done by it yet
 """
 
 
@@ -98,6 +99,10 @@ class RunnerError(BastionError):
 
 class Later(RunnerError):
     """A runner could not be asked yet, and that is as it should be: the next turn asks again, and nobody is told."""
+
+
+class OffTime(BastionError):
+    """Our clock, or the journal's time, is not the store's. Nothing was written, and nothing may be done by it yet."""
 
 
 class Deposed(BastionError):

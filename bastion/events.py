@@ -42,12 +42,13 @@ class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Epoch(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A bastion took over. From here on no other writes."""
+    """A bastion took over. From here on no other writes. `healed_by` an admin it set the journal's time back to the store's."""
 
     epoch: int
     host: str
     pid: int
     version: str
+    healed_by: str = ""
 
 
 class FileChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -82,16 +83,17 @@ class SightChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job was accepted. Its place in the journal is its place in the queue."""
+    """A job was accepted. Its place in the journal is its place in the queue. `at`: when it was asked for, if long before."""
 
     request: str
     job: str
     spec: JobSpec
+    at: Moment | None = None
     size: int = 0
 
 
 class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A well-formed job was refused."""
+    """A job was refused. `at`: when it was asked for, if long before."""
 
     request: str
     job: str
@@ -99,6 +101,7 @@ class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     user: str
     project: str
     reason: str
+    at: Moment | None = None
     size: int = 0
 
 
@@ -199,13 +202,15 @@ class Voided(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A worker's facts say how its process ended."""
+    """A worker's facts say how its process ended; and when it had `started` and `ended`, as far as that can be."""
 
     worker: int
     cause: Cause
     exit_code: int | None = None
     message: str = ""
     step: int | None = None
+    started: Moment | None = None
+    ended: Moment | None = None
 
 
 class Gone(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bastion import attempts, awaiting, building, control, past_use, sight
+from bastion import attempts, awaiting, building, control, healing, past_use, sight
 from bastion.books import close, job_of, move, settle
 from bastion.census import Sent
 from bastion.conditions import conditions
@@ -125,6 +125,8 @@ def _mark(state: State, what: str, seq: int) -> None:
 
 def _epoch(state: State, event: Epoch, *_at: int) -> None:
     state.epoch, state.version = event.epoch, event.version
+    if event.healed_by:
+        healing.heal(state)
 
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
@@ -171,6 +173,7 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
         request=event.request,
         submitted=state.now,
         since=state.now,
+        asked=event.at,
         time_limit_s=spec.time_limit_s,
         begin=spec.begin,
         max_parallel=spec.max_parallel,
@@ -207,6 +210,7 @@ def _job_rejected(state: State, event: JobRejected, seq: int, index: int) -> Non
         request=event.request,
         submitted=state.now,
         since=state.now,
+        asked=event.at,
         rest=JobState.REJECTED,
         counts={JobState.REJECTED: 1},
         reason=event.reason,

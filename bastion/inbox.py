@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,10 @@ from msgspec import UNSET
 
 from bastion import layout
 from bastion.conditions import conditions
-from bastion.errors import BastionError, Missing, Newer, TooLarge
+from bastion.errors import BastionError, Missing, TooLarge
 from bastion.letter import Letter
 from bastion.ports import Bucket, Stat
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, job_id, names_of, parse
-from bastion.spec import USER
+from bastion.requests import NAMELESS, REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, job_id, names_of, parse
 from bastion.state import State
 from bastion.wording import one_line
 
@@ -32,7 +30,6 @@ EACH_MAX = 10_000
 PASSES_MAX = 32
 _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every key of the folder `a`
 PROBLEM_MAX = 2_048
-REQUEST_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,22 +120,20 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False) -> Letter | None:
     """
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
     letter = partial(Letter, stat.key, user, request_id, stored=stat.modified, size=stat.size)
-    if not USER.fullmatch(user) or not REQUEST_ID.fullmatch(request_id):
+    if not letter(None).is_somebodys:
         return letter(None, "its key is not inbox/<user>/<request id>.json")
     if stat.size > REQUEST_BYTES_MAX:
-        return letter(None, f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed")
+        return letter(None, f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed", job=NAMELESS)
     try:
         data = bucket.read(stat.key, REQUEST_BYTES_MAX).data
     except Missing:
         return None
     except TooLarge as error:  # it has grown since it was listed
-        return letter(None, str(error))
+        return letter(None, str(error), job=NAMELESS)
     try:
         request = parse(data)
-    except Newer as error:
-        return letter(None, one_line(str(error), PROBLEM_MAX), job=names_of(data))
     except BastionError as error:
-        return letter(None, one_line(str(error), PROBLEM_MAX))
+        return letter(None, one_line(str(error), PROBLEM_MAX), job=names_of(data))
     if recall and isinstance(request, Submit) and _has_been(bucket, job_id(request.spec.name, request_id)):
         return letter(None, "its job was here before, and ended long ago; submit it anew")
     return letter(request)

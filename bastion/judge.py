@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import cache, cached_property
 from typing import Any
 
@@ -22,7 +23,7 @@ from bastion.events import (
     Topped,
     Updated,
 )
-from bastion.letter import Letter
+from bastion.letter import LONG_AGO, Letter
 from bastion.limits import too_much
 from bastion.permit import not_for, refusal
 from bastion.placing import Places, places
@@ -31,6 +32,9 @@ from bastion.requests import AboutAll, AboutJob, Cancel, Hold, Pause, Release, R
 from bastion.spec import JobSpec
 from bastion.state import State
 from quota.resources import Resources
+
+LATE, OLDEST = timedelta(seconds=10), timedelta(days=30)
+"""A request that was stored so long before it was judged keeps its own time, but for no longer than this."""
 
 
 class Judge:
@@ -70,18 +74,18 @@ class Judge:
         return tuple(self._places.faults(dict(kinds), max_tier))
 
     def _unread(self, letter: Letter) -> AnyEvent:
-        """What is no request is refused; a job of a newer client is a job that was rejected, so that its user sees why."""
+        """What is no request is shown as a job that was rejected, so that its user sees why; also where its name is no name."""
         job = job_id(letter.job.name, letter.id) if letter.job else ""
         if letter.job is None or job in self._state.jobs:
             return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
-        names = letter.job
         return JobRejected(
             request=letter.name,
             job=job,
-            name=names.name,
+            name=letter.job.name,
             user=letter.user,
-            project=names.project,
+            project=letter.job.project,
             reason=letter.problem,
+            at=self._asked_at(letter),
         )
 
     def _submit(self, letter: Letter, spec: JobSpec, all_read: bool) -> AnyEvent | None:
@@ -106,8 +110,16 @@ class Judge:
                 user=spec.user,
                 project=spec.project,
                 reason="; ".join(wrong),
+                at=self._asked_at(letter),
             )
-        return Submitted(request=letter.name, job=job, spec=spec)
+        return Submitted(request=letter.name, job=job, spec=spec, at=self._asked_at(letter))
+
+    def _asked_at(self, letter: Letter) -> datetime | None:
+        """When its request was stored, if that was long before now. A file's owner can date it as he likes: within bounds."""
+        now = self._state.now
+        if now is None or letter.stored == LONG_AGO or now - letter.stored <= LATE:
+            return None
+        return max(letter.stored, now - OLDEST)
 
     def _about_job(self, letter: Letter, request: AboutJob, all_read: bool) -> AnyEvent | None:
         state, inputs = self._state, self._inputs

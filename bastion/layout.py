@@ -12,6 +12,7 @@ from bastion.ports import AttemptKey
 QUOTA = "project-quotas/project-quotas.config"
 CONFIG = "config.toml"
 STATUS = "status.json"
+CLOCK = "clock.json"
 SEAL = "seal.key"
 
 INBOX = "inbox/"
@@ -212,5 +213,5 @@ def is_ours(key: str) -> bool:
     """Whether a key has the form of one that we write. A new prefix has its form here, or the doctor calls it odd."""
     prefix = key[: key.find("/") + 1]
     if prefix not in _OURS:
-        return key in (QUOTA, CONFIG, STATUS, SEAL)
+        return key in (QUOTA, CONFIG, STATUS, CLOCK, SEAL)
     return is_probe(key) or re.fullmatch(_OURS[prefix], key.removeprefix(prefix)) is not None

@@ -6,6 +6,7 @@ What it keeps is bounded by the jobs that the bastion itself remembers, and eigh
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,6 +19,8 @@ from bastion.events import (
     CancelRequested,
     CapacityChanged,
     Ended,
+    Epoch,
+    Exited,
     FileChanged,
     Forgotten,
     Held,
@@ -71,7 +74,7 @@ class _Job:
     """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold the demand of its `choice`.
 
     `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`, or when it
-    might begin, by its own time and by the last end that it waited for.
+    might begin, by its own time and by the last end that it waited for. `finished` is when processes ended of what still holds.
     """
 
     who: str
@@ -84,12 +87,15 @@ class _Job:
     held: bool = False
     released: datetime | None = None
     again: dict[int, datetime] = field(default_factory=dict)
+    finished: dict[int, datetime] = field(default_factory=dict)
 
 
 class Ledger:
     """The entries of a window. Give it the journal from a state on, object by object, and close it.
 
-    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `Entry.held` is.
+    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `Entry.held` is. What
+    ended while no bastion was at work is held until its own end; what it would have had until that was known is `later`, in
+    units times microseconds by kind.
     """
 
     def __init__(self, window: Window, by: str, state: State | None = None) -> None:
@@ -98,6 +104,10 @@ class Ledger:
         self.entries: dict[str, Entry] = {}
         self.promised: dict[tuple[str, str], Meter] = {}
         self.pool: dict[str, Meter] = {}
+        self.later: Counter[str] = Counter()
+        self.closes = True
+        self._began: datetime | None = None
+        self._last: datetime | None = None
         self._of = BY[by]
         self._jobs: dict[str, _Job] = {}
         self._behind: dict[str, list[tuple[int | None, str]]] = {}
@@ -108,15 +118,19 @@ class Ledger:
 
     def take(self, record: JournalObject) -> bool:
         """Take one journal object. False if it is from after the window: no more is needed."""
-        if record.now >= self.window.until:
-            return False
-        if not self._opened and record.now >= self.window.since:
+        now = record.now
+        if now >= self.window.until:
+            if self.closes:
+                return False
+            now = self._last or self.window.since  # the journal was ahead of the store's time, and is healed later on
+        self._last = now
+        if not self._opened and now >= self.window.since:
             self._open()
-        place = self.window.place(record.now)
+        place = self.window.place(now)
         for event in record.events:
             work = _WORK.get(type(event))
             if work is not None:
-                work(self, event, record.now, place)
+                work(self, event, now, place)
         return True
 
     def close(self) -> None:
@@ -131,7 +145,7 @@ class Ledger:
         for job in state.jobs.values():
             if job.ended:
                 continue
-            known = self._known(job.id, job, job.submitted)
+            known = self._known(job.id, job, job.came)
             known.choice, known.held, known.released = (
                 job.choice,
                 job.held is not None,
@@ -144,6 +158,8 @@ class Ledger:
                     known.again[number] = max(filter(None, (task.attempts[-1].ended, task.ready_at)))
                 if task.live:
                     known.live.add(number)
+                    if task.live.finished:
+                        known.finished[number] = task.live.finished
         self._facts = State(files=dict(state.files), capacity=dict(state.capacity), offers=dict(state.offers))
         self._promise(0)
 
@@ -176,7 +192,7 @@ class Ledger:
             held[kind].add(place, number * amount)
 
     def _submitted(self, event: Submitted, now: datetime, _place: int) -> None:
-        known = self._known(event.job, event.spec, now)
+        known = self._known(event.job, event.spec, event.at or now)
         known.released = event.spec.begin
         self._wait(event.job, event.spec.after)
         if self._opened:
@@ -199,8 +215,11 @@ class Ledger:
             return
         if event.task in job.live:  # else it began in a hole of the journal
             job.live.remove(event.task)
+            finished = job.finished.pop(event.task, now)
             if self._opened:
                 self._hold(job, place, -1)
+                if self._began and finished < self._began:
+                    self._take_back(job, self.window.place(finished), place)
         if event.outcome is JobState.PENDING:
             job.again[event.task] = max(now, event.ready_at or now)
             return
@@ -208,6 +227,20 @@ class Ledger:
         job.left -= 1
         if not job.left:
             del self._jobs[event.job]
+
+    def _take_back(self, job: _Job, finished: int, place: int) -> None:
+        """It held nothing any more in between, though nobody was there to know it."""
+        for kind, amount in job.demands[job.choice].items():
+            self._entry(job).held[kind].take_back(finished, place, amount)
+            self.later[kind] += amount * (place - finished)
+
+    def _epoch(self, _event: Epoch, now: datetime, _place: int) -> None:
+        self._began = now
+
+    def _exited(self, event: Exited, *_at: Any) -> None:
+        job = self._jobs.get(event.job)
+        if job is not None and event.ended and event.task in job.live:
+            job.finished[event.task] = max(event.ended, job.finished.get(event.task, event.ended))
 
     def _stopping(self, event: Stopping, _now: datetime, _place: int) -> None:
         if not self._opened or event.cause is not Cause.PREEMPTED:
@@ -277,6 +310,8 @@ _WORK: Mapping[type, Callable[..., None]] = {
     Submitted: Ledger._submitted,
     Started: Ledger._started,
     Ended: Ledger._ended,
+    Epoch: Ledger._epoch,
+    Exited: Ledger._exited,
     Stopping: Ledger._stopping,
     CancelRequested: Ledger._ends,
     Lapsed: Ledger._ends,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,11 @@ def _median(waits: list[int]) -> float:
 def _p95(waits: list[int]) -> int:
     """The smallest wait that at least 95% of all waits do not exceed."""
     return waits[-(-95 * len(waits) // 100) - 1]
+
+
+def hours(amounts: Mapping[str, int]) -> dict[str, float]:
+    """Units times microseconds, by kind, as unit-hours."""
+    return {kind: round(amount / HOUR, 6) for kind, amount in sorted(amounts.items()) if amount}
 
 
 def _hours(meters: dict[str, Meter]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from bastion import files, loss, observe
 from bastion.chores import Doors
-from bastion.errors import BucketError, Deposed, LostEnd, RunnerError
+from bastion.errors import BucketError, Deposed, LostEnd, OffTime, RunnerError
 from bastion.events import Epoch
 from bastion.journal import Journal, take_over
 from bastion.own_log import OwnLog
@@ -32,6 +32,9 @@ T = TypeVar("T")
 
 LIMITED_MAX = 100
 """So many users are named in `status.json` who have sent too much."""
+
+OFF_S = 10.0
+"""Between two looks at a clock that is wrong."""
 
 FALLEN_S = 5.0
 """How long the loop rests at most after a tick that fell."""
@@ -58,9 +61,9 @@ def run(
     doors: Doors, me: Self, *, stopping: Callable[[], bool], poll_s: float | None = None, takeover: bool = False
 ) -> None:
     """Be the bastion until `stopping`. Raises `Deposed` when another one took over, `LostEnd` if the journal lost its end."""
-    if not takeover and not stand_by(doors, me, stopping):
+    bastion = take_up(doors, me, stopping, poll_s, takeover=takeover)
+    if bastion is None:
         return
-    bastion = begin(doors, me, poll_s)
     try:
         while not stopping():
             turn(bastion)
@@ -73,6 +76,24 @@ def run(
     finally:
         log.removeHandler(bastion.own_log)
         doors.tasks.close()
+
+
+def take_up(
+    doors: Doors, me: Self, stopping: Callable[[], bool], poll_s: float | None = None, *, takeover: bool = False
+) -> Bastion | None:
+    """Begin when nobody else is at work, or at once; and only by the right time. None if asked to stop before that."""
+    said = ""
+    while takeover or stand_by(doors, me, stopping):
+        try:
+            return begin(doors, me, poll_s)
+        except OffTime as off:
+            if str(off) != said:
+                log.warning("standing by: %s", off)
+            doors.clock.sleep(OFF_S if str(off) == said else 1.0)  # soon once more: then `clock.json` says why
+            said = str(off)
+        if stopping():
+            break
+    return None
 
 
 def turn(bastion: Bastion) -> None:
@@ -116,8 +137,8 @@ def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
 def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen.
 
-    Raises `Newer`, with nothing written, if a newer version of Bastion was at work here; `LostEnd`, with nothing written, if
-    the bucket knows more than the end of the journal.
+    Raises with nothing written: `Newer`, if a newer version of Bastion was at work here; `OffTime`; `LostEnd`, if the bucket
+    knows more than the end of the journal.
     """
     fence = Fence(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
@@ -146,7 +167,7 @@ def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
     while True:
         state = _load(doors)
         _share(state)
-        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), Time(doors.clock, state.now)
+        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), _time(doors, state)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
         first = doors.clock.monotonic()
@@ -161,6 +182,13 @@ def _load(doors: Doors) -> State:
     state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
     _patiently(doors, lambda: loss.refuse(doors.bucket, state, known, doors.tasks.map))
     return state
+
+
+def _time(doors: Doors, state: State) -> Time:
+    """The time, held against the store's. Raises `OffTime`."""
+    store = doors.store_clock
+    asked = _patiently(doors, lambda: store.held(state.now)) if store else None
+    return Time(doors.clock, state.now, asked)
 
 
 def _share(state: State) -> None:

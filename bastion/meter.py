@@ -53,6 +53,12 @@ class Meter:
         """From this place on it is this much."""
         self.add(place, level - self._level)
 
+    def take_back(self, start: int, end: int, amount: int) -> None:
+        """Between these places, which are behind us, it was less by so much."""
+        for part in range(len(self.sums)):
+            overlap = min(end, self._window.edge(part + 1)) - max(start, self._window.edge(part))
+            self.sums[part] -= amount * max(0, overlap)
+
     def advance(self, place: int) -> None:
         """Sum up to this place. An earlier one than before changes nothing."""
         while place > self._at:

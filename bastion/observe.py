@@ -93,7 +93,7 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
         case ClaimRead():
             yield from _claim(state, seen)
         case FactsRead():
-            yield from _facts(state, seen)
+            yield from _facts(state, seen, now)
         case Silent():
             yield from _silent(state, seen, now)
         case BuildEnded():
@@ -129,7 +129,7 @@ def _claim(state: State, seen: ClaimRead) -> Iterator[AnyEvent]:
         )
 
 
-def _facts(state: State, seen: FactsRead) -> Iterator[AnyEvent]:
+def _facts(state: State, seen: FactsRead, now: datetime) -> Iterator[AnyEvent]:
     key, attempt, facts = seen.key, state.attempt(seen.key), seen.facts
     if attempt is None or attempt.state is AttemptState.ENDED:
         return
@@ -137,6 +137,7 @@ def _facts(state: State, seen: FactsRead) -> Iterator[AnyEvent]:
     if worker.over:
         return
     if facts is not None and facts.cause is not None and worker.cause is None:
+        began = _bounded(facts.started, attempt.started, now)
         yield Exited(
             job=key.job,
             task=key.task,
@@ -146,9 +147,16 @@ def _facts(state: State, seen: FactsRead) -> Iterator[AnyEvent]:
             exit_code=facts.exit_code,
             message=one_line(facts.message, 2_048),
             step=facts.step,
+            started=began,
+            ended=_bounded(facts.ended, began or attempt.started, now),
         )
     if seen.gone:
         yield Gone(job=key.job, task=key.task, attempt=key.attempt, worker=seen.worker)
+
+
+def _bounded(said: datetime | None, least: datetime, now: datetime) -> datetime | None:
+    """What a worker says of a time; it cannot have been before the journal promised it room, nor is it still to come."""
+    return None if said is None else max(least, min(said, now))
 
 
 def _awaited(state: State, seen: Awaited) -> Iterator[AnyEvent]:

@@ -17,9 +17,11 @@ def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Ho
     left out and named in `holes`.
     """
     state = recover.newest_snapshot(bucket, upto=past.number_at(bucket, window.since, at_once))
-    begin = state.seq if state else 0
+    begin, end = state.seq if state else 0, past.end(bucket)
     ledger = Ledger(window, by, state)
-    for record in reading.read(bucket, range(begin, past.end(bucket)), at_once, holes):
+    last = reading.time_of(bucket, end - 1) if end else None
+    ledger.closes = last is None or last >= window.until
+    for record in reading.read(bucket, range(begin, end), at_once, holes):
         if not ledger.take(record):
             break
     ledger.close()

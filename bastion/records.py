@@ -12,7 +12,7 @@ from bastion.gpus import Gpu
 from bastion.spec import BundleRef
 from bastion.stamp import Moment, Stamp, movable
 from bastion.state import Cause
-from bastion.version import CLAIM, FACTS, ORDER, STATUS, STOP, WORLD
+from bastion.version import CLAIM, CLOCK, FACTS, ORDER, STATUS, STOP, WORLD
 
 BEAT_S = 15.0
 """Between two beats of a worker, and between two looks at them: one number for both sides, since they must agree."""
@@ -177,4 +177,21 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     head: str = ""
 
 
-readable(Order, StopOrder, World, Claim, AnyClaim, Facts, Status)
+class ClockNote(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """`clock.json`: written to see when the store dates it, by the bastion, by one that stands by, and by `bastion create`.
+
+    `wall` is the writer's own time. `problem` is why it stands by, and `at` the store's time when it last knew that.
+    """
+
+    schema: int = numbered(CLOCK)
+    host: str
+    pid: int
+    wall: Moment
+    at: Moment | None = None
+    problem: str = ""
+
+    def __post_init__(self) -> None:
+        movable(self.wall, self.at)
+
+
+readable(Order, StopOrder, World, Claim, AnyClaim, Facts, Status, ClockNote)

@@ -90,6 +90,10 @@ class Names(msgspec.Struct, frozen=True, kw_only=True):
     project: str
 
 
+NAMELESS = Names(name="request", project="")
+"""What stands for the names of a job that was asked for, and cannot be read."""
+
+
 class _Named(msgspec.Struct, frozen=True, kw_only=True):
     """A submit, of whatever version."""
 
@@ -153,12 +157,17 @@ def _about_job(request: AboutJob) -> AboutJob:
 
 
 def names_of(data: bytes) -> Names | None:
-    """How the job is called that a request asks for, which cannot be read otherwise; None if that is no name."""
+    """How the job is called that a request asks for, which cannot be read otherwise: `request` if that is no name.
+
+    None: it asks for something else of ours.
+    """
     try:
+        if decode(data, _Envelope, "the request").kind in (*ABOUT_JOBS, *ABOUT_ALL):
+            return None
         names = decode(data, _Named, "the request").spec
     except RecordError:
-        return None
-    return names if NAME.fullmatch(names.name) and NAME.fullmatch(names.project) else None
+        return NAMELESS
+    return names if NAME.fullmatch(names.name) and NAME.fullmatch(names.project) else NAMELESS
 
 
 def job_id(name: str, request_id: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from bastion import layout
+from bastion.clocks import OFF_MAX_S, Reading
 from bastion.codec import decode, encode
 from bastion.errors import BucketError, Deposed, Missing, Newer, RecordError
 from bastion.ports import Bucket, Clock
@@ -13,19 +14,43 @@ from bastion.records import Status
 WINDOW_S = 30.0
 RETRY_S = 1.0
 PATIENCE_S = 10.0
+DRIFT = 0.05
+"""The part by which a clock may run too slow; what a store's clock is ahead beyond that is a jump."""
 
 
 class Time:
-    """The time that decisions see: it begins at the wall clock or the journal's end, whichever is later, and only flows."""
+    """The time that decisions see: it begins at the store's time or the journal's end, whichever is later, and only flows.
 
-    def __init__(self, clock: Clock, journalled: datetime | None) -> None:
+    Where the store was not asked, it begins at the wall clock. The wall clock's jumps are not seen; what the monotonic clock
+    runs too fast or too slow is made good by later readings of the store's.
+    """
+
+    def __init__(self, clock: Clock, journalled: datetime | None, asked: Reading | None = None) -> None:
         self._clock = clock
-        self._start = max(clock.wall(), journalled) if journalled else clock.wall()
         self._began = clock.monotonic()
+        self._start = self._floor = asked.least(self._began) if asked else clock.wall()
+        if journalled and journalled > self._start:
+            self._floor = journalled
+            self._start = self._start if asked else journalled
 
     def now(self) -> datetime:
         """The moment, in UTC."""
-        return self._start + timedelta(seconds=self._clock.monotonic() - self._began)
+        return max(self._floor, self._start + timedelta(seconds=self._clock.monotonic() - self._began))
+
+    def correct(self, asked: Reading) -> float:
+        """Go by the store's time again. Seconds that we are off and stay off, for the store's clock jumped ahead: 0 is the rule.
+
+        Where we are ahead, time stands still until the store's has come. A jump ahead is not followed: it would begin and end
+        jobs too early, for good.
+        """
+        now, monotonic = self.now(), self._clock.monotonic()
+        least, most = asked.least(monotonic), asked.most(monotonic)
+        behind = (least - now).total_seconds()
+        if behind > OFF_MAX_S + DRIFT * (monotonic - self._began):
+            return behind
+        if behind > 0 or now > most:
+            self._floor, self._start, self._began = now, least if behind > 0 else most, monotonic
+        return 0.0
 
 
 class Fence:

@@ -6,6 +6,7 @@ What is here is what decisions need, and is small: the specs themselves stay in 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 
 import msgspec
@@ -95,7 +96,10 @@ class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
 
 class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One try at running a task, in the shape of its `choice`. It holds that until every worker is voided or gone."""
+    """One try at running a task, in the shape of its `choice`. It holds that until every worker is voided or gone.
+
+    `ended` is when that was known, `finished` when the last of its processes had ended, as their workers say.
+    """
 
     number: int
     choice: int = 0
@@ -118,6 +122,7 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     exit_code: int | None = None
     reason: str = ""
     step: int | None = None
+    finished: Moment | None = None
     saved: Moment | None = None
     every_s: float | None = None
     lost_s: float | None = None
@@ -147,11 +152,12 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     Tasks that never began are not objects: all numbers of `range(fresh, count)` are PENDING, or `rest` once closed. `waiting`
     are the begun tasks that are PENDING again. `counts` says how many tasks stand where; it is made anew with every change,
     for what a hundred thousand jobs have in common is one object (see `sharing`). `since` is when it began to wait,
-    `submitted` when it was journalled. `seq` and `index` say where in the journal the spec lies; they are the job's `order` in
-    the queue, too, unless it was moved to another `place`. `later` are the numbers of the journal objects after `seq` that
-    hold events of it. `after` are the conditions that are still open, `changes` what updates changed of the spec but for the
-    command, which is `renewed`. While it is `held` nothing more of it starts; nor before its `build` has made its image, which
-    then has this `digest`. `choices` are its shapes, if it has several; `choice` is that of its live attempts, else the first.
+    `submitted` when it was journalled, `asked` when its request was stored, if that was long before. `seq` and `index` say where
+    in the journal the spec lies; they are the job's `order` in the queue, too, unless it was moved to another `place`. `later`
+    are the numbers of the journal objects after `seq` that hold events of it. `after` are the conditions that are still open,
+    `changes` what updates changed of the spec but for the command, which is `renewed`. While it is `held` nothing more of it
+    starts; nor before its `build` has made its image, which then has this `digest`. `choices` are its shapes, if it has several;
+    `choice` is that of its live attempts, else the first.
     """
 
     id: str
@@ -170,6 +176,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     request: str
     submitted: Moment
     since: Moment
+    asked: Moment | None = None
     time_limit_s: float | None = None
     after: tuple[str, ...] = ()
     begin: Moment | None = None
@@ -207,6 +214,11 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         self.time_limit_s = one(self.time_limit_s)
         self.job_class = CLASSES[CLASSES.index(self.job_class)]  # a default is left out by its identity
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
+
+    @property
+    def came(self) -> datetime:
+        """When it was submitted, for people: its age counts from there. Decisions go by the journal's times alone."""
+        return self.asked or self.submitted
 
     @property
     def demand(self) -> Resources:

@@ -12,7 +12,8 @@ from bastion import decide, decision, files, observe, plan, sight
 from bastion.beats import Watch, at_work
 from bastion.books import standing
 from bastion.checkpoints import Checkpoints
-from bastion.chores import Chores, Doors, Seen
+from bastion.chores import CLOCK_AGAIN_S, Chores, Doors, Seen
+from bastion.clocks import words
 from bastion.desired import Desired, desired
 from bastion.errors import BucketError, Deposed, LostEnd
 from bastion.events import AnyEvent, Forgotten, Submitted
@@ -170,6 +171,8 @@ class Bastion:
             self._add_all(sight.news(self.journal.state, name, error, now))
             if error is None:
                 self._take(name, result, now)
+            elif name == "clock":
+                self.chores.agenda.again(name, CLOCK_AGAIN_S)
 
     def _take(self, name: str, result: Any, now: datetime) -> None:
         if name.startswith(sight.ASKS) or name == "builds":
@@ -185,6 +188,10 @@ class Bastion:
                 self._add(Forgotten(jobs=list(result[start : start + decide.FORGET_AT_ONCE])))
         elif name == "files":
             self.heed(result)
+        elif name == "clock":
+            off = self.time.correct(result)
+            what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
+            self.troubles.tell("clock", [what] if off else [])
 
     def heed(self, reading: files.Reading) -> None:
         """Put the admin's files in force, unless a later look was faster."""

@@ -21,6 +21,7 @@ STOP = 1
 """Raised only with care: the workers that run know the one before."""
 WORLD = 1
 """The same."""
+CLOCK = 1
 CLAIM = 1
 FACTS = 1
 REQUEST = 1

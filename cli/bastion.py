@@ -152,6 +152,8 @@ TOOL = Tool(
             flags=(
                 Flag("accept_loss", "Go on without what is lost. Numbers that were given are not given again; lost jobs are "
                      "shown as rejected.", kind=bool, default=False),
+                Flag("heal_time", "Set the journal's time back to the store's, after a bastion ran with a clock that was ahead; "
+                     "lists what the wrong time did.", kind=bool, default=False),
                 _WHO,
                 _YES,
             ),

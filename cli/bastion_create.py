@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
-from bastion import config
+from bastion import config, host
 from bastion.byline import sign
+from bastion.clocks import wrong
 from bastion.config import BUCKETS, Config
 from bastion.errors import BastionError, Missing, UsageError
 from bastion.layout import CONFIG
 from bastion.ports import Bucket
+from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock
 from cli import hosted
 from cli.config_file import changed
@@ -136,6 +139,9 @@ def prove(place: Place, said: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
         said = said | {"buckets": {**old.buckets, **said["buckets"]}}
     new = msgspec.structs.replace(old or Config(), **said)
     admit(place.root, new, RandomIds(), old=old)
+    asked = StoreClock(place.bucket, SystemClock(), host.name(), os.getpid()).ask()
+    if problem := wrong(asked.off_s):
+        raise BastionError(f"{problem}; nothing was stored")
     return place.housed(new), said
 
 

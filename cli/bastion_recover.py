@@ -10,6 +10,7 @@ from bastion import host, loss
 from bastion.errors import BastionError
 from bastion.loss import Loss
 from bastion.system import RandomIds, SystemClock, ThreadTasks
+from cli import heal_time
 from cli.ask import agree
 from cli.bastion_delete import check_admin
 from cli.desk import user_of
@@ -22,6 +23,8 @@ SHOWN = 200
 
 def run(call: Call) -> int:
     """Return 0 if nothing is lost, or its loss was accepted."""
+    if call.flags["heal_time"]:
+        return heal_time.run(call)
     place, tasks = known_place_of(call), ThreadTasks()
     with call.output.progress(f"reading the journal of bastion {place.name}"):
         found = loss.survey(place.bucket, tasks.map)

@@ -38,6 +38,7 @@ def run(call: Call) -> int:
         name=place.name, host=host.name(), boot=host.boot(), pid=os.getpid(), alive=host.is_alive, **whose(config)
     )
     stopping = Stopping()
+    stopping.watch()
     world = doors(place, config, call.environ)
     world.tasks.start("signal", stopping.wait)  # so that a signal ends the wait for the next tick
     loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.flags["takeover"])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from bastion import host, plan, reading
+from bastion.codec import decode
+from bastion.errors import BucketError, Missing, RecordError
 from bastion.holes import Holes, lost_end
-from bastion.status import accounts, summary
+from bastion.layout import CLOCK
+from bastion.records import ClockNote
+from bastion.status import SILENCE_S, accounts, age, summary
 from bastion.system import SystemClock, ThreadTasks
 from bastion.usage import Use, usage
 from cli import hosted
 from cli.here import is_full
 from cli.main import DONE, Call
-from cli.place import known_place_of
+from cli.place import Place, known_place_of
 from cli.table import plain, table
 from launcher import gaps
 from quota import resources
@@ -29,6 +34,7 @@ def run(call: Call) -> int:
     died = status is not None and host.died(status)
     full = is_full(place.bucket.url)
     shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
+    shown["problems"] += standing_by(place, SystemClock().wall())
     lodging = hosted.told(place)
     if call.output.json:
         call.output.data({**shown, "lodging": lodging})
@@ -39,6 +45,18 @@ def run(call: Call) -> int:
     lines = page(shown, place.bucket.url, accounts(status), lodging)
     call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines([*holes.found, *lost_end(state, status)])]))
     return DONE
+
+
+def standing_by(place: Place, now: datetime) -> list[str]:
+    """What a bastion says that would begin, and may not by its clock; it says it again every few seconds."""
+    try:
+        note = decode(place.bucket.read(CLOCK).data, ClockNote, CLOCK)
+    except (Missing, BucketError, RecordError):  # nobody ever asked, or who looks may not know
+        return []
+    fresh = any(at and age(at, now) <= SILENCE_S for at in (note.at, note.wall))  # our clock may be the store's, or its
+    if not note.problem or not fresh:
+        return []
+    return [f"pid {note.pid} on {note.host} stands by: {note.problem}"]
 
 
 def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from bastion.errors import UsageError
 from bastion.holes import Hole, Holes
 from bastion.ledger import BY, Ledger
-from bastion.ledger_rows import Line, entry_lines, total_line
+from bastion.ledger_rows import Line, entry_lines, hours, total_line
 from bastion.meter import Window
 from bastion.nearest import did_you_mean
 from bastion.read_ledger import read_ledger
@@ -55,7 +55,7 @@ def run(call: Call) -> int:
             call.output.note(line)
         call.output.csv(list(csv_rows(found.lines, found.by)))
     else:
-        foot = [*gaps.lines(found.holes), _foot(found.ledger.window, found.bastion)]
+        foot = [*gaps.lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
         call.output.say("\n".join([*_table(call.output, found), *foot]))
     return DONE
 
@@ -80,6 +80,7 @@ def _json(found: Found) -> dict[str, Any]:
         "until": rfc3339(window.until),
         "rows": [{found.by: line.who, **line.row()} for line in found.lines],
         "total": found.total.row(),
+        "found_out_later": hours(found.ledger.later),
         "bastion": found.bastion,
         **gaps.rows(found.holes),
     }
@@ -135,6 +136,12 @@ def _foot(window: Window, bastion: Mapping[str, Any]) -> str:
     age = bastion["last_tick_age_s"]
     seen = "never seen" if age is None else f"last seen {short(age)} ago"
     return f"{rfc3339(window.since)} to {rfc3339(window.until)}. bastion {bastion['name']}: {seen}."
+
+
+def _later(ledger: Ledger) -> list[str]:
+    """What is not booked: from the end of a process to the start of the bastion that heard of it."""
+    told = ", ".join(f"{amount:.2f} {kind}-hours" for kind, amount in hours(ledger.later).items())
+    return [f"not counted: {told} of jobs that had ended while no bastion was at work"] if told else []
 
 
 def _by(word: str) -> str:

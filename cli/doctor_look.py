@@ -11,8 +11,10 @@ from typing import TypeVar
 
 from bastion import config, host, layout, recover
 from bastion.buckets.conformance import EXCLUSIVE, QUICK, prove
+from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.buckets.routed import url_of
+from bastion.clocks import Moment, offset
 from bastion.codec import decode
 from bastion.errors import BastionError, BucketError, Denied, Missing, RecordError, TooLarge
 from bastion.ports import Bucket, Clock, Ids, Stat, Tasks
@@ -21,7 +23,7 @@ from bastion.state import State
 from cli import doctor_rights
 from cli.place import Place
 from launcher import health
-from launcher.health import Check, Moment, Probe, WorkerKey
+from launcher.health import Check, Probe, WorkerKey
 from quota.file import parse as parse_quota
 from quota.model import QuotaError
 
@@ -60,7 +62,7 @@ class Look:
         settings, admins = self._settings(texts[layout.CONFIG])
         tried = self._try_all()
         moment = next((each.moment for each in tried if each.moment), None)
-        now = self._clock.wall() + timedelta(seconds=health.offset(moment) if moment else 0)
+        now = self._clock.wall() + timedelta(seconds=offset(moment) if moment else 0)
         status, broken_status = _sound(lambda: self._status(texts[layout.STATUS]), layout.STATUS)
         died = status is not None and host.died(status)
         state, broken_journal = _sound(lambda: recover.load(self._bucket, self._tasks.map), layout.JOURNAL)
@@ -75,7 +77,7 @@ class Look:
             *(health.rights(each.probe, user=self._user, admin=self._user in admins) for each in tried),
             *self._exclusive(tried),
             *doctor_rights.checks(self._bucket, admin=self._user in admins),
-            health.clock(moment),
+            *health.clocks(self._clocks(moment, status, state), now),
             self._odd(),
             *self._workers(state, status, version, now),
         ]
@@ -161,6 +163,21 @@ class Look:
         at = Prefixed(self._bucket, layout.probe(prefixes[0], self._ids.new()))
         wrong = [found.problem for found in prove(lambda: at, EXCLUSIVE, QUICK) if found.problem]
         return health.exclusive(url, wrong, tried=True)
+
+    def _clocks(self, moment: Moment | None, status: Status | None, state: State | None) -> health.Clocks:
+        theirs, folder_s, root = None, 0.0, self._place.root
+        with suppress(BucketError):
+            dated = next(iter(self._bucket.list(layout.STATUS)), None)
+            theirs = (status.written, dated.modified) if status and dated else None
+            folder_s = root.ahead_s() if isinstance(root, LocalBucket) else 0.0
+        return health.Clocks(
+            ours=moment,
+            host=host.name(),
+            theirs=theirs,
+            their_host=status.host if status else "",
+            journalled=state.now if state else None,
+            folder_s=folder_s,
+        )
 
     def _odd(self) -> Check:
         """Names below our prefix that cannot be ours: all at the top, and of the first below each folder."""

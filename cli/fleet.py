@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 
+from bastion import host
 from bastion.chores import Doors
 from bastion.config import Config
 from bastion.errors import BastionError, UsageError
 from bastion.google.api import GoogleApi
 from bastion.google.cloud_builds import CloudBuilds
 from bastion.ports import Runner
+from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from cli import registry
 from cli.grounds import ground
@@ -40,6 +42,7 @@ def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
         snapshot=lambda: write_snapshot(place),
         builds=CloudBuilds(lambda project: GoogleApi(project, SystemClock(), RandomIds(), patience_s=0.0)),
         vet=registry.faults,
+        store_clock=StoreClock(place.bucket, SystemClock(), host.name(), os.getpid()),
     )
 
 

@@ -9,10 +9,10 @@ from bastion import past, reading
 from bastion.errors import BastionError, NotFound, RecordError, UsageError
 from bastion.holes import Holes
 from bastion.ports import Bucket, Tasks
+from bastion.state import Job
 from launcher.find import Found, known
 from launcher.recall import look_up
 from launcher.rows import rfc3339
-from launcher.selection import submitted
 from launcher.view import View
 
 
@@ -52,15 +52,13 @@ def job_then(word: str, then: View, bucket: Bucket, tasks: Tasks, today: Callabl
         if later is None:
             raise
         raise _too_early(later, then) from None
-    if submitted(found.known) > then.now:
+    if isinstance(found.known, Job) and found.known.submitted > then.now:
         raise _too_early(found, then)
     return found
 
 
 def _too_early(found: Found, then: View) -> NotFound:
     came = (
-        f"it came at {rfc3339(submitted(found.known))}; ask for a time after that"
-        if found.job
-        else "it is not read yet"
+        f"it came at {rfc3339(found.job.submitted)}; ask for a time after that" if found.job else "it is not read yet"
     )
     return NotFound(f"{found.id} was not in the journal at {rfc3339(then.now)}: {came}")

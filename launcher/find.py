@@ -93,6 +93,8 @@ def one_task(found: Found) -> int:
 def _job(wanted: str, view: View) -> Found | None:
     if wanted in view.state.jobs:
         return found_of(view.state.jobs[wanted])
+    if (asked := [job for job in view.state.jobs.values() if job.request.endswith(f"/{wanted}")]) and "/" not in wanted:
+        return found_of(asked[-1])
     unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]
     if unread:
         return found_of(max(unread, key=lambda u: (u.id == wanted, u.stored)))

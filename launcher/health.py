@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bastion import layout
+from bastion.clocks import HEAL, OFF_MAX_S, Moment, ahead, offset, words
 from bastion.ports import AttemptKey
 from bastion.records import Status
 from bastion.state import State
@@ -17,7 +18,8 @@ from launcher.durations import short
 
 RIGHTS = ("list", "create", "read", "replace", "delete")
 OFF_S = 5.0
-REFUSED_S = 900.0
+LATE_S = 30.0
+"""So long a sign of life may be on its way to the store."""
 SILENT = timedelta(seconds=60)
 FRESHLY_ENDED = timedelta(minutes=5)
 NAMED = 3
@@ -73,15 +75,6 @@ class Probe:
     refused: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When an object was written: not before, by the store's clock, not after. Its own clock is on both sides."""
-
-    before: datetime
-    stored: datetime
-    after: datetime
-
-
 def rights(probe: Probe, *, user: str, admin: bool) -> Check:
     """May the user do below this prefix what he has to? An admin runs the bastion, which has to do everything."""
     needed = _ALL if admin else _OF_USERS[probe.prefix.split("/", 1)[0] + "/"]
@@ -120,18 +113,54 @@ def clock(moment: Moment | None) -> Check:
     off = offset(moment)
     if abs(off) <= OFF_S:
         return Check(Level.OK, "clock", f"within {OFF_S:.0f} s of the store's")
-    found = f"{short(abs(off))} {'behind' if off > 0 else 'ahead of'} the store's"
-    level = Level.FAILED if abs(off) >= REFUSED_S else Level.WARNING
+    found = f"this machine's is {words(off)} the store's"
+    level = Level.FAILED if abs(off) > OFF_MAX_S else Level.WARNING
     return Check(
         level, "clock", found, "set this machine's clock, as by NTP; stores refuse requests that are 15 minutes off"
     )
 
 
-def offset(moment: Moment) -> float:
-    """Seconds to add to this machine's clock to get the store's; 0 within what the request took and whole seconds."""
-    if moment.stored > moment.after:
-        return (moment.stored - moment.after).total_seconds()
-    return -max(0.0, (moment.before - moment.stored).total_seconds() - 1.0)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """What is known of the clocks. `ours` was just measured on `host`; `theirs` are the bastion's time and the store's of its
+    last sign of life, which was on `their_host`. `journalled` is the journal's end, `folder_s` how far a folder dates ahead.
+    """
+
+    ours: Moment | None
+    host: str
+    theirs: tuple[datetime, datetime] | None = None
+    their_host: str = ""
+    journalled: datetime | None = None
+    folder_s: float = 0.0
+
+
+def clocks(seen: Clocks, now: datetime) -> Iterator[Check]:
+    """Which clock is wrong: this machine's, the bastion's or the store's; or the journal's time? `now` is by the store's."""
+    ours = offset(seen.ours) if seen.ours else 0.0
+    theirs = _off_of(*seen.theirs) if seen.theirs else 0.0
+    if seen.folder_s > OFF_MAX_S:
+        found = (
+            f"the folder dates {short(seen.folder_s)} ahead of its file system: a clock was ahead when it was written"
+        )
+        yield Check(Level.FAILED, "clock", found, HEAL)
+        now -= timedelta(seconds=seen.folder_s)
+    elif abs(ours) > OFF_S and abs(ours - theirs) <= LATE_S and seen.host != seen.their_host:
+        found = f"the store's is {words(-ours)} this machine's and the bastion's on {seen.their_host}, which agree"
+        yield Check(Level.FAILED, "clock", found, "set the clock of the store's server, as by NTP")
+    else:
+        yield clock(seen.ours)
+        if theirs and not (seen.host == seen.their_host and abs(ours - theirs) <= LATE_S):
+            found = f"the bastion's on {seen.their_host} is {words(theirs)} the store's"
+            advice = f"set the clock of {seen.their_host}, as by NTP, and start the bastion again"
+            yield Check(Level.FAILED if abs(theirs) > OFF_MAX_S else Level.WARNING, "clock", found, advice)
+    if problem := ahead(seen.journalled, now):
+        yield Check(Level.FAILED, "clock", problem.partition(";")[0], HEAL)
+
+
+def _off_of(said: datetime, stored: datetime) -> float:
+    """Seconds to add to a clock by which something was `said` that the store then dated; it may have been late for that."""
+    off = (stored - said).total_seconds()
+    return 0.0 if -OFF_S <= off <= LATE_S else off
 
 
 def age(status: Status | None, *, now: datetime, died: bool) -> Check:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from bastion.changes import in_words
@@ -42,6 +42,9 @@ from bastion.objects import JournalObject
 from bastion.state import State
 from launcher.rows import Row, rfc3339
 from quota import resources
+
+LATE = timedelta(seconds=30)
+"""More than the bastion usually takes to hear of something."""
 
 HEADS = ("TIME", "BY", "OF", "CHANGE", "WHAT")
 
@@ -130,8 +133,22 @@ def happening(known: State, record: JournalObject, index: int, event: AnyEvent, 
         attempt=event.attempt if own and isinstance(event, OfAttempt) else None,
         before=before,
         after=after,
-        text=WORDS[type(event)](event) if own else f"{event.job} stops for it: {event.reason}",  # type: ignore[union-attr]
+        text=WORDS[type(event)](event) + _earlier(known, record, event)
+        if own
+        else f"{event.job} stops for it: {event.reason}",  # type: ignore[union-attr]
     )
+
+
+def _earlier(known: State, record: JournalObject, event: AnyEvent) -> str:
+    """When it was, if the bastion came to know it only later."""
+    at: datetime | None = None
+    if isinstance(event, Submitted | JobRejected):
+        at = event.at
+    elif isinstance(event, Exited):
+        at = event.ended
+    elif isinstance(event, Ended) and (attempt := known.attempt(event.key)):
+        at = attempt.finished
+    return f"; that was at {rfc3339(at)}, and found out now" if at and record.now - at > LATE else ""
 
 
 def _led(

@@ -10,7 +10,7 @@ from datetime import datetime
 from bastion.plan import paused
 from bastion.state import Attempt, Job, JobState
 from launcher.durations import short
-from launcher.rows import Row, newest_attempt, row, unread_row
+from launcher.rows import Row, ended_at, newest_attempt, row, unread_row
 from launcher.selection import Filter, newest, submitted
 from launcher.view import Known, View, not_read_yet, tick_age_s
 from quota import resources
@@ -91,7 +91,7 @@ def sign_of_life(view: View) -> str:
 
 def run_s(attempt: Attempt, now: datetime) -> float:
     """Seconds that an attempt has run, or ran."""
-    return ((attempt.ended or now) - (attempt.running or attempt.started)).total_seconds()
+    return max(0.0, ((ended_at(attempt) or now) - (attempt.running or attempt.started)).total_seconds())
 
 
 def where(attempt: Attempt) -> str:

@@ -30,7 +30,7 @@ def row(job: Job, reason: str) -> Row:
         "count": job.count,
         "state": job.state.value,
         "reason": reason_of(job, reason),
-        "submitted": rfc3339(job.submitted),
+        "submitted": rfc3339(job.came),
         "tasks": {state.value: number for state, number in sorted(job.counts.items()) if number},
         "attempts": [_attempt(job, n, a) for n, task in sorted(job.tasks.items()) for a in task.attempts],
     }
@@ -89,6 +89,11 @@ def _tasks(job: Job) -> str:
     return f"{job.counts.get(JobState.PENDING, 0)} of {job.count} tasks wait: " if job.count > 1 else ""
 
 
+def ended_at(attempt: Attempt) -> datetime | None:
+    """When it was over: when its last process ended, as the workers say, or else when that was known. None: it lives."""
+    return attempt.ended and min(attempt.ended, attempt.finished or attempt.ended)
+
+
 def ended_text(attempt: Attempt) -> str:
     """How an attempt ended, or is about to: the bastion's words, or else its cause; empty if all is well."""
     cause = attempt.cause or attempt.stopping
@@ -133,7 +138,7 @@ def _attempt(job: Job, task: int, attempt: Attempt) -> Row:
         "state": attempt.state.value,
         "cause": attempt.cause.value if attempt.cause else None,
         "started": rfc3339(attempt.started),
-        "ended": rfc3339(attempt.ended),
+        "ended": rfc3339(ended_at(attempt)),
         "exit_code": attempt.exit_code if attempt.state is AttemptState.ENDED else None,
         "replicas": shape(job, attempt.choice).replicas,
         **({"resources": dict(shape(job, attempt.choice).resources)} if job.choices else {}),

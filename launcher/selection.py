@@ -48,7 +48,7 @@ class Filter:
 
 def submitted(known: Known) -> datetime:
     """When the job was submitted."""
-    return known.submitted if isinstance(known, Job) else known.stored
+    return known.came if isinstance(known, Job) else known.stored
 
 
 def state(known: Known) -> JobState:

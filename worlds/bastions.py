@@ -9,6 +9,7 @@ from typing import Protocol
 from bastion import loop
 from bastion.chores import Doors
 from bastion.ports import Bucket, Clock, Runner
+from bastion.store_clock import StoreClock
 from bastion.tick import Bastion
 from worlds.kernel import Kernel, Life, SimIds, SimTasks
 from worlds.laws import Laws
@@ -46,14 +47,21 @@ class SimBastion:
         kernel = self._ground.kernel
         tasks = SimTasks(kernel, self.life, rate)
         named = {runner.name: runner for runner in runners}
-        return Doors(bucket=bucket, runners=named, clock=clock, ids=SimIds(kernel), tasks=tasks, snapshot=snapshot)
+        store_clock = StoreClock(bucket, clock, self._me.host, self.pid)
+        return Doors(
+            bucket=bucket,
+            runners=named,
+            clock=clock,
+            ids=SimIds(kernel),
+            tasks=tasks,
+            snapshot=snapshot,
+            store_clock=store_clock,
+        )
 
     def begin(self, doors: Doors, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Be at work when nobody else is, or at once. False if asked to stop before that."""
-        if not takeover and not loop.stand_by(doors, self._me, stopping):
-            return False
-        self.bastion = loop.begin(doors, self._me)
-        return True
+        self.bastion = loop.take_up(doors, self._me, stopping, takeover=takeover)
+        return self.bastion is not None
 
     def compare(self) -> None:
         """Hold its memory beside the journal, if all of it is written and anything is new."""

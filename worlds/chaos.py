@@ -15,6 +15,9 @@ from worlds.program import Program
 from worlds.scene import Scene
 from worlds.users import User
 
+OFFS_S = (120.0, 3_600.0, 259_200.0)
+"""So much a clock may be off that nobody has set."""
+
 STANDBY_S = 60.0
 """A bastion that died is started again within this time."""
 
@@ -120,8 +123,16 @@ class Chaos:
         program = self._one(dice)
         if program is None:
             return ""
-        program.clock.wrong_s += dice.choice([-3600.0, 3600.0])
+        program.clock.jump(dice.choice([-3600.0, 3600.0]), self._scene.lasts(dice.uniform(0, 1200)))
         return program.line.name
+
+    def _clock(self, dice: Random) -> str:
+        """A bastion starts where the clock is minutes to days off, until somebody sets it right."""
+        if len(self._alive()) > 2:
+            return ""
+        program, off = self._start(takeover=dice.random() < 0.5), dice.choice(OFFS_S) * dice.choice([-1, 1])
+        program.clock.jump(off, self._scene.lasts(dice.choice([20.0, 300.0, 1200.0])))
+        return f"{program.line.name} by {off:.0f} s"
 
     # The bucket
 

@@ -17,6 +17,7 @@ from bastion.ports import AttemptKey, Placement
 from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
+from worlds import clock_laws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
@@ -93,7 +94,9 @@ class Laws:
         elif key.startswith(layout.CLAIMS):
             self._claim(key, decode(data, Claim, key), by_hand=verb == "write")
         elif key.startswith(layout.FACTS):
-            self._facts(key, decode(data, Facts, key))
+            facts = decode(data, Facts, key)
+            clock_laws.told(key, facts, now)
+            self._facts(key, facts)
 
     def torn(self, key: str) -> None:
         """An object is damaged by other hands: what it told, and the journal does not, is lost."""
@@ -125,6 +128,7 @@ class Laws:
         except BastionError as error:
             raise Broken(f"journal object {record.seq} cannot be folded: {error}") from error
         self.digests.append(digest(self.truth))
+        silent_s = now - self.heard_at.get(record.epoch, now)
         self.states = {state for job in self.truth.jobs.values() if not job.ended for state in job.counts}
         self.heard_at[record.epoch] = self.told_at = now
         self.grown = True
@@ -132,6 +136,7 @@ class Laws:
             self._event(event)
         self.control.places(record, self.truth)
         self.gates.written(record, self.truth)
+        clock_laws.written(record, self.gates.wishes, now, silent_s)
         self.choices.written(self.truth, self.pool)
 
     def _status(self, status: Status, now: float) -> None:

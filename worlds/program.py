@@ -11,10 +11,13 @@ from bastion.version import JOURNAL, STATUS
 from worlds.bastions import SimBastion
 from worlds.broken import Broken
 from worlds.cloud import Cloud, ShakyRunner
-from worlds.kernel import SimClock
+from worlds.kernel import Life, SimClock
 from worlds.line import WeatherLine
 from worlds.scene import Scene
 from worlds.store import SimBucket
+
+SMALL_S = 55.0
+"""So wrong a clock may always be: nobody minds."""
 
 SKEW = 0.02
 """The part by which a clock may run too fast or too slow."""
@@ -25,8 +28,18 @@ class WrongClock(SimClock):
 
     def __init__(self, scene: Scene, line: WeatherLine) -> None:
         super().__init__(scene.kernel)
-        self.wrong_s = line.dice.choice([0.0, line.dice.uniform(-7200, 7200)])
+        self._scene = scene
+        self.wrong_s = line.dice.choice([0.0, line.dice.uniform(-SMALL_S, SMALL_S)])
         self.rate = 1 + line.dice.choice([0.0, line.dice.uniform(-SKEW, SKEW)])
+
+    def jump(self, seconds: float, until: float) -> None:
+        """Be wrong by so much, until somebody sets it right."""
+        before, self.wrong_s = self.wrong_s, seconds
+
+        def right() -> None:
+            self.wrong_s = before
+
+        self._scene.kernel.spawn(Life(), right, until - self._scene.kernel.now)
 
     def wall(self) -> datetime:
         return super().wall() + timedelta(seconds=self.wrong_s)

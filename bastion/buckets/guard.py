@@ -45,23 +45,21 @@ class Guard:
     def granted(self) -> Iterator[bytes]:
         """A new folder, which is removed in the end with all that is in it."""
         grant = os.path.join(self._private, uuid4().hex.encode())
-        try:
-            os.mkdir(grant)
-        except FileNotFoundError:
-            with suppress(FileExistsError):
-                os.mkdir(self._private)
-            os.mkdir(grant)
+        os.mkdir(grant)
         try:
             yield grant
         finally:
             _remove(grant)
 
     @contextmanager
-    def locked(self, grant: bytes | None) -> Iterator[int]:
-        """Hold the lock, with a stamp: microseconds since 1970, larger than every stamp before. None: not to be stopped."""
+    def locked(self, grant: bytes | None, now: int = 0, *, anew: bool = False) -> Iterator[int]:
+        """Hold the lock, with a stamp: microseconds since 1970, larger than every stamp before. None: not to be stopped.
+
+        `now` is the file system's time; 0: the stamp dates nothing. `anew`: go by that alone, for a clock was ahead before.
+        """
         lock = self._open()
         try:
-            yield self._enter(lock, grant)
+            yield self._enter(lock, grant, now, anew)
         finally:
             fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would not do while a forked child holds a copy
             os.close(lock)
@@ -104,10 +102,11 @@ class Guard:
             time.sleep(nap)
             nap = min(2 * nap, longest)
 
-    def _enter(self, lock: int, grant: bytes | None) -> int:
+    def _enter(self, lock: int, grant: bytes | None, now: int, anew: bool) -> int:
         last, _ = _said(lock)
         asides = self._revoked() if last is None else {}
-        stamp = max(time.time_ns() // 1000, 1 + max(last or 0, *asides.values(), 0))
+        newest = max(last or 0, *asides.values(), 0)
+        stamp = now if anew else max(now, 1 + newest)
         os.pwrite(lock, b"%d\n%s\n" % (stamp, os.path.basename(grant or b"")), 0)
         if not self._is_ours(lock):
             raise FileNotFoundError(errno.ENOENT, "the lock was taken away")

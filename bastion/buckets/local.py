@@ -3,7 +3,7 @@
 A new object is written and synced to the disk under `%private/`, and appears whole: by a hard link, which refuses
 to overwrite (create), or by a rename (write, replace). Whatever changes the tree does so under the bucket's lock (for
 microseconds: the data is on the disk by then). The system takes it back from a process that dies, and the others do from one
-that stands still: see `guard`.
+that stands still: see `guard`. A folder that is not the one that we began on is a store that is down: see `folder`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TypeVar
 
 from bastion import layout
 from bastion.buckets import tree
+from bastion.buckets.folder import Folder, Swapped
 from bastion.buckets.guard import MODE, NEW, OWN, PATIENCE_S, Guard
 from bastion.buckets.keys import check_key, check_prefix
 from bastion.buckets.paths import PRIVATE, path_of
@@ -56,7 +57,7 @@ class LocalBucket:
         with self._asking(""):
             if create:
                 os.makedirs(self._root, exist_ok=True)
-            self._require_root()
+            self._folder = Folder(self._root)
         with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # who may only read need not
             self._guard.sweep()
 
@@ -65,8 +66,8 @@ class LocalBucket:
         check_key(key)
         with self._asking(key):
             stored = tree.read(self._path(key), key, limit)
+            self._folder.require()
             if stored is None:
-                self._require_root()
                 raise Missing(f"{self.url}: there is no object {key!r}")
         return stored
 
@@ -147,10 +148,31 @@ class LocalBucket:
         check_prefix(prefix)
         return self._walk(prefix, after)
 
+    def ahead_s(self, *, heal: bool = False) -> float:
+        """How far the dates of objects run ahead of the file system's clock, since what was written last was dated by a clock
+        that was ahead. `heal`: from now on they do not; what is dated already stays.
+        """
+
+        def change(grant: bytes) -> float:
+            file = os.open(os.path.join(grant, NEW), _NEW, MODE)
+            try:
+                now = os.fstat(file).st_mtime_ns // 1000
+                with self._guard.locked(grant, now) as stamp:
+                    pass
+                if heal:
+                    with self._guard.locked(grant, now, anew=True):
+                        pass
+                return (stamp - now) / 1e6
+            finally:
+                os.close(file)
+
+        with self._asking(""):
+            return self._granted(change)
+
     def _walk(self, prefix: str, after: str) -> Iterator[Stat]:
         folder = prefix[: prefix.rfind("/") + 1]
         with self._asking(prefix):
-            self._require_root()
+            self._folder.require()
             pending = tree.entries(self._path(folder[:-1]) if folder else self._root, folder, prefix, after)
             while pending:
                 key, path = pending.pop()
@@ -159,12 +181,10 @@ class LocalBucket:
                 elif found := tree.facts(path):
                     modified = datetime.fromtimestamp(found.st_mtime, UTC)
                     yield Stat(key, tree.version(found), found.st_size, modified)
+            self._folder.require()  # of a folder that dropped meanwhile only a part was shown
 
     def _path(self, key: str) -> bytes:
         return os.path.join(self._root, path_of(key))
-
-    def _require_root(self) -> None:
-        os.stat(os.path.join(self._root, b""))
 
     @contextmanager
     def _asking(self, key: str) -> Iterator[None]:
@@ -175,6 +195,10 @@ class LocalBucket:
 
     def _failure(self, error: OSError, key: str) -> BucketError:
         where = f"{self.url}: {key!r}" if key else self.url
+        if isinstance(error, Swapped):
+            return BucketError(
+                f"{self.url}: another folder lies in the place of the bucket's; mount the bucket's again"
+            )
         if error.errno in _FULL:
             return Full(f"{where}: no room is left on the disk; make some and try again")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
@@ -186,8 +210,8 @@ class LocalBucket:
     def _put(self, path: bytes, data: bytes, place: Callable[[bytes, bytes], bool]) -> str | None:
         """Write a new file and have it placed under the lock, by its grant and path. Its version; None if that was refused.
 
-        Its stamp is its modification time: so a version is never given twice, also when the disk reuses an inode
-        within a tick of its clock, and a listing shows it at no further cost.
+        Its stamp is its modification time, by the file system's clock: so a version is never given twice, also when the disk
+        reuses an inode within a tick of that, and a listing shows it at no further cost.
         """
 
         def change(grant: bytes) -> str | None:
@@ -197,7 +221,8 @@ class LocalBucket:
                 fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep that we live
                 _fill(file, data)
                 os.fsync(file)
-                with self._guard.locked(grant) as stamp:
+                written = os.fstat(file).st_mtime_ns // 1000  # by the file system's clock: of a share, its server's
+                with self._guard.locked(grant, written) as stamp:
                     os.utime(file, ns=(stamp * 1000, stamp * 1000))
                     if not place(grant, new):
                         return None
@@ -211,9 +236,9 @@ class LocalBucket:
     def _granted(self, change: Callable[[bytes], T]) -> T:
         """Make a change by a grant; anew if the grant was taken away, for we stood still while we held the lock."""
         for _ in range(_TRIES):
+            self._folder.claim()
             with suppress(FileNotFoundError), self._guard.granted() as grant:
                 return change(grant)
-            self._require_root()
         raise BucketError(
             f"{self.url}: the lock was taken away {_TRIES} times in a row; see what makes this machine stand still"
         )

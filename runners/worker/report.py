@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -60,7 +62,17 @@ class Slot:
 class Reporter:
     """Holds the facts; `report` is a task, all else belongs to the worker's loop."""
 
-    def __init__(self, bucket: Bucket, key: str, machine: Machine, clock: Clock, facts: Facts) -> None:
+    def __init__(
+        self,
+        bucket: Bucket,
+        key: str,
+        machine: Machine,
+        clock: Clock,
+        facts: Facts,
+        now: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
+        """`now` is the store's time, where it is known."""
+        self._now = now
         self.facts = facts
         self._slot = Slot(bucket, key)
         self._machine = machine
@@ -87,7 +99,7 @@ class Reporter:
     def report(self) -> None:
         """Read the progress file, and write the facts if they differ from what was written."""
         facts = self.facts
-        self._progress = self._progress.after(self._machine.read_progress(), self._clock.wall())
+        self._progress = self._progress.after(self._machine.read_progress(), self._now() or self._clock.wall())
         step, checkpoint_at = self._progress.step, self._progress.checkpoint_at
         self._slot.put(encode(msgspec.structs.replace(facts, step=step, checkpoint_at=checkpoint_at)))
         self._told = facts

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
-from bastion import layout
+from bastion import clocks, layout
+from bastion.clocks import Reading
 from bastion.codec import decode, encode
 from bastion.errors import Missing, RecordError, SecretError
 from bastion.logs import SegmentWriter
 from bastion.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
 from bastion.state import Cause
+from bastion.store_clock import StoreTime, read
 from bastion.version import VERSION
 from runners.worker.claiming import claim_of
 from runners.worker.doors import Doors, Pace, Post, Process
@@ -72,9 +75,11 @@ class _Worker:
         self._spool = Spool(self._output, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
         self._watch = Watch(bucket, post.key, clock, pace, self._spool)
         facts = Facts(phase="claimed", machine=post.machine, version=VERSION)
-        self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts)
+        self._time = StoreTime(clock)
+        self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts, self._time.now)
         self._limit = TimeLimit(clock, None)
         self._beats = 0
+        self._began: float | None = None
         self._health = Health(doors.gpus, post.devices, clock, pace) if doors.gpus else None
         self._add_chores()
         self._add_looks_at_gpus()
@@ -121,7 +126,7 @@ class _Worker:
 
     def _add_chores(self) -> None:
         pace, pump = self._pace, self._pump
-        pump.add(Chore("beat", self._beat, lambda: pace.beat_s))
+        pump.add(Chore("beat", self._beat, lambda: pace.beat_s, self._timed))
         pump.add(Chore("stop", self._stops.look, self._stops.period, self._stops.looked))
         pump.add(Chore("report", self._reporter.report, lambda: pace.report_s))
         pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
@@ -157,9 +162,25 @@ class _Worker:
         self._stops.noticed()
         self._pump.hurry("stop")
 
-    def _beat(self) -> None:
+    def _beat(self) -> Reading | None:
+        """Give a sign of life. The first one is dated by the store, and so our clock held against its."""
         self._beats += 1
-        self._doors.bucket.write(layout.beat(self._post.key, self._post.worker), str(self._beats).encode())
+        key, count, doors = layout.beat(self._post.key, self._post.worker), str(self._beats).encode(), self._doors
+        if not self._time.known:
+            return read(doors.bucket, doors.clock, key, count)
+        doors.bucket.write(key, count)
+        return None
+
+    def _timed(self, asked: Reading | None) -> None:
+        if asked is None:
+            return
+        self._time.heed(asked)
+        if self._began is not None and self._reporter.facts.started is None:
+            self._reporter.change(started=self._time.at(self._began))
+        if (problem := clocks.wrong(asked.off_s)) and not self._spool.closed:
+            self._doors.say(problem)
+            with suppress(OSError):  # no room: the job is told that elsewhere
+                self._doors.machine.note(f"{problem}; the times of this try are by the store's clock")
 
     def _enter(self, phase: str, **facts: Any) -> None:
         self._reporter.change(phase=phase, **facts)
@@ -213,7 +234,8 @@ class _Worker:
         except (OSError, ValueError) as error:
             raise Unstartable(argv[0], error) from error
         self._watch.started()
-        self._enter("running", started=self._doors.clock.wall())
+        self._began = self._doors.clock.monotonic()
+        self._enter("running", started=self._time.now())
         self._pump.hurry("flush")
         return process
 
@@ -280,11 +302,11 @@ class _Worker:
 
     def _end(self, cause: Cause, code: int | None, message: str, note: str = "") -> int:
         """Log first, facts last: who reads that it ended finds the whole log."""
+        ended = self._doors.clock.monotonic()
         self._spool.close(note)
         self._pump.hurry("flush")
         self._pump.until_true(lambda: self._spool.ended)
-        ended = self._doors.clock.wall()
-        self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=ended)
+        self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=self._time.at(ended))
         self._pump.until_true(lambda: self._reporter.told)
         if cause is Cause.LOST:
             return TERMINATED

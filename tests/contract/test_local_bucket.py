@@ -75,7 +75,7 @@ def test_opening_a_bucket_sweeps_dead_writers_files_only(folder: Path, bucket: B
     with (private / living / "new").open("wb") as live:
         fcntl.flock(live, fcntl.LOCK_EX)
         LocalBucket(bucket.url)
-        assert sorted(path.name for path in private.iterdir()) == [young, living, "lock", "odd"]
+        assert sorted(path.name for path in private.iterdir()) == [young, living, "lock", "odd", "store"]
 
 
 def test_opening_a_bucket_disturbs_no_live_writer(bucket: Bucket) -> None:
@@ -244,7 +244,7 @@ def test_a_full_disk_is_told_and_harms_nothing(tmp_path: Path) -> None:
     assert said == [
         *[f"file://{tmp_path}: 'new': no room is left on the disk; make some and try again"] * 2,
         "b'old' ['old']",
-        "['lock']",
+        "['lock', 'store']",
         "True",
     ]
 
@@ -275,3 +275,16 @@ def _without_privileges(folder: Path) -> Iterator[None]:
     finally:
         for path, mode in modes.items():
             path.chmod(mode)
+
+
+def test_the_key_by_which_machines_are_known_is_its_owners_alone(folder: Path, bucket: Bucket) -> None:
+    for key in ("demo/seal.key", "demo/status.json"):
+        bucket.create(key, b"x")
+    modes = {name: (folder / "demo" / name).stat().st_mode & 0o077 for name in ("seal.key", "status.json")}
+    assert modes == {"seal.key": 0, "status.json": 0o066 & ~_umask()}
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -34,6 +34,9 @@ for line in sys.stdin:
         done += bucket.replace(line.strip(), b"%d" % (int(stored.data) + 1), stored.version) is not None
     print(done, flush=True)
 """
+KEPT = {"lock", "store"}
+"""What stays of the folder's own."""
+
 _WRITE_FOREVER = """
 import sys
 from bastion.buckets.local import LocalBucket
@@ -82,17 +85,17 @@ def test_a_writer_that_is_killed_leaves_a_whole_object_and_no_rest(folder: Path,
     bucket.write("large", b"xxx")
     for _ in range(3):
         with subprocess.Popen([sys.executable, "-c", _WRITE_FOREVER, bucket.url]) as writer:
-            _until(lambda: any(path.name != "lock" for path in (folder / "%private").iterdir()))
+            _until(lambda: any(path.name not in KEPT for path in (folder / "%private").iterdir()))
             writer.kill()
         data = bucket.read("large").data
         assert data == data[:1] * len(data)
     LocalBucket(bucket.url)
     private = folder / "%private"
-    for empty in [path for path in private.iterdir() if path.name != "lock"]:
+    for empty in [path for path in private.iterdir() if path.name not in KEPT]:
         assert not list(empty.iterdir())  # killed before it wrote or after its move, and judged by its age
         os.utime(empty, (0, 0))
     LocalBucket(bucket.url)
-    assert [path.name for path in private.iterdir()] == ["lock"]
+    assert {path.name for path in private.iterdir()} == KEPT
     assert bucket.write("large", b"free")
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +64,14 @@ def test_a_bastion_that_cannot_say_that_it_ends_ends_nevertheless_and_another_go
     lines = away.log("steady").splitlines()
     assert lines == [f"line {number}" for number in range(len(lines))]
     assert len(away.job("steady")["attempts"]) == 1
+
+
+def test_a_mount_that_drops_leaves_an_empty_folder_that_nobody_writes_into_and_all_is_whole_when_it_is_back(
+    tmp_path: Path,
+) -> None:
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "--map-root-user"]
+    said = subprocess.run(
+        [*unshare, sys.executable, "-m", "tests.e2e.dropping", str(tmp_path)], capture_output=True, text=True
+    )
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert list((tmp_path / "bucket").iterdir()) == [], "nor outside of it"

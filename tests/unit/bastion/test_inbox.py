@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -138,7 +139,7 @@ def test_what_is_no_request_is_a_letter_that_says_so(key: str, data: bytes, prob
     assert found.request is None
     assert problem in found.problem
     refused = judged(found)
-    assert isinstance(refused, RequestRejected)
+    assert isinstance(refused, RequestRejected if problem.startswith("its key") else JobRejected)
     assert sort(folded(refused), [listed], {}).known == (key,)
 
 
@@ -162,6 +163,17 @@ def test_a_request_that_is_gone_is_none_and_a_store_that_fails_is_an_error() -> 
 def test_a_good_submit_becomes_a_job() -> None:
     event = judged(letter(Submit(spec=spec())))
     assert event == Submitted(request="alice/" + "r" * 32, job="j-rrrrrrrr", spec=spec())
+
+
+@pytest.mark.parametrize(("waited_s", "kept_s"), [(5, None), (-900, None), (3600, 3600), (10**8, 30 * 86_400)])
+def test_what_waited_for_long_keeps_the_time_of_its_request_and_not_one_that_somebody_made_up(
+    waited_s: int, kept_s: int | None
+) -> None:
+    state = folded()
+    state.now = NOON
+    asked = replace(letter(Submit(spec=spec())), stored=NOON - timedelta(seconds=waited_s))
+    at = judged(asked, state).at
+    assert at == (None if kept_s is None else NOON - timedelta(seconds=kept_s))
 
 
 def _rejected(wanted: JobSpec, *before: AnyEvent, quota: Quota | None = QUOTA, user: str = "alice") -> AnyEvent:

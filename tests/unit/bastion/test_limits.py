@@ -200,7 +200,7 @@ def test_garbage_by_the_thousand_stops_nobody_and_does_not_fill_the_journal() ->
     assert not town.job(job).ended, "in the first tick"
     town.ticks(12)
     assert town.inbox() == []
-    told = [event for event in town.journal() if isinstance(event, RequestRejected)]
+    told = [event for event in town.journal() if isinstance(event, JobRejected | RequestRejected)]
     assert len(told) + dropped(town)["eve"] == number
     assert len(told) <= 13 * REFUSALS_MAX
     written = sum(stat.size for stat in town.bucket.inner.list(layout.JOURNAL))

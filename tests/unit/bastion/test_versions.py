@@ -185,20 +185,20 @@ def test_any_other_request_of_a_newer_client_is_answered_too(fields: dict[str, A
     data = json.dumps({**json.loads(encode(Hold(job="j"))), "version": LATER, **fields}).encode()
     town.bucket.inner.create(layout.request("alice", town.ids.new()), data)
     town.ticks(2)
-    [refused] = [event for event in town.journal() if isinstance(event, RequestRejected)]
+    [refused] = [event for event in town.journal() if isinstance(event, RequestRejected | JobRejected)]
     assert "upgrade" in refused.reason
     assert town.inbox() == []
 
 
 @pytest.mark.parametrize("name", ["", "../up", "x" * 64, 7, None])
-def test_a_newer_job_whose_name_is_none_is_no_job(name: Any) -> None:
+def test_a_newer_job_whose_name_is_none_is_shown_as_a_request(name: Any) -> None:
     town = Town()
     data = json.dumps({"schema": 2, "kind": "submit", "spec": {"name": name, "project": "p"}}).encode()
     town.bucket.inner.create(layout.request("alice", town.ids.new()), data)
     town.ticks(2)
-    [refused] = [event for event in town.journal() if isinstance(event, RequestRejected)]
+    [refused] = [event for event in town.journal() if isinstance(event, JobRejected)]
     assert "upgrade" in refused.reason
-    assert town.bastion.journal.state.jobs == {}
+    assert [job.name for job in town.bastion.journal.state.jobs.values()] == ["request"]
 
 
 def test_what_is_wrong_with_a_request_of_our_own_version_is_its_own_fault() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 
+import psutil
 import pytest
 
 HANGS = {
@@ -13,14 +15,17 @@ HANGS = {
     "in a loop that tries on": "import time\nwhile True: time.sleep(0.01)",
     "in a task that is waited for": "import threading; threading.Event().wait()",
 }
-START = "from cli.signals import Stopping; import sys; stopping = Stopping(limit_s=1); print('up', flush=True)\n"
+HANDLED = "from cli.signals import Stopping; import sys; stopping = Stopping(limit_s=1); print('up', flush=True)\n"
+START = HANDLED.replace("print(", "stopping.watch(); print(")
 PATIENT = START.replace("limit_s=1", "limit_s=600")
 
 
 @pytest.mark.parametrize("how", HANGS.values(), ids=HANGS)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_without_a_last_word_and_says_so(how: str, number: signal.Signals) -> None:
-    argv = [sys.executable, "-c", START + how]
+@pytest.mark.parametrize(
+    ("number", "start"), [(signal.SIGTERM, START), (signal.SIGINT, START), (signal.SIGTERM, HANDLED)]
+)
+def test_it_ends_without_a_last_word_and_says_so(how: str, number: signal.Signals, start: str) -> None:
+    argv = [sys.executable, "-c", start + how]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "up\n"
@@ -50,4 +55,36 @@ def test_a_second_signal_has_its_rude_effect() -> None:
         program.terminate()
         while program.poll() is None:
             program.terminate()
-        assert program.returncode == -signal.SIGTERM
+        assert program.returncode == 128 + signal.SIGTERM
+
+
+LOGS = "import logging; logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
+LOOP = "import time\nwhile not stopping(): time.sleep(0.01)\n"
+
+
+def test_who_asked_is_logged() -> None:
+    with subprocess.Popen([sys.executable, "-c", PATIENT + LOGS + LOOP], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        program.terminate()
+        said = program.communicate(timeout=180)[0]
+    me = psutil.Process()
+    assert said == f"asked to stop: SIGTERM from pid {me.pid} ({me.name()}) of {me.username()} (uid {os.getuid()})\n"
+
+
+def test_what_it_starts_has_its_signals_as_they_usually_are() -> None:
+    child = "import signal; print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))"
+    starts = f"import subprocess, threading\nrun = lambda: subprocess.run([sys.executable, '-c', {child!r}])\n"
+    beside = "thread = threading.Thread(target=run); thread.start(); thread.join()\nrun()\n"
+    argv = [sys.executable, "-c", PATIENT + starts + beside]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True, timeout=180).stdout == "up\n[]\n[]\n"
+
+
+def test_a_signal_that_comes_to_a_thread_that_has_started_something_stops_it_all_the_same() -> None:
+    spawns = "import subprocess; subprocess.run(['true'])\n"
+    argv = [sys.executable, "-c", PATIENT + spawns + "print('again', flush=True)\n" + LOOP + "sys.exit(7)"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert [program.stdout.readline() for _ in range(2)] == ["up\n", "again\n"]
+        program.terminate()
+        assert program.wait(timeout=180) == 7

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from bastion import layout
+from bastion.clocks import Moment, offset
 from bastion.ports import AttemptKey
 from bastion.records import Status
 from bastion.state import Attempt, AttemptState, Job, State, Task, Worker
 from launcher import health
-from launcher.health import Level, Moment, Probe
+from launcher.health import Clocks, Level, Probe
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 STATUS = Status(
@@ -102,14 +103,53 @@ def test_exclusive_create() -> None:
 )
 def test_a_clock_is_compared_with_the_stores(stored: datetime, off: float, level: Level) -> None:
     moment = Moment(NOW, stored, ago(-2))
-    assert health.offset(moment) == off
+    assert offset(moment) == off
     assert health.clock(moment).level is level
 
 
 def test_a_clock_that_is_behind_is_told_so() -> None:
-    assert health.clock(Moment(NOW, ago(-100), NOW)).found == "1m40s behind the store's"
-    assert health.clock(Moment(NOW, ago(101), NOW)).found == "1m40s ahead of the store's"
+    assert health.clock(Moment(NOW, ago(-100), NOW)).found == "this machine's is 1m40s behind the store's"
+    assert health.clock(Moment(NOW, ago(101), NOW)).found == "this machine's is 1m40s ahead of the store's"
     assert health.clock(None).level is Level.OK
+
+
+AHEAD, BEHIND = Moment(NOW, ago(101), NOW), Moment(NOW, ago(-100), NOW)
+RIGHT = Moment(NOW, NOW, NOW)
+
+
+@pytest.mark.parametrize(
+    ("seen", "found"),
+    [
+        (Clocks(ours=RIGHT, host="a"), ["within 5 s of the store's"]),
+        (Clocks(ours=RIGHT, host="a", theirs=(NOW, ago(-20)), their_host="b"), ["within 5 s of the store's"]),
+        (
+            Clocks(ours=AHEAD, host="a", theirs=(NOW, NOW), their_host="b"),
+            ["this machine's is 1m40s ahead of the store's"],
+        ),
+        (
+            Clocks(ours=RIGHT, host="a", theirs=(NOW, ago(100)), their_host="b"),
+            ["within 5 s of the store's", "the bastion's on b is 1m40s ahead of the store's"],
+        ),
+        (
+            Clocks(ours=AHEAD, host="a", theirs=(NOW, ago(100)), their_host="b"),
+            ["the store's is 1m40s behind this machine's and the bastion's on b, which agree"],
+        ),
+        (
+            Clocks(ours=AHEAD, host="a", theirs=(NOW, ago(100)), their_host="a"),
+            ["this machine's is 1m40s ahead of the store's"],
+        ),
+        (
+            Clocks(ours=RIGHT, host="a", journalled=ago(-3 * 86_400)),
+            ["within 5 s of the store's", "the journal's time is 3d ahead of the store's"],
+        ),
+        (
+            Clocks(ours=BEHIND, host="a", folder_s=100.0),
+            ["the folder dates 1m40s ahead of its file system: a clock was ahead when it was written"],
+        ),
+    ],
+)
+def test_the_clock_that_is_wrong_is_named_and_no_other(seen: Clocks, found: list[str]) -> None:
+    assert [check.found for check in health.clocks(seen, NOW)] == found
 
 
 @pytest.mark.parametrize(
