@@ -101,6 +101,8 @@ class Cloud:
     def _born(self, host: SimHost) -> None:
         scene, machine = self._scene, host.machine
         scene.changed = True
+        if any(act.kind == "clock" for act in scene.plan.acts):
+            host.off_s = scene.dice(f"clock {machine.id}").choice([0.0, 0.0, -259_200.0, 259_200.0])
         fate, dice = self._fates.pop(machine.key, ""), scene.dice(f"born {machine.id}")
         if fate:
             scene.laws.harmed.add(machine.id)

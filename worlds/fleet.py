@@ -114,8 +114,8 @@ class SimRunner:
         machine = Machine(id=name, key=placement.key, worker=worker, epoch=placement.epoch)
         host = self._hosts[name] = SimHost(self._kernel, self._scripts, machine)
         host.holds = placement.resources
-        self._kernel.spawn(host.worker, lambda: self.work(host))
         self._born(host)
+        self._kernel.spawn(host.worker, lambda: self.work(host))
 
     def named(self, key: AttemptKey, worker: int, epoch: int) -> str:
         """The id of a new machine."""
@@ -148,7 +148,7 @@ class SimRunner:
     def _doors(self, host: SimHost) -> Doors:
         return Doors(
             bucket=self._bucket_of(host.machine),
-            clock=SimClock(self._kernel),
+            clock=SimClock(self._kernel, host.off_s),
             ids=self._ids,
             tasks=SimTasks(self._kernel, host.worker),
             machine=self.door(host),

@@ -136,6 +136,7 @@ class SimHost:
         self.full, self.kept = False, True
         self.deaf_until = 0.0
         self.reboots = self.lives = 0
+        self.off_s = 0.0
         self._kernel = kernel
         self._scripts = scripts
 

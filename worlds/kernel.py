@@ -159,13 +159,13 @@ class Event:
 
 
 class SimClock:
-    """`Clock` in virtual time."""
+    """`Clock` in virtual time. Its time of day is `off_s` ahead."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: Kernel, off_s: float = 0.0) -> None:
+        self._kernel, self._off_s = kernel, off_s
 
     def wall(self) -> datetime:
-        return START + timedelta(seconds=self._kernel.now)
+        return START + timedelta(seconds=self._kernel.now + self._off_s)
 
     def monotonic(self) -> float:
         return self._kernel.now
