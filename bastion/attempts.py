@@ -7,7 +7,20 @@ from typing import Any
 from bastion import past_use
 from bastion.books import choose, job_of, move, settle
 from bastion.errors import IllegalMove
-from bastion.events import Claimed, Ended, Exited, Gone, Moved, OfAttempt, Saved, Started, Stopping, Voided, Waiting
+from bastion.events import (
+    AttemptLost,
+    Claimed,
+    Ended,
+    Exited,
+    Gone,
+    Moved,
+    OfAttempt,
+    Saved,
+    Started,
+    Stopping,
+    Voided,
+    Waiting,
+)
 from bastion.moves import ATTEMPT_MOVES, FAILURES, MOVES
 from bastion.state import (
     Attempt,
@@ -167,6 +180,33 @@ def ended(state: State, event: Ended, *_at: int) -> None:
         choose(job, 0)
     job.reason = event.reason
     settle(state, job, event.task)
+
+
+def lost(state: State, event: AttemptLost, *_at: int) -> None:
+    """An attempt of which nothing is known any more takes its number; the task stands where it stood."""
+    assert state.now is not None
+    job = job_of(state, event.job)
+    fresh = event.task not in job.tasks
+    task = job.tasks.get(event.task) or Task(state=job.rest)
+    if fresh and not 0 <= event.task < job.count:
+        raise IllegalMove(f"{job.id} has no task {event.task}")
+    if task.live or event.attempt != len(task.attempts):
+        raise IllegalMove(f"{event.key} does not follow attempt {len(task.attempts) - 1}, or that one is live")
+    job.tasks[event.task] = task
+    task.attempts.append(
+        Attempt(
+            number=event.attempt,
+            state=AttemptState.ENDED,
+            runner="",
+            started=state.now,
+            ended=state.now,
+            cause=Cause.LOST,
+            reason=event.reason,
+        )
+    )
+    if fresh:
+        move(job, event.task, task.state)
+        settle(state, job, event.task)
 
 
 _SHOWN = {

@@ -26,6 +26,7 @@ FILES_S = 10.0
 STRAYS_S = 10.0
 FOLDERS_S = 3600.0
 SNAPSHOT_S = 30.0
+JOURNAL_S = 10.0
 BUILDS_S = 15.0
 CLOCK_S, CLOCK_AGAIN_S = 300.0, 15.0
 
@@ -89,11 +90,15 @@ class Seen:
 
 @dataclass(slots=True, kw_only=True)
 class Chores:
-    """The tasks of one bastion. A chore that fails is begun again when it is due again."""
+    """The tasks of one bastion. A chore that fails is begun again when it is due again.
+
+    `look` raises `LostEnd` if the journal is not there any more as it was written.
+    """
 
     doors: Doors
     beacon: Beacon
     own_log: OwnLog
+    look: Callable[[], None]
     ear: Ear
     reconcilers: Sequence[Reconciler]
     agenda: Agenda = field(init=False)
@@ -122,6 +127,8 @@ class Chores:
         self._runners(seen)
         if take("files", min(FILES_S, 10 * seen.poll_s)):
             tasks.start("files", lambda: files.read(self.doors.bucket, self.doors.clock))
+        if take("journal", JOURNAL_S):
+            tasks.start("journal", self.look)
         if (seen.rows or self._leftovers) and take("heartbeat", BEAT_S):
             self._leftovers = bool(seen.rows)
             tasks.start("heartbeat", self.ear.listen)

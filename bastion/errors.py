@@ -20,6 +20,7 @@ BastionError          raised on purpose; printed as one line
   RunnerError         a runner could not be asked; asking again may help
     Later             it could not be asked yet, and that is as it should be
   Deposed             another bastion took over: this one must stop at once
+  LostEnd             the bucket knows more than the end of the journal: nobody may go on from there
   OffTime             our clock, or the journal's time, is not the store's: nothing may be done by it yet
 """
 
@@ -106,3 +107,7 @@ class OffTime(BastionError):
 
 class Deposed(BastionError):
     """Another bastion took over: this one must stop at once."""
+
+
+class LostEnd(BastionError):
+    """The end of the journal is lost: the bucket, or a bastion at work, knows more than it. Nobody may go on from there."""

@@ -295,6 +295,20 @@ class Forgotten(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     jobs: list[str] = []
 
 
+class AttemptLost(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """This attempt was begun in a part of the journal that is lost. Its number is given, so that it is never given again."""
+
+    reason: str
+
+
+class LossAccepted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An admin goes on without the objects from `first` to `last`, which are lost. Changes nothing by itself."""
+
+    user: str
+    first: int
+    last: int
+
+
 class Illegal(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An event that the table of moves refused. It changed nothing."""
 
@@ -305,7 +319,7 @@ AnyEvent = (
     Epoch | FileChanged | FileBroken | CapacityChanged | SightChanged | Submitted | JobRejected | RequestRejected
     | RequestsDropped | CancelRequested | Held | Released | Topped | Updated | Paused | Resumed | ImageBuilt | Started
     | Waiting | Claimed | Voided | Exited | Gone | Saved | Stopping | Moved | Ended | Decided | Lapsed | ReclaimDropped
-    | Forgotten | Illegal
+    | Forgotten | AttemptLost | LossAccepted | Illegal
 )  # fmt: skip
 
 OfRequest = OfUser | Submitted | JobRejected | RequestRejected

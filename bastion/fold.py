@@ -12,6 +12,7 @@ from bastion.conditions import conditions
 from bastion.errors import BastionError, IllegalMove, RecordError
 from bastion.events import (
     AnyEvent,
+    AttemptLost,
     CancelRequested,
     CapacityChanged,
     Claimed,
@@ -28,6 +29,7 @@ from bastion.events import (
     ImageBuilt,
     JobRejected,
     Lapsed,
+    LossAccepted,
     Moved,
     Paused,
     ReclaimDropped,
@@ -47,20 +49,23 @@ from bastion.events import (
 )
 from bastion.file import File
 from bastion.moves import MOVES
-from bastion.objects import JournalObject
+from bastion.objects import JournalObject, broken_link
 from bastion.state import ENDED, Job, JobState, State, Task
 
 MARKS_MAX = 1_000
 _NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 
 
-def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
+def fold(state: State, record: JournalObject, digest: str = "", *, lenient: bool = False) -> None:
     """Take one journal object into the state. Raises `BastionError` if it is not the next one, or none that we could write.
 
+    `digest` is that of the record's bytes; without it the next one cannot be held against it.
     `lenient`: leave out what does not fit, for something before it is missing. Never for who decides.
     """
     if record.seq != state.seq:
         raise BastionError(f"journal object {record.seq} does not follow; expected {state.seq}")
+    if not lenient and (problem := broken_link(record.seq, record.prev, state.head, chained=state.chained)):
+        raise RecordError(problem)
     state.now = record.now
     for index, event in enumerate(record.events):
         try:
@@ -73,6 +78,12 @@ def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
                 name = type(event).__name__
                 raise RecordError(f"journal object {record.seq} cannot be used: its {name} makes no sense") from error
     state.seq += 1
+    follow(state, record.prev, digest)
+
+
+def follow(state: State, prev: str, digest: str) -> None:
+    """The newest object has this digest, and knows the one before it as `prev`."""
+    state.head, state.chained = digest, state.chained or bool(prev)
 
 
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
@@ -298,10 +309,12 @@ _APPLY: dict[type, Callable[..., None]] = {
     Stopping: attempts.stopping,
     Moved: attempts.moved,
     Ended: attempts.ended,
+    AttemptLost: attempts.lost,
     Lapsed: _lapsed,
     ReclaimDropped: _reclaim_dropped,
     Forgotten: _forgotten,
     RequestsDropped: _only_written,
     Decided: _only_written,
+    LossAccepted: _only_written,
     Illegal: _only_written,
 }

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from bastion.records import Status
+from bastion.state import State
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hole:
@@ -40,3 +43,11 @@ class Holes:
             self.found[-1] = replace(last, last=number)
         else:
             self.found.append(Hole(first=number, last=number, problem=problem, after=self._now))
+
+
+def lost_end(state: State, status: Status | None) -> list[Hole]:
+    """What the journal lacks at its end, by a status that was read before it. Older versions' statuses prove nothing."""
+    if status is None or not status.head or status.seq <= state.seq:
+        return []
+    problem = f"journal object {state.seq} is missing, which status.json knows; see bastion recover"
+    return [Hole(first=state.seq, last=status.seq - 1, problem=problem, after=state.now)]

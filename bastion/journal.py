@@ -7,10 +7,10 @@ from datetime import datetime
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import BucketError, Deposed, IllegalMove, Missing
+from bastion.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing
 from bastion.events import AnyEvent, Illegal, bounded
-from bastion.fold import apply
-from bastion.objects import OBJECT_BYTES_MAX, pack
+from bastion.fold import apply, follow
+from bastion.objects import OBJECT_BYTES_MAX, digest, pack
 from bastion.once import create_once
 from bastion.ports import Bucket, Clock, Ids
 from bastion.state import State
@@ -34,7 +34,13 @@ class Journal:
         self.epoch = state.epoch
         self._events: list[bytes] = []
         self._bytes = 0
-        self._full: list[bytes] = []
+        self._full: list[tuple[bytes, str]] = []
+        self._end = state.seq, state.head
+
+    @property
+    def end(self) -> tuple[int, str]:
+        """The number after the newest object that is in the bucket, and the digest of that object."""
+        return self._end
 
     @property
     def dirty(self) -> bool:
@@ -67,9 +73,22 @@ class Journal:
             self._close()
         first = self._clock.monotonic()
         while self._full:
-            self._append(self.state.seq - len(self._full), self._full[0])
+            seq, (data, head) = self.state.seq - len(self._full), self._full[0]
+            self._append(seq, data)
+            self._end = seq + 1, head
             del self._full[0]
         return first
+
+    def look(self) -> None:
+        """Raise `LostEnd` if the newest object that we know of is there no more. One list request. Safe from any thread."""
+        seq = self._end[0] - 1
+        newest, after = layout.journal(seq), layout.journal(seq - 1) if seq > 0 else ""
+        if seq < 0 or any(stat.key == newest for stat in self._bucket.list(layout.JOURNAL, after=after)):
+            return
+        if not self._exists(seq):  # a listing may be torn; this is not
+            raise LostEnd(
+                f"journal object {seq} is gone, which was there; this bastion ends before it writes over the gap"
+            )
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)
@@ -83,9 +102,12 @@ class Journal:
     def _close(self) -> None:
         seq, nonce, now = self.state.seq, self._ids.new(), self.state.now
         assert now is not None
-        self._full.append(pack(seq=seq, epoch=self.epoch, nonce=nonce, now=now, events=self._events))
+        prev = self.state.head
+        data = pack(seq=seq, epoch=self.epoch, nonce=nonce, now=now, events=self._events, prev=prev)
+        self._full.append((data, digest(data)))
         self._events, self._bytes = [], 0
         self.state.seq += 1
+        follow(self.state, prev, self._full[-1][1])
 
     def _append(self, seq: int, data: bytes) -> None:
         started = self._clock.monotonic()

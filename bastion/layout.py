@@ -37,6 +37,7 @@ _HOMES = {LOGS: PERMANENT, BASTION_LOG: PERMANENT, OUTPUTS: PERMANENT, BUNDLES: 
 
 _PROBE = "!doctor-"
 _NUMBER = "(0|[1-9][0-9]{0,8})"
+_ORDER = re.compile(rf"attempts/([^/]+)/{_NUMBER}/{_NUMBER}/order\.json")
 _OF_WORKER = re.compile(rf"[^/]+/([^/]+)/{_NUMBER}/{_NUMBER}/{_NUMBER}(?:\.json)?")
 
 
@@ -124,6 +125,12 @@ def build(digest: str) -> str:
 def order(key: AttemptKey) -> str:
     """What the workers of an attempt are to run."""
     return f"{ATTEMPTS}{key}/order.json"
+
+
+def ordered(key: str) -> AttemptKey | None:
+    """The attempt whose order this key names; None if it names none."""
+    match = _ORDER.fullmatch(key)
+    return AttemptKey(match[1], int(match[2]), int(match[3])) if match else None
 
 
 def stop(key: AttemptKey) -> str:

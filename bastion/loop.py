@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
-from bastion import files, observe
+from bastion import files, loss, observe
 from bastion.chores import Doors
-from bastion.errors import BucketError, Deposed, OffTime, RunnerError
+from bastion.errors import BucketError, Deposed, LostEnd, OffTime, RunnerError
 from bastion.events import Epoch
 from bastion.journal import Journal, take_over
 from bastion.own_log import OwnLog
@@ -60,7 +60,7 @@ class Self:
 def run(
     doors: Doors, me: Self, *, stopping: Callable[[], bool], poll_s: float | None = None, takeover: bool = False
 ) -> None:
-    """Be the bastion until `stopping`. Raises `Deposed` when another one took over."""
+    """Be the bastion until `stopping`. Raises `Deposed` when another one took over, `LostEnd` if the journal lost its end."""
     bastion = take_up(doors, me, stopping, poll_s, takeover=takeover)
     if bastion is None:
         return
@@ -70,6 +70,9 @@ def run(
             doors.tasks.wait(bastion.idle_s())
         bastion.close()
         log.info("stopped; what runs goes on")
+    except LostEnd as lost:
+        bastion.give_up(lost)
+        raise
     finally:
         log.removeHandler(bastion.own_log)
         doors.tasks.close()
@@ -97,7 +100,7 @@ def turn(bastion: Bastion) -> None:
     """One tick. What goes wrong in it is a problem to show, not the end: all that was decided is kept."""
     try:
         bastion.tick()
-    except Deposed:
+    except (Deposed, LostEnd):
         raise
     except Exception as error:
         log.exception("tick %d", bastion.ticks)
@@ -134,7 +137,8 @@ def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
 def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen.
 
-    Raises with nothing written: `Newer`, if a newer version of Bastion was at work here; `OffTime`.
+    Raises with nothing written: `Newer`, if a newer version of Bastion was at work here; `OffTime`; `LostEnd`, if the bucket
+    knows more than the end of the journal.
     """
     fence = Fence(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
@@ -161,7 +165,7 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
 
 def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
     while True:
-        state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
+        state = _load(doors)
         _share(state)
         journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), _time(doors, state)
         journal.begin(time.now())
@@ -170,6 +174,14 @@ def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
             fence.confirm(first)
             return journal, time
+
+
+def _load(doors: Doors) -> State:
+    """The state, of which nothing is lost. First what the bucket knows: what others write meanwhile is in the journal by then."""
+    known = _patiently(doors, lambda: loss.gather(doors.bucket))
+    state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
+    _patiently(doors, lambda: loss.refuse(doors.bucket, state, known, doors.tasks.map))
+    return state
 
 
 def _time(doors: Doors, state: State) -> Time:
@@ -228,7 +240,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         host=me.host,
         boot=me.boot,
         version=VERSION,
-        seq=journal.state.seq,
+        seq=journal.end[0],
         ticks=bastion.ticks,
         written=bastion.doors.clock.wall(),
         last_tick=bastion.last_tick,
@@ -244,6 +256,7 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         account=me.account,
         jobs_as=me.jobs_as,
         offers=kinds_said(journal.state),
+        head=journal.end[1],
     )
 
 

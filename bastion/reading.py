@@ -14,7 +14,7 @@ from bastion.errors import Denied, Missing, Newer, RecordError
 from bastion.events import AnyEvent, Illegal, Submitted, Updated
 from bastion.fold import fold
 from bastion.holes import Holes
-from bastion.objects import JournalObject, unpack
+from bastion.objects import JournalObject, broken_link, digest, unpack
 from bastion.ports import Bucket
 from bastion.spec import JobSpec
 from bastion.state import Job, State
@@ -31,18 +31,29 @@ readable(_OneEvent)
 
 def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes) -> Iterator[JournalObject]:
     """The journal objects of these numbers, a read each; of a damaged one what is left. Raises `BucketError`, `Newer`."""
+    return (record for record, _ in _linked(bucket, numbers, at_once, holes))
+
+
+def _linked(
+    bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes, known: str = "", *, chained: bool = False
+) -> Iterator[tuple[JournalObject, str]]:
+    """The objects, each with its digest. `known` is that of the one before the first. One that was changed is a hole, too."""
+    last = numbers[0] - 1 if numbers else -1
     for start in range(0, len(numbers), recover.AT_ONCE):
         batch = numbers[start : start + recover.AT_ONCE]
         for number, found in zip(batch, at_once(lambda one: _look(bucket, one), batch), strict=True):
             if isinstance(found, Exception):
                 raise found
-            record, problem = found
+            record, problem, head = found
+            if record and last == number - 1 and (broken := broken_link(number, record.prev, known, chained=chained)):
+                holes.met(number - 1 if record.prev else number, broken)
             if record:
                 holes.passed(record.now)
             if problem:
                 holes.met(number, problem)
             if record:
-                yield record
+                yield record, head
+            last, known, chained = number, head, chained or bool(record and record.prev)
 
 
 def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
@@ -63,9 +74,10 @@ def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
 
 def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
     """The same, of the journal objects below this number only."""
-    for record in read(bucket, range(state.seq, end), at_once, holes):
+    numbers = range(state.seq, end)
+    for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
         state.seq = record.seq
-        fold(state, record, lenient=bool(holes.found))
+        fold(state, record, head, lenient=bool(holes.found))
     state.seq = end
 
 
@@ -135,23 +147,23 @@ def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | N
     return revised(first.spec, *changes, job.changes, digest=job.digest) if isinstance(first, Submitted) else None
 
 
-def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str]:
-    """What can be read of an object, and what is wrong with it."""
+def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
+    """What can be read of an object, what is wrong with it, and its digest if nothing is."""
     try:
         data = bucket.read(layout.journal(number)).data
     except Missing:
-        return None, f"journal object {number} is missing"
+        return None, f"journal object {number} is missing", ""
     except Denied as denied:
-        return None, f"journal object {number} cannot be read: {denied}"
+        return None, f"journal object {number} cannot be read: {denied}", ""
     try:
         record = unpack(data, number)
     except Newer:
         raise
     except RecordError as damage:
-        return _rest_of(data, number), str(damage)
+        return _rest_of(data, number), str(damage), ""
     if record.seq != number:
-        return None, f"journal object {number} cannot be read: it says that it is number {record.seq}"
-    return record, ""
+        return None, f"journal object {number} cannot be read: it says that it is number {record.seq}", ""
+    return record, "", digest(data)
 
 
 def _rest_of(data: bytes, number: int) -> JournalObject | None:

@@ -147,7 +147,8 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `state` is running or stopped. `written` is wall time; `capacity` what the runners report together. While it is
     `paused` nothing starts. `quota`: a quota file is in force, also if it lies there no more. Of users in `limited` nothing
     is heeded now but the end of a job, and why. `account` is the bastion's on its host, `jobs_as` that of jobs' processes.
-    `offers` are the kinds of each runner that has said what it has; null: it names none, so maybe any.
+    `offers` are the kinds of each runner that has said what it has; null: it names none, so maybe any. `seq` is the number
+    after the newest journal object that is written, `head` the digest of that object.
     """
 
     schema: int = numbered(STATUS)
@@ -173,6 +174,7 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     account: str = ""
     jobs_as: str = ""
     offers: dict[str, list[str] | None] = {}
+    head: str = ""
 
 
 class ClockNote(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

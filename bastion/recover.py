@@ -14,7 +14,7 @@ from bastion.codec import Record, decode, encode, numbered, readable
 from bastion.errors import Denied, Missing, RecordError
 from bastion.events import AnyEvent, Submitted, Updated
 from bastion.fold import fold
-from bastion.objects import JournalObject, unpack
+from bastion.objects import JournalObject, broken_link, digest, unpack
 from bastion.ports import Bucket
 from bastion.spec import JobSpec
 from bastion.state import Job, State
@@ -45,19 +45,32 @@ def load(bucket: Bucket, at_once: Map = one_by_one) -> State:
 
 
 def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
-    """Fold what the journal holds beyond the state."""
-    for record in objects(bucket, state.seq, at_once):
-        fold(state, record)
+    """Fold what the journal holds beyond the state. Raises `RecordError` if an object was changed, and names it."""
+    for record, head in linked(bucket, state.seq, at_once, None):
+        fold(state, record, head)
 
 
 def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | None = None) -> Iterator[JournalObject]:
-    """The journal objects from `seq` on, and `below` that number if it is known. One list request a thousand, and a read each."""
+    """The journal objects from `seq` on, and `below` that number if it is known. One list request a thousand, and a read each.
+
+    Raises `RecordError` if one of them is not what the next one knows.
+    """
+    known, chained = "", False
+    for record, head in linked(bucket, seq, at_once, below):
+        if problem := broken_link(record.seq, record.prev, known, chained=chained):
+            raise RecordError(problem)
+        known, chained = head, chained or bool(record.prev)
+        yield record
+
+
+def linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterator[tuple[JournalObject, str]]:
+    """The objects, each with the digest of its bytes. Raises `RecordError`, which names an object and what to do."""
     last = end(bucket, seq) if below is None else below
     for start in range(seq, last, AT_ONCE):
-        for record in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
-            if isinstance(record, Exception):
-                raise record
-            yield record
+        for found in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
+            if isinstance(found, Exception):
+                raise found
+            yield found
 
 
 def end(bucket: Bucket, seq: int) -> int:
@@ -71,13 +84,31 @@ def end(bucket: Bucket, seq: int) -> int:
     return max((layout.seq_of(key) + 1 for key in ours), default=seq)
 
 
-def _object(bucket: Bucket, seq: int) -> JournalObject:
+def _object(bucket: Bucket, seq: int) -> tuple[JournalObject, str]:
     try:
-        return unpack(bucket.read(layout.journal(seq)).data, seq)
+        data = bucket.read(layout.journal(seq)).data
+        return unpack(data, seq), digest(data)
     except Missing as missing:
         raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
     except Denied as denied:  # patience does not help
         raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
+
+
+def proven(bucket: Bucket, seq: int) -> JournalObject:
+    """One object, held against the next one, which knows its digest. Two reads.
+
+    For what is read long after its fold, such as the command of a job that starts: a snapshot may stand for the fold, and the
+    object be changed since. Raises `Missing`, `RecordError`.
+    """
+    data = bucket.read(layout.journal(seq)).data
+    record = unpack(data, seq)
+    try:
+        prev = unpack(bucket.read(layout.journal(seq + 1)).data, seq + 1).prev
+    except (Missing, Denied, RecordError):  # it is the last one, or what is wrong there is told elsewhere
+        return record
+    if problem := broken_link(seq + 1, prev, digest(data), chained=False):
+        raise RecordError(problem)
+    return record
 
 
 def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, AnyEvent]]:
@@ -106,7 +137,7 @@ def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
     if renewed is None:
         return None
     try:
-        event = unpack(bucket.read(layout.journal(renewed.seq)).data, renewed.seq).events[renewed.index]
+        event = proven(bucket, renewed.seq).events[renewed.index]
     except (Missing, IndexError) as error:
         raise RecordError(f"the new command is not in journal object {renewed.seq}") from error
     if not isinstance(event, Updated):

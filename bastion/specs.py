@@ -5,15 +5,13 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-from bastion import layout
 from bastion.changes import revised
 from bastion.codec import encode
 from bastion.desired import Desired
 from bastion.errors import Missing, RecordError
 from bastion.events import Submitted
-from bastion.objects import unpack
 from bastion.ports import Bucket
-from bastion.recover import command_of
+from bastion.recover import command_of, proven
 from bastion.spec import JobSpec
 
 KEPT = 4_096
@@ -50,7 +48,7 @@ class Specs:
         if known is not None:
             return known[0]
         try:
-            events = unpack(self._bucket.read(layout.journal(seq)).data, seq).events
+            events = proven(self._bucket, seq).events
         except Missing as missing:
             raise RecordError(f"the spec of {job} is not there: {missing}") from missing
         if index >= len(events) or not isinstance(events[index], Submitted):

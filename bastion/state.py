@@ -259,6 +259,8 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     those that jobs wait for, each with the jobs and the image to make for them. `marks` are the newest objects in which
     `quota`, `config` and `capacity` changed, not kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job
     that left. `version` is the writer's, of `epoch`. `sent` counts the bytes of today's requests; None: there were none yet.
+    `head` is the digest of the newest journal object, "" if it is not known; `chained`: that object, or one before it, held the
+    digest of its predecessor, so each one after it has to.
     """
 
     seq: int = 0
@@ -284,6 +286,8 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     indexed: int | None = None
     used: Used | None = None
     sent: Sent | None = None
+    head: str = ""
+    chained: bool = False
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed

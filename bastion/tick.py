@@ -15,7 +15,7 @@ from bastion.checkpoints import Checkpoints
 from bastion.chores import CLOCK_AGAIN_S, Chores, Doors, Seen
 from bastion.clocks import words
 from bastion.desired import Desired, desired
-from bastion.errors import BucketError, Deposed
+from bastion.errors import BucketError, Deposed, LostEnd
 from bastion.events import AnyEvent, Forgotten, Submitted
 from bastion.heartbeat import Ear, Heard
 from bastion.journal import Journal
@@ -85,9 +85,18 @@ class Bastion:
             doors=doors,
             beacon=self.beacon,
             own_log=self.own_log,
+            look=self._look,
             ear=Ear(doors.bucket, doors.clock, lambda: self.rows, doors.tasks.map),
             reconcilers=[self._reconciler(runner) for runner in doors.runners.values()],
         )
+
+    def _look(self) -> None:
+        """Raise `LostEnd` if the journal lost its end, `Deposed` if that is because another bastion went on, or a purge."""
+        try:
+            self.journal.look()
+        except LostEnd:
+            self.beacon.look(self.journal.epoch)
+            raise
 
     def _reconciler(self, runner: Runner) -> Reconciler:
         return Reconciler(
@@ -133,6 +142,13 @@ class Bastion:
         stopped = self.status(self, "stopped")
         self._last("status", lambda: self.beacon.swap(stopped))
 
+    def give_up(self, error: Exception) -> None:
+        """Say that this bastion ended, and why: the journal is not what it wrote. Nothing more is appended."""
+        self.troubles.say("journal", error)
+        ended = self.status(self, "stopped")
+        self._last("log", self.own_log.send)
+        self._last("status", lambda: self.beacon.swap(ended))
+
     def _last(self, name: str, work: Callable[[], object]) -> None:
         """Do this as the task of its name, after one that may be under way. Raises `Deposed`."""
         begun = ended = False
@@ -149,7 +165,7 @@ class Bastion:
     def _collect(self, now: datetime) -> None:
         """Take in what the tasks brought back."""
         for name, result, error in self.doors.tasks.finished():
-            if isinstance(error, Deposed):
+            if isinstance(error, Deposed | LostEnd):
                 raise error
             self.troubles.ended(name, error)
             self._add_all(sight.news(self.journal.state, name, error, now))

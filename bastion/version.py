@@ -9,12 +9,13 @@ from __future__ import annotations
 
 VERSION = "0.1.0"
 
-JOURNAL = 1
-"""Of journal objects, and of what their events mean to the fold."""
+JOURNAL = 2
+"""Of journal objects, and of what their events mean to the fold. 2: each holds the digest of the one before."""
 SNAPSHOT = 2
-"""2: the state counts the bytes of a day's requests."""
+"""2: the state counts the bytes of a day's requests, and holds the digest of the newest journal object in it."""
 TRACE = 1
-STATUS = 1
+STATUS = 2
+"""2: it holds the digest of the newest journal object."""
 ORDER = 1
 STOP = 1
 """Raised only with care: the workers that run know the one before."""

@@ -139,14 +139,19 @@ TOOL = Tool(
             module="cli.bastion_doctor",
             flags=(
                 Flag("store", "Prove a store instead: every promise of a bucket, tried in a fresh place below this URL.", "URL"),
+                Flag("verify", "Walk the whole journal instead: is each object what it was when the next one was written? Says "
+                     "the first that differs or is missing.", kind=bool, default=False),
                 _WHO,
             ),
         ),
         Command(
             name="recover",
-            about="Bring the journal back to what a bastion can go on by. Only while none is at work.",
+            about="What of the journal is lost: objects that are missing or were changed, and jobs and attempts that only "
+            "orders, claims, status.json and snapshots know. Exit code 1 if anything is.",
             module="cli.bastion_recover",
             flags=(
+                Flag("accept_loss", "Go on without what is lost. Numbers that were given are not given again; lost jobs are "
+                     "shown as rejected.", kind=bool, default=False),
                 Flag("heal_time", "Set the journal's time back to the store's, after a bastion ran with a clock that was ahead; "
                      "lists what the wrong time did.", kind=bool, default=False),
                 _WHO,

@@ -7,7 +7,7 @@ from typing import Any
 
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from bastion.version import VERSION
-from cli import doctor_store
+from cli import doctor_store, doctor_verify
 from cli.desk import user_of
 from cli.doctor_look import Look
 from cli.main import DONE, FAILED, Call
@@ -21,6 +21,8 @@ def run(call: Call) -> int:
     if call.flags["store"]:
         return doctor_store.run(call, call.flags["store"])
     place = known_place_of(call)
+    if call.flags["verify"]:
+        return doctor_verify.run(call, place)
     look = Look(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
     with call.output.progress(f"examining bastion {place.name}"):
         checks = look.examine(VERSION)

@@ -8,7 +8,7 @@ from typing import Any
 from bastion import host, plan, reading
 from bastion.codec import decode
 from bastion.errors import BucketError, Missing, RecordError
-from bastion.holes import Holes
+from bastion.holes import Holes, lost_end
 from bastion.layout import CLOCK
 from bastion.records import ClockNote
 from bastion.status import SILENCE_S, accounts, age, summary
@@ -43,7 +43,7 @@ def run(call: Call) -> int:
     state = reading.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
     lines = page(shown, place.bucket.url, accounts(status), lodging)
-    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines(holes.found)]))
+    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines([*holes.found, *lost_end(state, status)])]))
     return DONE
 
 

@@ -14,6 +14,7 @@ from bastion.changes import in_words
 from bastion.errors import IllegalMove
 from bastion.events import (
     AnyEvent,
+    AttemptLost,
     CancelRequested,
     Claimed,
     Ended,
@@ -235,6 +236,7 @@ WORDS: dict[type, Callable[[Any], str]] = {
     Gone: lambda event: f"the machine of worker {event.worker} is gone",
     Stopping: lambda event: f"stops by {rfc3339(event.deadline)}: {event.reason}",
     Ended: _ended,
+    AttemptLost: lambda event: event.reason,
     Lapsed: lambda event: f"what waits of it ends as {event.outcome}: {event.reason}",
     ReclaimDropped: lambda event: "what was freed for it is free for all again",
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bastion import layout, reading
 from bastion.codec import decode
 from bastion.errors import BastionError, BucketError, Missing
-from bastion.holes import Holes
+from bastion.holes import Holes, lost_end
 from bastion.ports import Bucket, Clock, Stat, Tasks
 from bastion.records import Status
 from bastion.requests import REQUEST_BYTES_MAX, Request, Submit, parse
@@ -55,7 +55,7 @@ class Reader:
             unread=unread,
             status=self._status,
             now=self._clock.wall(),
-            holes=tuple(self._holes.found),
+            holes=(*self._holes.found, *lost_end(state, self._status)),
         )
 
     def _grown(self) -> State:

@@ -12,6 +12,7 @@ from bastion.errors import BastionError
 from bastion.events import AnyEvent, Ended, Epoch, Illegal, RequestRejected, RequestsDropped, Started, Stopping
 from bastion.fold import fold
 from bastion.objects import JournalObject, unpack
+from bastion.objects import digest as link
 from bastion.ports import AttemptKey, Placement
 from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
@@ -85,7 +86,7 @@ class Laws:
             self._deleted(key)
             self.grown = True
         elif key.startswith(layout.JOURNAL):
-            self._journal(unpack(data, layout.seq_of(key)), now)
+            self._journal(unpack(data, layout.seq_of(key)), link(data), now)
         elif key == layout.STATUS:
             self._status(decode(data, Status, key), now)
         elif key.startswith(layout.ATTEMPTS):
@@ -115,7 +116,7 @@ class Laws:
             if self.dropped[name.partition("/")[0]] < 0:
                 raise Broken(f"{key} was deleted, and the journal does not know it")
 
-    def _journal(self, record: JournalObject, now: float) -> None:
+    def _journal(self, record: JournalObject, head: str, now: float) -> None:
         if record.seq != self.truth.seq:
             raise Broken(f"journal object {record.seq} after {self.truth.seq - 1}: a gap")
         if record.epoch < self.truth.epoch:
@@ -123,7 +124,7 @@ class Laws:
         if self.truth.now is not None and record.now < self.truth.now:
             raise Broken(f"the journal's time goes back, from {self.truth.now} to {record.now}")
         try:
-            fold(self.truth, record)
+            fold(self.truth, record, head)
         except BastionError as error:
             raise Broken(f"journal object {record.seq} cannot be folded: {error}") from error
         self.digests.append(digest(self.truth))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from bastion import layout, loop, snapshot
 from bastion.errors import Deposed, Newer
 from bastion.ports import Stored
+from bastion.version import JOURNAL, STATUS
 from worlds.bastions import SimBastion
 from worlds.broken import Broken
 from worlds.cloud import Cloud, ShakyRunner
@@ -66,7 +67,9 @@ class OldBucket(SimBucket):
         found = super().read(key, limit)
         if key in self._own or not key.startswith((layout.JOURNAL, layout.STATUS)):
             return found
-        return Stored(found.data.replace(b'"schema":1', b'"schema":2', 1), found.version)
+        known = JOURNAL if key.startswith(layout.JOURNAL) else STATUS
+        ours, newer = f'"schema":{known}'.encode(), f'"schema":{known + 1}'.encode()
+        return Stored(found.data.replace(ours, newer, 1), found.version)
 
 
 class Program(SimBastion):

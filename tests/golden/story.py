@@ -17,6 +17,7 @@ from bastion.config import Config, render
 from bastion.desired import desired, order, stop_order, world
 from bastion.events import (
     AnyEvent,
+    AttemptLost,
     CancelRequested,
     CapacityChanged,
     Claimed,
@@ -33,6 +34,7 @@ from bastion.events import (
     ImageBuilt,
     JobRejected,
     Lapsed,
+    LossAccepted,
     Moved,
     Paused,
     ReclaimDropped,
@@ -169,6 +171,8 @@ def ticks() -> Iterator[list[AnyEvent]]:
         FileBroken(file="quota", version="2", problem="line 1 is no TOML"),
         RequestsDropped(user="bob", count=3, reason="too many at once"),
         Forgotten(requests=["bob/7"], jobs=["big-66666666"]),
+        AttemptLost(job="array-33333333", task=2, attempt=0, reason="it was lost with the end of the journal"),
+        LossAccepted(user="root", first=7, last=9),
         Illegal(what="Gone: gang-22222222/0/0 is not live"),
     ]
 

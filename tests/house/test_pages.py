@@ -62,6 +62,7 @@ PARTS = {
     "is_snapshot",
     "seq_of",
     "worker_of",
+    "ordered",
     "ended_of",
     "home",
     "is_probe",

@@ -104,7 +104,7 @@ def test_a_spec_that_is_young_costs_no_request_and_an_old_one_is_read_with_its_n
     specs = Specs(bucket)
     assert specs.of("j-1", 1, 1).name == "j1"
     assert specs.of("j-2", 1, 2).name == "j2"
-    assert bucket.calls == [("read", layout.journal(1))]
+    assert bucket.calls == [("read", layout.journal(1)), ("read", layout.journal(2))], "held against the next object"
 
 
 def test_only_so_many_specs_are_kept() -> None:

@@ -116,7 +116,7 @@ def test_a_status_that_was_deleted_is_written_anew() -> None:
 def test_a_newer_version_of_us_is_not_written_over() -> None:
     bucket = FaultyBucket()
     mine, fence = beacon(bucket)
-    bucket.inner.write(layout.STATUS, b'{"schema": 2}')
+    bucket.inner.write(layout.STATUS, b'{"schema": 3}')
     with pytest.raises(Deposed, match="a newer version of Bastion took over"):
         mine.swap(status())
     assert not fence.may_act()

@@ -13,6 +13,7 @@ from bastion.codec import encode
 from bastion.events import CapacityChanged, Decided
 from bastion.fold import fold
 from bastion.holes import Holes
+from bastion.objects import digest
 from bastion.recover import objects
 from bastion.state import State
 from tests.unit.bastion.doors import FaultyBucket
@@ -41,7 +42,7 @@ def below(bucket: FaultyBucket, number: int, said: list[str] | None = None) -> S
 def truth(world: World, number: int) -> State:
     state = State()
     for record in list(objects(world.bucket, 0))[:number]:
-        fold(state, record)
+        fold(state, record, digest(world.bucket.read(layout.journal(record.seq)).data))
     return state
 
 

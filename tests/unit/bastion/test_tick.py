@@ -79,7 +79,9 @@ def test_an_idle_tick_lists_the_inbox_and_nothing_else(jobs: int) -> None:
     town.bucket.calls.clear()
     town.ticks(60)
     calls = [(verb, key) for verb, key in town.bucket.calls if key not in (layout.STATUS, layout.QUOTA, layout.CONFIG)]
-    assert calls == [("list", layout.INBOX)] * 60
+    looks = calls.count(("list", layout.JOURNAL))
+    assert looks == 6, "is the end of the journal still there?"
+    assert [call for call in calls if call != ("list", layout.JOURNAL)] == [("list", layout.INBOX)] * 60
     assert len(town.bucket.calls) <= 120
 
 
@@ -88,7 +90,8 @@ def test_a_request_is_removed_only_when_its_effect_is_in_the_journal() -> None:
     job = town.submits()
     town.bucket.calls.clear()
     town.ticks(1)
-    verbs = [verb for verb, key in town.bucket.calls if key.startswith((layout.JOURNAL, layout.INBOX))]
+    calls = [call for call in town.bucket.calls if call != ("list", layout.JOURNAL)]
+    verbs = [verb for verb, key in calls if key.startswith((layout.JOURNAL, layout.INBOX))]
     assert verbs == ["list", "read", "create", "delete"]
     assert town.inbox() == []
     assert town.job(job)
