@@ -38,7 +38,8 @@ RUN [ "$(uname -m)" != x86_64 ] || /usr/local/bastion/bin/python -I -c "from bas
 
 FROM ${BASE} AS installed
 RUN useradd --create-home --uid=10001 bastion
-USER bastion
+# By its number, so that a cluster can see that it is not root.
+USER 10001
 WORKDIR /home/bastion
 
 FROM installed AS worker

@@ -18,7 +18,7 @@ from quota.resources import Resources
 from runners.google.boot import PYTHON
 from runners.kubernetes import merge, names
 from runners.kubernetes.names import Mark
-from runners.kubernetes.settings import KubernetesSettings
+from runners.kubernetes.settings import RESTRICTED, KubernetesSettings
 from runners.kubernetes.shapes import Shape, shape
 
 JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
@@ -120,7 +120,7 @@ def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
     work, shared = {"name": "work", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}
     container, brings, program = _container(one, mark, given, worker), [], []
     if placement.image:
-        container = _in_image(container, placement.image)
+        container = _in_image({**container, **_restricted(given, 0)}, placement.image)
         brings, program = [_laying(container, given)], [{"name": _PROGRAM, "emptyDir": {}}]
     return {
         "restartPolicy": "Never",
@@ -162,7 +162,23 @@ def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: Worker
         "env": _env(mark, given),
         "resources": {"requests": dict(one.requests), "limits": dict(one.limits)},
         "terminationMessagePolicy": _LAST_WORDS,
+        **_restricted(given, given.user),
         "volumeMounts": mounts,
+    }
+
+
+def _restricted(given: KubernetesSettings, user: int) -> dict[str, Any]:
+    """What a container may not do: the restricted profile of Kubernetes. `user` 0: the image's own, whoever that is."""
+    if given.security != RESTRICTED:
+        return {}
+    nobody = {"runAsNonRoot": True, "runAsUser": user} if user else {}
+    return {
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+            **nobody,
+        }
     }
 
 
@@ -190,6 +206,7 @@ def _laying(container: dict[str, Any], given: KubernetesSettings) -> dict[str, A
         "args": [LAID],
         "resources": asked,
         "terminationMessagePolicy": _LAST_WORDS,
+        **_restricted(given, given.user),
         "volumeMounts": [{"name": _PROGRAM, "mountPath": LAID}],
     }
 

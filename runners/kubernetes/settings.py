@@ -14,6 +14,13 @@ from runners.kubernetes.merge import misshapen
 BUYING = ("reserved", "on-demand", "spot", "flex-start")
 """How nodes can be had, by the words of Google's clusters."""
 
+RESTRICTED, OFF = SECURITY = ("restricted", "off")
+"""What of the cluster's restricted profile pods get: all of it, or nothing."""
+
+USER = 10_001
+"""The user of the worker's image, by the number that its Dockerfile says."""
+
+_USER_MAX = 2**31 - 1
 PYTHON = "/usr/local/bastion/bin/python"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
 _WORD = re.compile(r"[\x21-\x7e]{1,512}")
@@ -47,6 +54,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     `token_audience` and `credentials` (a config map with the key credentials.json) are for a bucket that trusts the cluster's
     own tokens. `grace_s` is what pods get for their end when the cluster takes their node away. `kinds` are by kind of
     resource; `pod` is merged into the template of every pod.
+    `security`: pods get the restricted profile, or none of it; in that, pods of the worker's image are of this `user`, and 0
+    leaves them to the image, as pods of a job's image always are.
     `deployed_in` is the uid of the namespace in which the bastion's own Deployment is; "": it has none. `bucket_secret` has
     the bucket's credentials for that Deployment alone.
     """
@@ -67,6 +76,8 @@ class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     grace_s: int = 300
     kinds: dict[str, Kind] = {}
     pod: dict[str, Any] = {}
+    security: str = RESTRICTED
+    user: int = USER
     deployed_in: str = ""
     bucket_secret: str = ""
 
@@ -104,6 +115,10 @@ def _plain(error: msgspec.ValidationError) -> str:
 def _wrong(found: KubernetesSettings) -> Iterator[str]:
     if not found.image:
         yield 'image is missing; use the worker\'s image, as in "europe-docker.pkg.dev/PROJECT/REPO/bastion-worker:1"'
+    if found.security not in SECURITY:
+        yield f"security is {found.security[:80]!r}; use {' or '.join(SECURITY)}"
+    if not 0 <= found.user <= _USER_MAX:
+        yield f"user is {found.user}; use the number of a user, or 0 for the image's own"
     for key in ("namespace", "service_account", "priority_class", "queue", "credentials", "bucket_secret"):
         if (name := getattr(found, key)) and not _NAME.fullmatch(name):
             yield f"{key} is {name[:80]!r}; use a name of small letters, digits, '-' and '.'"

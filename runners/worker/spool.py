@@ -13,6 +13,8 @@ from bastion.errors import RecordError
 from bastion.logs import SEGMENT_MAX, SegmentWriter
 from runners.worker.output import Output
 
+_TRUNCATED = "\n[bastion] the job truncated its own output: {} bytes are not in this log\n"
+_JOINT = 64
 _DROPPED = "\n[bastion] dropped {} bytes of output here: it came faster than it could be stored\n"
 
 
@@ -32,6 +34,8 @@ class Spool:
         self._gaps: dict[int, int] = {}
         self._heir = False
         self._note: bytes | None = None
+        self._highest, self._told = 0, b""
+        self._joint = 0, b""
         self._local = threading.Lock()
 
     def resume(self) -> None:
@@ -39,6 +43,7 @@ class Spool:
         stored = self._writer.resume()
         with self._local:
             self._heir, self.ended, self._chunk, self._gap = True, stored.ended, b"", None
+            self._joint = 0, b""
             self._sent, self._gaps = stored.size, dict(self._output.gaps())
             for start, end in sorted(self._gaps.items()):
                 note = len(_note_of(start, end))
@@ -50,7 +55,7 @@ class Spool:
     @property
     def unsent(self) -> bool:
         """There is output that no segment holds."""
-        return bool(self._chunk) or self._output.size > self._sent
+        return bool(self._chunk or self._told) or self._output.size > self._sent
 
     @property
     def closed(self) -> bool:
@@ -67,6 +72,7 @@ class Spool:
         It becomes a hole in the file, which the process writes on behind: so the count of bytes is exact.
         """
         with self._local:
+            self._see_truncation()
             start, end = self._gap or (self._sent + self._limit, self._sent + self._limit)
             size, reach = self._output.size, self._output.reach
             if size > end:
@@ -122,13 +128,36 @@ class Spool:
 
     def _take(self) -> bytes:
         with self._local:
+            self._see_truncation()
+            if self._told:
+                told, self._told = self._told, b""
+                return told
             if self._gap is not None and self._sent >= self._gap[0]:
                 (start, self._sent), self._gap = self._gap, None
+                self._remember()
                 return _note_of(start, self._sent)
             size = self._segment_max if self._gap is None else min(self._segment_max, self._gap[0] - self._sent)
             data = self._output.read(self._sent, size, more=not self.closed)
             self._sent += len(data)
+            self._remember()
             return data
+
+    def _remember(self) -> None:
+        """What stands right before the place that is read next."""
+        self._joint = self._sent, self._output.joint(self._sent, min(_JOINT, self._limit))
+
+    def _see_truncation(self) -> None:
+        """Where the process made its output shorter, go on at its beginning, and have the log say so.
+
+        It is seen by the size, and where more was printed since, by other bytes before the place that is read next.
+        """
+        size, (end, before) = self._output.size, self._joint
+        if size < self._highest or (end == self._sent and self._output.joint(end, len(before)) != before):
+            self._told += _TRUNCATED.format(max(0, self._highest - self._sent)).encode()
+            self._sent, self._forgotten, self._gap, self._gaps = 0, 0, None, {}
+            self._output.keep_gaps({})
+            self._remember()
+        self._highest = size
 
 
 def _note_of(start: int, end: int) -> bytes:

@@ -223,3 +223,32 @@ def test_all_settings_are_in_the_manifest() -> None:
 def test_what_no_pods_can_be_is_told(resources: dict[str, int], said: str) -> None:
     with pytest.raises(RunnerError, match=said):
         made(resources)
+
+
+PROFILE = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+NOT_ROOT = {"runAsNonRoot": True, "runAsUser": 10_001}
+
+
+def test_pods_have_the_restricted_profile_and_are_not_roots() -> None:
+    (container,) = pod_of(made({"cpu": 1}))["containers"]
+    assert container["securityContext"] == {**PROFILE, **NOT_ROOT}
+
+
+def test_pods_of_a_jobs_image_have_it_and_keep_the_images_user() -> None:
+    pod = pod_of(made({"cpu": 1}, image="registry.example/job@sha256:" + "0" * 64))
+    assert pod["containers"][0]["securityContext"] == PROFILE
+    assert pod["initContainers"][0]["securityContext"] == {**PROFILE, **NOT_ROOT}
+
+
+def test_the_profile_is_loosened_by_settings() -> None:
+    assert pod_of(made({"cpu": 1}, user=0))["containers"][0]["securityContext"] == PROFILE
+    pod = pod_of(made({"cpu": 1}, security="off", image="registry.example/job@sha256:" + "0" * 64))
+    assert all("securityContext" not in one for one in (*pod["containers"], *pod["initContainers"]))
+    patch = {"name": "worker", "securityContext": {"capabilities": {"add": ["IPC_LOCK"]}}}
+    (container,) = pod_of(made({"cpu": 1}, pod={"spec": {"containers": [patch]}}))["containers"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["IPC_LOCK"]}
+    assert container["securityContext"]["allowPrivilegeEscalation"] is False

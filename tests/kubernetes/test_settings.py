@@ -22,6 +22,8 @@ from runners.kubernetes.settings import faults
         ({"image": "i", "tiers": []}, "tiers is []"),
         ({"image": "i", "tiers": ["cheap"]}, "tiers is ['cheap']"),
         ({"image": "i", "grace_s": 1}, "grace_s is 1"),
+        ({"image": "i", "security": "none"}, "security is 'none'; use restricted or off"),
+        ({"image": "i", "user": -1}, "user is -1"),
         ({"image": "i", "credentials": "c"}, "belong together"),
         ({"image": "i", "reservations": {"h100": "a/b"}}, "reservations.h100"),
         ({"image": "i", "kinds": {"x": {"resource": "a b"}}}, "kinds.x.resource"),

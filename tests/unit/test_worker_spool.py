@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bastion.buckets.memory import MemoryBucket
@@ -181,3 +181,55 @@ def test_the_end_is_written_once() -> None:
     flush(spool)
     flush(spool)
     assert [stat.size for stat in bucket.list(PREFIX)] == [0]
+
+
+SAYS = "\n[bastion] the job truncated its own output: {} bytes are not in this log\n"
+
+
+@given(st.binary(max_size=200), st.binary(max_size=50), st.binary(max_size=300), st.booleans())
+def test_a_job_that_truncates_its_output_loses_nothing_that_it_prints_later(
+    before: bytes, unseen: bytes, later: bytes, looked: bool
+) -> None:
+    machine, bucket = host(), Moody([])
+    spool = spool_on(machine, bucket)
+    machine.log += before
+    spool.flush()
+    machine.log += unseen
+    spool.curb()
+    machine.log.clear()
+    if looked:
+        spool.curb()
+    machine.log += later
+    spool.close()
+    flush(spool)
+    size = len(before + unseen)
+    assume(looked or len(later) < size)  # else only other bytes tell it, and they may be the same
+    said = SAYS.format(len(unseen)).encode() if size else b""
+    assert stored(bucket) == before + said + later
+
+
+def test_more_than_was_there_before_is_known_by_its_bytes() -> None:
+    machine, bucket = host(), Moody([])
+    spool = spool_on(machine, bucket)
+    machine.log += b"one\ntwo\n"
+    spool.flush()
+    machine.log[:] = b"three\nfour\nfive\n"
+    spool.flush()
+    machine.log += b"six\n"
+    spool.close()
+    flush(spool)
+    assert stored(bucket) == b"one\ntwo\n" + SAYS.format(0).encode() + b"three\nfour\nfive\nsix\n"
+
+
+def test_a_gap_that_was_open_is_gone_with_what_was_truncated() -> None:
+    machine, bucket = host(), Moody([])
+    spool = spool_on(machine, bucket, limit=10)
+    machine.log += b"0123456789abc"
+    spool.curb()
+    machine.log.clear()
+    machine.log += b"new\n"
+    spool.curb()
+    spool.close()
+    flush(spool)
+    assert stored(bucket) == SAYS.format(13).encode() + b"new\n"
+    assert machine.kept_gaps == {}
