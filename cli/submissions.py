@@ -88,6 +88,13 @@ LAUNCH = Command(
         ),
         Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
         Flag(
+            "outputs",
+            "Files of the working folder to keep in the output folder at the end: '*.txt', or 'results/*' for a path; may be "
+            "repeated. Only what the command made or changed.",
+            "GLOB",
+            kind=list,
+        ),
+        Flag(
             "bundler_type",
             "How the code travels: tar (this folder), git (a pushed commit), an image of this folder's Dockerfile, built and "
             "pushed by docker, by docker to artifactregistry, or by cloudbuild, or none (no code).",
@@ -165,6 +172,7 @@ CODE = (
                     "shell",
                     "bundler_type",
                     "bundler_spec",
+                    "outputs",
                 )
             ),
             Flag("output_dir", "URL or folder that stays. Default: one that is removed at the end.", "URL"),

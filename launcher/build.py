@@ -47,6 +47,7 @@ class Wish:
     checkpoint_dir: str = ""
     setup: str = ""
     shell: str = ""
+    outputs: Sequence[str] = ()
     gpus: int | None = None
     after: Sequence[str] = ()
     begin: datetime | None = None
@@ -91,6 +92,7 @@ def build(
         setup=wish.setup,
         shell=wish.shell,
         output_dir=outputs,
+        outputs=list(wish.outputs),
         checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
         provenance=provenance,
     )

@@ -42,6 +42,10 @@ SPEC: Mapping[str, tuple[str, str]] = {
         "Shell of command texts and setups: `bash` or `sh`; empty: bash where the machine has one, else sh",
     ),
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
+    "outputs": (
+        "outputs",
+        "Globs of files of the working folder that are kept in the output folder; see [outputs](../how-to/outputs.md)",
+    ),
     "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
     "provenance": ("", "Where the job came from: host, commit, version, time. For people, never for decisions"),
 }

@@ -6,11 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from bastion.errors import UsageError
 from bastion.gpus import Gpu
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
 from bastion.spec import BundleRef
 from runners.worker.bounds import Excess
+from runners.worker.outputs import Put, WorkingFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +109,7 @@ class Kept(Protocol):
         """Copy the code, as the setup has left it, to the folder `code`. Raises `BundleError`."""
 
 
-class Machine(Protocol):
+class Machine(WorkingFolder, Protocol):
     """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them."""
 
     code: str
@@ -208,13 +210,17 @@ def _silent(_: str) -> None:
     pass
 
 
+def _no_store(url: str) -> Put:
+    raise UsageError(f"this worker cannot store files at {url}; have the command write there")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
     """All doors of one worker. `outputs` is the URL that default output folders lie below.
 
     `notice` returns when the machine asks to look for a stop order; `farewell`, where machines know beforehand that they are
     taken away, when that is so, or with None after a while. `say` notes a problem.
-    `gpus` are those of the post, if it has any; `secrets` those of the machine.
+    `gpus` are those of the post, if it has any; `secrets` those of the machine. `store` gives the way to put files below a URL.
     """
 
     bucket: Bucket
@@ -228,3 +234,4 @@ class Doors:
     say: Callable[[str], None] = field(default=_silent)
     gpus: Gpus | None = None
     secrets: Secrets | None = None
+    store: Callable[[str], Put] = field(default=_no_store)
