@@ -151,6 +151,14 @@ BUNDLE = Command(
 _NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
 """Flags of a submission that a job which is run again has behind it."""
 
+_AGAIN = tuple(flag for flag in LAUNCH.flags if flag.name not in _NOT_AGAIN)
+_RESUME = Flag(
+    "resume",
+    "Use the job's own output folder, and go on from the newest checkpoint there. The job must have ended.",
+    kind=bool,
+    default=False,
+)
+
 CODE = (
     Command(
         name="run",
@@ -188,7 +196,17 @@ CODE = (
         least=1,
         most=1,
         takes_command=True,
-        flags=tuple(flag for flag in LAUNCH.flags if flag.name not in _NOT_AGAIN),
+        flags=(_RESUME, *_AGAIN),
+    ),
+    Command(
+        name="requeue",
+        about="Submit a job that has ended once more, and go on from its newest checkpoint: launch rerun --resume.",
+        module="cli.launch_rerun",
+        words="JOB",
+        least=1,
+        most=1,
+        takes_command=True,
+        flags=(replace(_RESUME, default=True), *_AGAIN),
     ),
     Command(
         name="diff",

@@ -65,6 +65,7 @@ def build(
     Raises `SpecError` with all that is wrong.
     """
     name = wish.name or default_name(wish.user, request_id)
+    # The tasks of an array have a folder each, and their checkpoints lie in it, whoever has named the folder of all.
     outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
     return new_jobspec(
         name=name,
@@ -93,7 +94,7 @@ def build(
         shell=wish.shell,
         output_dir=outputs,
         outputs=list(wish.outputs),
-        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
+        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs and wish.count == 1 else ""),
         provenance=provenance,
     )
 

@@ -48,6 +48,16 @@ class Outputs:
             if path.startswith(below) and not path.endswith("/")
         ]
 
+    def top(self) -> set[str]:
+        """The names of files and folders right below it; none if there is no such folder. Raises `BucketError`."""
+        try:
+            found = self._files.ls(self._root, detail=False)
+        except FileNotFoundError:
+            return set()
+        except Exception as error:
+            raise _failure(error, f"cannot list {self.url}") from error
+        return {PurePosixPath(path).name for path in found if str(path).rstrip("/") != self._root}
+
     def fetch(self, file: File, folder: Path) -> Path:
         """Copy a file into a folder, whole or not at all. Where it is now. Raises `BastionError`."""
         target = folder / _below(file.name)

@@ -73,7 +73,8 @@ CONFIG: Mapping[str, str] = {
     "admins": "Users who may stop everybody's jobs and delete the bastion",
     "capacity": "What the runners may give away, by kind; empty: what they find",
     "buckets": "URLs of the buckets for logs and outputs (`permanent`) and for bundles (`ttl`), where these are others",
-    "retention": "Days that bundles (`bundles_days`, 30) and logs (`logs_days`) are kept; 0: for ever",
+    "retention": "Days that bundles (`bundles_days`, 30), logs (`logs_days`) and output folders in the bucket "
+    "(`outputs_days`) are kept; 0: for ever",
     "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
     "limits": (
         "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`), of all users and "

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bastion.errors import UsageError
 from bastion.gpus import Gpu
 from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
 from bastion.spec import BundleRef
 from runners.worker.bounds import Excess
-from runners.worker.outputs import Put, WorkingFolder
+from runners.worker.outputs import Put, WorkingFolder, no_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,10 +209,6 @@ def _silent(_: str) -> None:
     pass
 
 
-def _no_store(url: str) -> Put:
-    raise UsageError(f"this worker cannot store files at {url}; have the command write there")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Doors:
     """All doors of one worker. `outputs` is the URL that default output folders lie below.
@@ -234,4 +229,4 @@ class Doors:
     say: Callable[[str], None] = field(default=_silent)
     gpus: Gpus | None = None
     secrets: Secrets | None = None
-    store: Callable[[str], Put] = field(default=_no_store)
+    store: Callable[[str], Put] = field(default=no_store)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from bastion.errors import BastionError
+from bastion.errors import BastionError, UsageError
 from runners.worker.verdict import short
 
 FILES_MAX = 10_000
@@ -39,6 +39,11 @@ class WorkingFolder(Protocol):
 
 Put = Callable[[str, bytes], None]
 """Store bytes under a name below the output folder. Raises `BastionError`."""
+
+
+def no_store(url: str) -> Put:
+    """The way to store files where there is none. Raises `UsageError`."""
+    raise UsageError(f"this worker cannot store files at {url}; have the command write there")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
