@@ -43,8 +43,8 @@ def launch(fleet: Fleet, name: str, text: str, run: str, *flags: str) -> str:
 
 def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     fleet.create("--capacity=v4=1")
-    ended = launch(fleet, "ended", "one", "touch \"$BASTION_OUTPUT_DIR/own\"; echo done", "--wait")
-    running = launch(fleet, "running", "two", "touch \"$BASTION_OUTPUT_DIR/own\"; echo begun; exec sleep 600")
+    ended = launch(fleet, "ended", "one", 'touch "$BASTION_OUTPUT_DIR/own"; echo done', "--wait")
+    running = launch(fleet, "running", "two", 'touch "$BASTION_OUTPUT_DIR/own"; echo begun; exec sleep 600')
     until(lambda: fleet.log("running") == "begun\n")
     waiting = launch(fleet, "waiting", "three", "true ")
     assert fleet.run("bastion", "stop").returncode == 0
