@@ -30,9 +30,10 @@ from quota.lines import PARTS_MAX, Lines, too_deep
 CONFIG_BYTES_MAX = 64 * 1024
 POLICIES = ("default", "axlearn")
 BUCKETS = (layout.PERMANENT, layout.TTL)
-RETENTION = ("bundles_days", "logs_days")
+RETENTION = ("bundles_days", "logs_days", "outputs_days")
 BUNDLES_DAYS = 30
 LOGS_DAYS = 0
+OUTPUTS_DAYS = 0
 _DAYS_MAX = 36_500
 _YEAR_S = 365 * 86_400.0
 _ACCOUNT = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
@@ -49,7 +50,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     is a list, else to the first of `runners` that has all of it; `capacity` is what they may give away.
     `runner_options` has a table for each runner, which alone knows what may stand there.
     `admins` may stop everybody's jobs. `buckets` are the URLs of the permanent and the ttl bucket, where these are not the
-    one that the file lies in. `retention` is how many days bundles and logs are kept. `git` is for bundles of that type.
+    one that the file lies in. `retention` is how many days bundles, logs and outputs are kept. `git` is for bundles of that type.
     `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
     and gce. `run_as` is the account of jobs' processes where root starts the workers; "": the account bastion-job if the
     machine has it, else root. `default_shell` is the shell of jobs whose user names none; "": bash where there is one.
@@ -87,6 +88,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     def logs_days(self) -> int:
         """Days that logs are kept; 0: for ever."""
         return self.retention.get("logs_days", LOGS_DAYS)
+
+    @property
+    def outputs_days(self) -> int:
+        """Days that output folders in the bucket are kept; 0: for ever."""
+        return self.retention.get("outputs_days", OUTPUTS_DAYS)
 
 
 _LATER = frozenset({"default_shell", "docker_repo", "request_bytes", "request_bytes_per_user"})
@@ -269,7 +275,7 @@ _EXPECTED = {
     "admins": "a list of user names",
     "capacity": "a table of whole numbers, as in v4 = 8",
     "buckets": "a table of URLs, of permanent and ttl",
-    "retention": "a table of whole days, of bundles_days and logs_days",
+    "retention": "a table of whole days, of bundles_days, logs_days and outputs_days",
     "git": 'a table of paths, as in deploy_key = "/etc/bastion/deploy_key"; its keys are deploy_key and known_hosts',
     "google": f'a table, as in zones = ["us-central2-b"]; its keys are {", ".join(GoogleSettings().__struct_fields__)}',
     "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(Limits().__struct_fields__)}",

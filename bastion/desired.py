@@ -134,6 +134,7 @@ def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) 
         restart_reason="first",
         setup=spec.setup,
         shell=spec.shell,
+        outputs=spec.outputs,
     )
 
 

@@ -1,15 +1,15 @@
-"""What may leave a bucket because it is old: bundles that no job needs, and logs of jobs that have ended. Pure."""
+"""What may leave a bucket because it is old: bundles that no job needs, logs and outputs of jobs that have ended. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from bastion.config import Config
 from bastion.errors import UsageError
-from bastion.layout import BASTION_LOG, LOGS
+from bastion.layout import BASTION_LOG, LOGS, OUTPUTS
 from bastion.ports import Stat
 from bastion.state import State
 
@@ -20,9 +20,12 @@ class Term:
 
     bundles_days: int
     logs_days: int
+    outputs_days: int = 0
 
 
-def term(config: Config, *, bundles_days: int | None = None, logs_days: int | None = None) -> Term:
+def term(
+    config: Config, *, bundles_days: int | None = None, logs_days: int | None = None, outputs_days: int | None = None
+) -> Term:
     """The days that the settings say, unless they are said here. Raises `UsageError`.
 
     A bundle older than half its days is uploaded again by who launches: one that is younger may be counted on.
@@ -30,9 +33,10 @@ def term(config: Config, *, bundles_days: int | None = None, logs_days: int | No
     said = Term(
         bundles_days=config.bundles_days if bundles_days is None else bundles_days,
         logs_days=config.logs_days if logs_days is None else logs_days,
+        outputs_days=config.outputs_days if outputs_days is None else outputs_days,
     )
-    for name, days in (("bundles_days", said.bundles_days), ("logs_days", said.logs_days)):
-        if not 0 <= days <= 36_500:
+    for name in ("bundles_days", "logs_days", "outputs_days"):
+        if not 0 <= (days := getattr(said, name)) <= 36_500:
             raise UsageError(f"--{name} is {days}; use a whole number of days, 0 for: for ever")
     if 0 < said.bundles_days < config.bundles_days / 2 or (said.bundles_days and not config.bundles_days):
         kept = f"{config.bundles_days} days" if config.bundles_days else "ever"
@@ -57,6 +61,28 @@ def old_logs(stats: Iterable[Stat], days: int, now: datetime, state: State) -> I
         listed = list(segments)
         if not lives(log, state) and all(is_old(stat, days, now) for stat in listed):
             yield from listed
+
+
+def old_outputs(
+    stats: Iterable[Stat], days: int, now: datetime, state: State, in_use: Collection[str]
+) -> Iterator[Stat]:
+    """The files of output folders in which nothing is younger than this, and in which no job works that has not ended.
+
+    `stats` are in the order of their keys. Whole folders only: a checkpoint without its neighbours is none. `in_use` are
+    prefixes of keys that open jobs name as their folders, as one does that goes on from another one's checkpoints.
+    """
+    for folder, files in groupby(stats, _task_of):
+        listed = list(files)
+        job = state.jobs.get(folder.removeprefix(OUTPUTS).split("/", 1)[0])
+        is_open = job is not None and job.ended is None
+        is_used = any(folder.startswith(used) or used.startswith(folder) for used in in_use)
+        if not is_open and not is_used and all(is_old(stat, days, now) for stat in listed):
+            yield from listed
+
+
+def _task_of(stat: Stat) -> str:
+    """`outputs/<job>/<task>/`; what lies there under another name is a folder of its own."""
+    return "/".join(stat.key.split("/")[:3]) + "/"
 
 
 def lives(log: str, state: State) -> bool:

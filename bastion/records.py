@@ -36,7 +36,7 @@ class Order(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     """`attempts/…/order.json`: all that the workers of an attempt need to run it. Create-only; times in seconds.
 
     `env` is the user's. `restart_reason` is one of first, failure, preempted, node_lost, user.
-    `last_step` is the last step that an earlier attempt reported, if any did. `shell` is that of the spec.
+    `last_step` is the last step that an earlier attempt reported, if any did. `shell` and `outputs` are those of the spec.
     """
 
     schema: int = numbered(ORDER)
@@ -63,6 +63,7 @@ class Order(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     last_step: int | None = None
     setup: str = ""
     shell: str = ""
+    outputs: list[str] = []
 
 
 class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):

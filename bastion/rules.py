@@ -1,7 +1,8 @@
 """Lifecycle rules: what a cloud store removes by itself, in the words of each store. Pure.
 
 Only bundles and logs have rules, each below a bastion's own prefix: names in the journal and among the claims fence, and
-are not to be reused. Rules that others made stay as they are.
+are not to be reused. Outputs have none, for a store goes by the age of each file, and would take old files from the folder of
+a job that still runs: `bastion gc` removes them. Rules that others made stay as they are.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 K
 COUNT_MAX = 100_000
 TRIES_MAX = 1_000
 TIER_MAX = 63
+GLOBS_MAX = 32
 GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
@@ -50,7 +51,7 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     `resources` are per replica; `alternatives` are what would do instead, the better first. Times are in seconds. It starts
     when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Of an array
     at most `max_parallel` tasks hold resources at once. `output_dir` and `checkpoint_dir` are URLs or absolute paths that
-    outlive attempts.
+    outlive attempts. `outputs` are globs of files that are kept there from the working folder.
     """
 
     schema: int = numbered(SPEC)
@@ -79,6 +80,7 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     setup: str = ""
     shell: str = ""
     output_dir: str = ""
+    outputs: list[str] = []
     checkpoint_dir: str = ""
     provenance: Provenance = Provenance()
 
@@ -156,7 +158,7 @@ _FIELDS = msgspec.structs.fields(JobSpec)
 _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 _UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
-SINCE: Mapping[str, int] = {"shell": 2}
+SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2}
 """The fields that came later, each with the schema of a spec that uses it: an older bastion refuses such a spec by its number."""
 
 
@@ -219,6 +221,14 @@ def _folder(value: str) -> Iterator[str]:
         yield f"is {shown(value)}; use a URL or an absolute path"
 
 
+def _outputs(value: list[str]) -> Iterator[str]:
+    if len(value) > GLOBS_MAX:
+        yield f"has {len(value)} globs; at most {GLOBS_MAX} are allowed"
+    for glob in value:
+        if not glob or len(glob) > 256 or "\0" in glob or glob.startswith("/"):
+            yield f"has {shown(glob)}; use a glob of files below the working folder, as '*.txt' or 'results/*'"
+
+
 def _provenance(value: Provenance) -> Iterator[str]:
     if max(map(len, (value.host, value.git_commit, value.client_version, value.parent))) > 256:
         yield "holds a text of more than 256 characters"
@@ -253,6 +263,7 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("setup", command_rules.setup),
     ("shell", one_of(command_rules.SHELLS)),
     ("output_dir", _folder),
+    ("outputs", _outputs),
     ("checkpoint_dir", _folder),
     ("provenance", _provenance),
 )

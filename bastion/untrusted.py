@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _HOW = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -20,10 +21,10 @@ class NoFile(OSError):
     """Something else lies where a regular file is to be."""
 
 
-def opened(path: str | Path, how: int = os.O_RDONLY, mode: int = 0o600) -> int:
-    """The descriptor of a regular file. Raises `NoFile` for anything else, and `OSError`."""
+def opened(path: str | Path, how: int = os.O_RDONLY, mode: int = 0o600, folder: int | None = None) -> int:
+    """The descriptor of a regular file, below an open `folder` if one is given. Raises `NoFile` for other things, `OSError`."""
     try:
-        file = os.open(path, how | _HOW, mode)
+        file = os.open(path, how | _HOW, mode, dir_fd=folder)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EMLINK):
             raise _none(path) from error
@@ -47,16 +48,32 @@ def tail(path: str | Path, most: int) -> bytes:
         os.close(file)
 
 
-def whole(path: str | Path, most: int) -> bytes:
+def whole(path: str | Path, most: int, folder: int | None = None) -> bytes:
     """All of a file that has at most `most` bytes. Raises as `opened`, and `OSError` for a larger one."""
-    file = opened(path)
+    file = opened(path, folder=folder)
     try:
+        if os.fstat(file).st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most} bytes", str(path))
         data = os.pread(file, most + 1, 0)
     finally:
         os.close(file)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most} bytes", str(path))
     return data
+
+
+def whole_below(folder: str | Path, name: str, most: int) -> bytes:
+    """The same for a path below a folder that is ours: none of the folders on the way is followed if it is a link."""
+    *ways, last = name.split("/")
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        for way in ways:
+            inner = os.open(way, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        return whole(last, most, descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def put(path: str | Path, data: bytes, mode: int = 0o644) -> None:

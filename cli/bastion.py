@@ -171,12 +171,18 @@ TOOL = Tool(
         ),
         Command(
             name="gc",
-            about="Remove bundles and logs that are older than the settings say (retention.bundles_days, retention.logs_days), "
-            "but nothing that a job which has not ended needs. Clouds do this by themselves, by lifecycle rules.",
+            about="Remove bundles, logs and outputs that are older than the settings say (retention.bundles_days, logs_days, "
+            "outputs_days), but nothing that a job which has not ended needs. Clouds have rules for bundles and logs.",
             module="cli.bastion_gc",
             flags=(
                 Flag("bundles_days", "Days that bundles stay; 0: for ever. Default: the setting, else 30.", "DAYS", kind=int),
                 Flag("logs_days", "Days that logs stay; 0: for ever. Default: the setting, else for ever.", "DAYS", kind=int),
+                Flag(
+                    "outputs_days",
+                    "Days that output folders in the bucket stay; 0: for ever. Default: the setting, else for ever.",
+                    "DAYS",
+                    kind=int,
+                ),
                 Flag("dry_run", "Remove nothing, and say what would go.", kind=bool, default=False),
                 Flag("print_rules", "Print the lifecycle rules for the store.", kind=bool, default=False),
                 Flag("apply_rules", "Put them in force; rules that others made stay.", kind=bool, default=False),

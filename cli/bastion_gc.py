@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from bastion import layout, recover
+from bastion.buckets.routed import url_of
 from bastion.errors import BastionError, BucketError, UsageError
-from bastion.expiry import Term, old_bundles, old_logs, term
+from bastion.expiry import Term, old_bundles, old_logs, old_outputs, term
 from bastion.ports import Bucket, Clock, Stat, Tasks
 from bastion.requests import REQUEST_BYTES_MAX, Submit, Update, parse
-from bastion.spec import BundleRef
+from bastion.spec import JobSpec
 from bastion.state import Job
 from bastion.system import SystemClock, ThreadTasks
 from cli.bastion_delete import check_admin
@@ -28,7 +30,8 @@ def run(call: Call) -> int:
     if printing and applying:
         raise UsageError("--print_rules changes nothing, and --apply_rules does; say one")
     place = known_place_of(call)
-    said = term(place.config(), bundles_days=call.flags["bundles_days"], logs_days=call.flags["logs_days"])
+    days = {name: call.flags[name] for name in ("bundles_days", "logs_days", "outputs_days")}
+    said = term(place.config(), **days)
     if printing or applying:
         return show_or_apply(call, place, said, applying=applying)
     if not call.flags["dry_run"]:
@@ -52,11 +55,13 @@ def expired(bucket: Bucket, said: Term, clock: Clock, tasks: Tasks) -> list[Stat
     view = Reader(bucket, clock, tasks).look()
     logs = _listed(bucket, (layout.LOGS, layout.BASTION_LOG) if said.logs_days else ())
     doomed = list(old_logs(logs, said.logs_days, now, view.state))
-    if not old:
+    if not old and not said.outputs_days:
         return doomed
+    outputs = list(_listed(bucket, (layout.OUTPUTS,) if said.outputs_days else ()))
     needed = _needed(bucket, [job for job in view.state.jobs.values() if job.ended is None], tasks)
+    doomed += old_outputs(outputs, said.outputs_days, now, view.state, needed.folders)
     still = (stat for stat in _old_bundles(bucket, said, clock) if old.get(stat.key) == stat.version)
-    return [*(stat for stat in still if stat.key not in needed), *doomed]
+    return [*(stat for stat in still if stat.key not in needed.bundles), *doomed]
 
 
 def _old_bundles(bucket: Bucket, said: Term, clock: Clock) -> list[Stat]:
@@ -68,14 +73,27 @@ def _listed(bucket: Bucket, prefixes: Iterable[str]) -> Iterable[Stat]:
     return (stat for prefix in prefixes for stat in bucket.list(prefix))
 
 
-def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> set[str]:
-    """The bundles of jobs that have not ended, of their updates, and of what still waits in the inbox."""
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """What jobs need that have not ended: keys of `bundles`, and `folders` below `outputs/`, as prefixes of keys."""
 
-    def of_job(job: Job) -> list[BundleRef]:
+    bundles: set[str]
+    folders: set[str]
+
+
+def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> _Needed:
+    """What is needed by jobs that have not ended, by their updates, and by what still waits in the inbox."""
+    home = f"{url_of(bucket, layout.OUTPUTS)}/"
+
+    def of_spec(spec: JobSpec) -> list[str]:
+        folders = (url.removeprefix(home) for url in (spec.output_dir, spec.checkpoint_dir) if url.startswith(home))
+        return [spec.bundle.key, *(f"{folder.rstrip('/')}/" for folder in folders)]
+
+    def of_job(job: Job) -> list[str]:
         change = recover.command_of(bucket, job.renewed)
-        return [recover.spec_of(bucket, job).bundle, *([change.bundle] if change and change.bundle else [])]
+        return [*of_spec(recover.spec_of(bucket, job)), *([change.bundle.key] if change and change.bundle else [])]
 
-    def of_request(stat: Stat) -> list[BundleRef]:
+    def of_request(stat: Stat) -> list[str]:
         try:
             request = parse(bucket.read(stat.key, REQUEST_BYTES_MAX).data)
         except BucketError:
@@ -83,14 +101,16 @@ def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> set[str]:
         except BastionError:  # it was taken in meanwhile, or is no request: then nobody will run it
             return []
         if isinstance(request, Submit):
-            return [request.spec.bundle]
-        return [request.changes.bundle] if isinstance(request, Update) and request.changes.bundle else []
+            return of_spec(request.spec)
+        return [request.changes.bundle.key] if isinstance(request, Update) and request.changes.bundle else []
 
     found = [*tasks.map(of_job, jobs), *tasks.map(of_request, list(bucket.list(layout.INBOX)))]
     failures = [each for each in found if isinstance(each, Exception)]
     if failures:
         raise BastionError(f"nothing was removed, since it is not known what jobs need: {failures[0]}")
-    return {bundle.key for each in found for bundle in each}
+    keys = {key for each in found for key in each}
+    folders = {key for key in keys if key.startswith(layout.OUTPUTS)}
+    return _Needed(bundles=keys - folders, folders=folders)
 
 
 def _tell(call: Call, doomed: Sequence[Stat], said: Term) -> None:
@@ -100,11 +120,16 @@ def _tell(call: Call, doomed: Sequence[Stat], said: Term) -> None:
         rows = {name: {"objects": len(of), "bytes": sum(s.size for s in of)} for name, of in counts.items()}
         call.output.data({"schema": 1, "dry_run": dry, "freed_bytes": freed, **rows})
         return
-    days = {"bundles": said.bundles_days, "logs": said.logs_days, "bastion_log": said.logs_days}
+    days = {
+        "bundles": said.bundles_days,
+        "logs": said.logs_days,
+        "bastion_log": said.logs_days,
+        "outputs": said.outputs_days,
+    }
     for name, of in counts.items():
         kept = f"older than {days[name]} days" if days[name] else "kept for ever"
         call.output.say(f"{name}: {len(of)} objects, {sum(s.size for s in of) / 2**20:.1f} MiB ({kept})")
     call.output.say(f"{'would free' if dry else 'freed'} {freed / 2**20:.1f} MiB")
 
 
-_NAMES = {"bundles": layout.BUNDLES, "logs": layout.LOGS, "bastion_log": layout.BASTION_LOG}
+_NAMES = {"bundles": layout.BUNDLES, "logs": layout.LOGS, "bastion_log": layout.BASTION_LOG, "outputs": layout.OUTPUTS}

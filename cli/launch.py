@@ -110,14 +110,17 @@ TOOL = Tool(
         ),
         Command(
             name="outputs",
-            about="The files in a job's output folder, wherever it is, and copies of them.",
+            about="List, copy or remove the files in a job's output folder, wherever it is.",
             module="cli.launch_outputs",
             words="JOB",
             least=1,
             most=1,
             flags=(
                 Flag("fetch", "Copy them into this folder; a file that is there is replaced.", "DIR"),
+                Flag("delete", "Remove them, checkpoints too.", kind=bool, default=False),
+                Flag("yes", "Remove them without being asked.", kind=bool, default=False),
                 _TASK,
+                USER,
             ),
         ),
         _about_one(

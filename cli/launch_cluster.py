@@ -53,7 +53,7 @@ def up(call: Call, name: str) -> int:
     if there and not (there.job and ends.ended(there.job, None)):
         raise UsageError(f"{there.id} is there already; see launch cluster status {name}, or choose another name")
     request_id, dry = desk.ids.new(), call.flags["dry_run"]
-    said = {"name": name, "command": cluster.MARK, "count": 1, "max_parallel": None, "output_dir": ""}
+    said = {"name": name, "command": cluster.MARK, "count": 1, "max_parallel": None, "output_dir": "", "outputs": []}
     once = replace(call, flags={**call.flags, "follow": False})
     wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall(), default_shell=desk.settings.default_shell)
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)

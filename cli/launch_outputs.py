@@ -1,4 +1,4 @@
-"""`launch outputs`: the files in a job's output folder, and copies of them."""
+"""`launch outputs`: the files in a job's output folder; copy them, or remove them."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from pathlib import Path
 from bastion import layout
 from bastion.buckets.outputs import File, Outputs
 from bastion.buckets.routed import url_of
+from bastion.errors import Forbidden, UsageError
 from bastion.recover import spec_of
 from bastion.spec import JobSpec
-from cli.desk import Desk, desk_of, job_of
+from cli.ask import agree
+from cli.desk import Desk, desk_of, job_of, user_of
 from cli.main import DONE, Call
 from cli.table import plain, table
 from launcher.durations import short
+from launcher.ends import ended
 from launcher.find import Found, one_task
 from launcher.rows import rfc3339
 
 
 def run(call: Call) -> int:
-    """Print the files; with --fetch, copy them."""
+    """Print the files; with --fetch, copy them; with --delete, remove them."""
+    if call.flags["fetch"] and call.flags["delete"]:
+        raise UsageError("--fetch and --delete do not go together; fetch first, look, then delete")
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
     outputs = Outputs(_url(desk, found))
     with call.output.progress(f"listing {outputs.url}"):
         files = outputs.files()
+    if call.flags["delete"]:
+        return _delete(call, desk, found, outputs, files)
     if folder := call.flags["fetch"]:
         for number, file in enumerate(files, start=1):
             with call.output.progress(f"fetching {number} of {len(files)}: {file.name}"):
@@ -39,6 +46,41 @@ def _url(desk: Desk, found: Found) -> str:
     if spec and spec.output_dir:
         return spec.output_dir
     return f"{url_of(desk.bucket, layout.OUTPUTS)}/{layout.outputs(found.id, one_task(found))}"
+
+
+def _delete(call: Call, desk: Desk, found: Found, outputs: Outputs, files: Sequence[File]) -> int:
+    """Remove the files of a job that has ended and that belongs to whoever asks, and say how much that was."""
+    user = user_of(call)
+    if user != found.user and user not in desk.settings.admins:
+        raise Forbidden(f"{found.id} is {found.user}'s, and so are its outputs; ask {found.user} or an admin")
+    if found.job is None or not ended(found.job, None):
+        raise UsageError(f"{found.id} has not ended and may still write to {outputs.url}; launch stop {found.id} first")
+    if user_of_folder := _in_use(desk, outputs.url):
+        raise UsageError(
+            f"{user_of_folder} has not ended and goes on in {outputs.url}; launch stop {user_of_folder} first"
+        )
+    size = sum(file.size for file in files)
+    if files:
+        agree(call, f"remove {len(files)} files, {size} bytes, from {plain(outputs.url)}?")
+    with call.output.progress(f"removing {len(files)} files"):
+        outputs.delete(files)
+    if call.output.json:
+        call.output.data({"schema": 1, "url": outputs.url, "deleted": len(files), "bytes": size})
+    else:
+        call.output.note(f"removed {len(files)} files, {size} bytes, from {plain(outputs.url)}")
+    return DONE
+
+
+def _in_use(desk: Desk, url: str) -> str:
+    """The id of an open job that has this folder, or one around it, as its own; "" if there is none."""
+    jobs = [job for job in desk.reader().look().state.jobs.values() if job.ended is None]
+    for job, spec in zip(jobs, desk.tasks.map(lambda job: spec_of(desk.bucket, job), jobs), strict=True):
+        if isinstance(spec, Exception):
+            raise spec
+        folders = (folder.rstrip("/") for folder in (spec.output_dir, spec.checkpoint_dir) if folder)
+        if any(f"{url}/".startswith(f"{folder}/") or f"{folder}/".startswith(f"{url}/") for folder in folders):
+            return str(job.id)
+    return ""
 
 
 def _tell(call: Call, desk: Desk, url: str, files: Sequence[File]) -> None:

@@ -1,4 +1,4 @@
-"""`launch rerun`: a job once more, with the same code."""
+"""`launch rerun` and `launch requeue`: a job once more, with the same code, from the start or from its checkpoint."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bastion.spec import BundleRef, JobSpec, serialize_jobspec
 from bundler.upload import upload
 from cli.bundling import DAY_S
 from cli.desk import Desk, desk_of, job_of
+from cli.folders import resumed
 from cli.launch_submit import checked_spec, submitted, warn
 from cli.main import DONE, Call
 from cli.preview import preview
@@ -32,7 +33,10 @@ def run(call: Call) -> int:
     before = needed_spec(desk.bucket, desk.tasks, found)
     request_id = desk.ids.new()
     home = url_of(desk.bucket, layout.OUTPUTS)
-    wish = wish_of(call, fields_again(before, home), desk.clock.wall())
+    fields = fields_again(before, home)
+    if call.flags["resume"]:
+        fields = {**fields, **resumed(call, desk, found, before, home)}
+    wish = wish_of(call, fields, desk.clock.wall())
     spec = _child(checked_spec(call, desk, wish, request_id, os.curdir, home=home), before, found.id)
     warn(call, spec)
     if call.flags["dry_run"]:

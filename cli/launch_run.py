@@ -116,6 +116,7 @@ def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
         grace_s=seconds(flags["grace"], "--grace"),
         time_limit_s=seconds(flags["time_limit"], "--time_limit") if flags["time_limit"] else None,
         output_dir=_folder(flags["output_dir"] or ""),
+        outputs=flags["outputs"],
         setup=flags["setup"] or "",
         shell=flags["shell"] or "",
     )

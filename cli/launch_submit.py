@@ -20,6 +20,7 @@ from cli import job_names
 from cli.bundler_settings import Settings, check_setup, settings_of
 from cli.bundling import bundle, came_from, reference
 from cli.desk import Desk, desk_of, docker_repo_of
+from cli.folders import check_shape
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
@@ -109,6 +110,8 @@ def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, sour
     for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
         if "://" in url:
             check_scheme(url, "--output_dir")
+    if wish.output_dir:
+        check_shape(call, spec, url_of(desk.bucket, layout.OUTPUTS))
     check(spec, known)
     for text in doubts(spec, known):
         call.output.note(f"warning: {text}")

@@ -88,6 +88,13 @@ LAUNCH = Command(
         ),
         Flag("output_dir", "URL or absolute path that outlives attempts. Default: in the bucket.", "URL"),
         Flag(
+            "outputs",
+            "Files of the working folder to keep in the output folder at the end: '*.txt', or 'results/*' for a path; may be "
+            "repeated. Only what the command made or changed.",
+            "GLOB",
+            kind=list,
+        ),
+        Flag(
             "bundler_type",
             "How the code travels: tar (this folder), git (a pushed commit), an image of this folder's Dockerfile, built and "
             "pushed by docker, by docker to artifactregistry, or by cloudbuild, or none (no code).",
@@ -144,6 +151,14 @@ BUNDLE = Command(
 _NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
 """Flags of a submission that a job which is run again has behind it."""
 
+_AGAIN = tuple(flag for flag in LAUNCH.flags if flag.name not in _NOT_AGAIN)
+_RESUME = Flag(
+    "resume",
+    "Use the job's own output folder, and go on from the newest checkpoint there. The job must have ended.",
+    kind=bool,
+    default=False,
+)
+
 CODE = (
     Command(
         name="run",
@@ -165,6 +180,7 @@ CODE = (
                     "shell",
                     "bundler_type",
                     "bundler_spec",
+                    "outputs",
                 )
             ),
             Flag("output_dir", "URL or folder that stays. Default: one that is removed at the end.", "URL"),
@@ -180,7 +196,17 @@ CODE = (
         least=1,
         most=1,
         takes_command=True,
-        flags=tuple(flag for flag in LAUNCH.flags if flag.name not in _NOT_AGAIN),
+        flags=(_RESUME, *_AGAIN),
+    ),
+    Command(
+        name="requeue",
+        about="Submit a job that has ended once more, and go on from its newest checkpoint: launch rerun --resume.",
+        module="cli.launch_rerun",
+        words="JOB",
+        least=1,
+        most=1,
+        takes_command=True,
+        flags=(replace(_RESUME, default=True), *_AGAIN),
     ),
     Command(
         name="diff",

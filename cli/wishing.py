@@ -57,6 +57,7 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         grace_s=length("grace"),
         time_limit_s=told("time_limit", "time_limit_s", lambda: _limit(flags["time_limit"])),
         output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
+        outputs=told("outputs", "outputs", lambda: flags["outputs"]),
         checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
         setup=told("setup", "setup", lambda: flags["setup"] or ""),
         shell=told("shell", "shell", lambda: flags["shell"] or default_shell),

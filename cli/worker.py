@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bastion import host, layout
+from bastion.buckets.outputs import Outputs
 from bastion.buckets.routed import url_of
-from bastion.ports import AttemptKey
+from bastion.ports import AttemptKey, Bucket
 from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from bundler.checkout import Checkout
@@ -33,6 +34,7 @@ from runners.worker.keeper import keep
 from runners.worker.limits import set_limits
 from runners.worker.machine import Inside, LocalMachine
 from runners.worker.nvml import NvmlGpus
+from runners.worker.outputs import Put
 from runners.worker.registry import login
 from runners.worker.run import run, stand_in
 from runners.worker.secrets import Kept
@@ -115,8 +117,22 @@ def _doors(
         farewell=farewell,
         say=_say,
         gpus=gpus,
+        store=lambda url: _put(bucket, url),
         secrets=Kept(FolderSecrets(Path(flags["secrets"])), GoogleSecrets()) if "secrets" in flags else None,
     )
+
+
+def _put(bucket: Bucket, url: str) -> Put:
+    """Store files below a URL: through the bastion's own bucket where they belong there, else by fsspec."""
+    home = f"{url_of(bucket, layout.OUTPUTS)}/"
+    if url.startswith(home + layout.OUTPUTS):
+        below = url.removeprefix(home).rstrip("/")
+
+        def put(name: str, data: bytes) -> None:
+            bucket.write(f"{below}/{name}", data)
+
+        return put
+    return Outputs(url).put
 
 
 def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> LocalMachine:

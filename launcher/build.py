@@ -47,6 +47,7 @@ class Wish:
     checkpoint_dir: str = ""
     setup: str = ""
     shell: str = ""
+    outputs: Sequence[str] = ()
     gpus: int | None = None
     after: Sequence[str] = ()
     begin: datetime | None = None
@@ -64,6 +65,7 @@ def build(
     Raises `SpecError` with all that is wrong.
     """
     name = wish.name or default_name(wish.user, request_id)
+    # The tasks of an array have a folder each, and their checkpoints lie in it, whoever has named the folder of all.
     outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
     return new_jobspec(
         name=name,
@@ -91,7 +93,8 @@ def build(
         setup=wish.setup,
         shell=wish.shell,
         output_dir=outputs,
-        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs else ""),
+        outputs=list(wish.outputs),
+        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs and wish.count == 1 else ""),
         provenance=provenance,
     )
 

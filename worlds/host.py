@@ -207,6 +207,15 @@ class SimHost:
         self._write()
         return url
 
+    def changed(self, most: int) -> Sequence[str]:
+        return ()
+
+    def copy(self, names: Sequence[str], folder: str) -> None:
+        raise OSError("a simulated machine has no files")
+
+    def read_changed(self, name: str, most: int) -> bytes:
+        raise OSError("a simulated machine has no files")
+
     def write_world(self, data: bytes) -> None:
         self._write()
 

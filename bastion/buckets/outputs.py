@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,7 @@ from typing import Any
 from bastion.errors import BastionError, BucketError, Denied, UsageError
 
 _MODIFIED = ("last_modified", "LastModified", "updated", "mtime", "created")
+_AT_ONCE = 1_000
 _EXTRAS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3", "s3a": "s3"}
 
 
@@ -48,6 +50,16 @@ class Outputs:
             and info.get("type", "file") == "file"  # no pipe, no device
         ]
 
+    def top(self) -> set[str]:
+        """The names of files and folders right below it; none if there is no such folder. Raises `BucketError`."""
+        try:
+            found = self._files.ls(self._root, detail=False)
+        except FileNotFoundError:
+            return set()
+        except Exception as error:
+            raise _failure(error, f"cannot list {self.url}") from error
+        return {PurePosixPath(path).name for path in found if str(path).rstrip("/") != self._root}
+
     def fetch(self, file: File, folder: Path) -> Path:
         """Copy a file into a folder, whole or not at all. Where it is now. Raises `BastionError`."""
         target = folder / _below(file.name)
@@ -61,6 +73,25 @@ class Outputs:
         finally:
             half.unlink(missing_ok=True)
         return target
+
+    def put(self, name: str, data: bytes) -> None:
+        """Store a file below the folder. Raises `BastionError`."""
+        target = f"{self._root}/{_below(name)}"
+        try:
+            self._files.pipe_file(target, data)
+        except Exception as error:
+            raise _failure(error, f"cannot store {self.url}/{name}") from error
+
+    def delete(self, files: Sequence[File]) -> None:
+        """Remove these files, many in one request where the store can. Raises `BastionError`."""
+        for start in range(0, len(files), _AT_ONCE):
+            batch = [f"{self._root}/{_below(file.name)}" for file in files[start : start + _AT_ONCE]]
+            try:
+                self._files.rm(batch)
+            except FileNotFoundError:
+                continue
+            except Exception as error:
+                raise _failure(error, f"cannot remove files of {self.url}") from error
 
 
 def _below(name: str) -> PurePosixPath:

@@ -42,6 +42,10 @@ SPEC: Mapping[str, tuple[str, str]] = {
         "Shell of command texts and setups: `bash` or `sh`; empty: bash where the machine has one, else sh",
     ),
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
+    "outputs": (
+        "outputs",
+        "Globs of files of the working folder that are kept in the output folder; see [outputs](../how-to/outputs.md)",
+    ),
     "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
     "provenance": ("", "Where the job came from: host, commit, version, time. For people, never for decisions"),
 }
@@ -69,7 +73,8 @@ CONFIG: Mapping[str, str] = {
     "admins": "Users who may stop everybody's jobs and delete the bastion",
     "capacity": "What the runners may give away, by kind; empty: what they find",
     "buckets": "URLs of the buckets for logs and outputs (`permanent`) and for bundles (`ttl`), where these are others",
-    "retention": "Days that bundles (`bundles_days`, 30) and logs (`logs_days`) are kept; 0: for ever",
+    "retention": "Days that bundles (`bundles_days`, 30), logs (`logs_days`) and output folders in the bucket "
+    "(`outputs_days`) are kept; 0: for ever",
     "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
     "limits": (
         "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`) and the bytes "

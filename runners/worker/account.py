@@ -42,12 +42,7 @@ class Account:
 
     def run(self, argv: Sequence[str]) -> None:
         """Run a command as this account. Raises `OSError` with its last words if it fails."""
-        try:
-            subprocess.run(argv, check=True, capture_output=True, timeout=_LIMIT_S, cwd="/", env={}, **self.how)
-        except subprocess.CalledProcessError as error:
-            raise OSError(f"{error.stderr.decode('utf-8', 'replace').strip()[-500:]} (as {self.name})") from error
-        except subprocess.TimeoutExpired as error:
-            raise OSError(f"{argv[0]} took more than {_LIMIT_S:.0f} s (as {self.name})") from error
+        run_as(self, argv)
 
     def give(self, path: str) -> None:
         """Give away a file, or a folder and all below it, that only root could change so far."""
@@ -93,6 +88,17 @@ class Account:
         """Let the account pass through a folder of root's, and nobody else."""
         os.chown(folder, -1, self.gid)
         os.chmod(folder, 0o710)
+
+
+def run_as(account: Account | None, argv: Sequence[str], folder: str = "/") -> None:
+    """Run a command in a folder as this account, or as ourselves. Raises `OSError` with its last words if it fails."""
+    how, whose = (account.how, f" (as {account.name})") if account else ({}, "")
+    try:
+        subprocess.run(argv, check=True, capture_output=True, timeout=_LIMIT_S, cwd=folder, env={}, **how)
+    except subprocess.CalledProcessError as error:
+        raise OSError(f"{error.stderr.decode('utf-8', 'replace').strip()[-500:]}{whose}") from error
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{argv[0]} took more than {_LIMIT_S:.0f} s{whose}") from error
 
 
 def account(name: str) -> Account:

@@ -11,6 +11,7 @@ from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
 from bastion.records import BEAT_S
 from bastion.spec import BundleRef
 from runners.worker.bounds import Excess
+from runners.worker.outputs import Put, WorkingFolder, no_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ class Kept(Protocol):
         """Copy the code, as the setup has left it, to the folder `code`. Raises `BundleError`."""
 
 
-class Machine(Protocol):
+class Machine(WorkingFolder, Protocol):
     """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them."""
 
     code: str
@@ -214,7 +215,7 @@ class Doors:
 
     `notice` returns when the machine asks to look for a stop order; `farewell`, where machines know beforehand that they are
     taken away, when that is so, or with None after a while. `say` notes a problem.
-    `gpus` are those of the post, if it has any; `secrets` those of the machine.
+    `gpus` are those of the post, if it has any; `secrets` those of the machine. `store` gives the way to put files below a URL.
     """
 
     bucket: Bucket
@@ -228,3 +229,4 @@ class Doors:
     say: Callable[[str], None] = field(default=_silent)
     gpus: Gpus | None = None
     secrets: Secrets | None = None
+    store: Callable[[str], Put] = field(default=no_store)

@@ -7,6 +7,8 @@ import os
 import re
 import resource
 import shutil
+import stat
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +20,7 @@ from bastion.spec import BundleRef
 from bundler.checkout import Checkout
 from bundler.gitcall import Wanted
 from bundler.unpack import unpack
-from runners.worker.account import Account, home_of, name_of
+from runners.worker.account import Account, home_of, name_of, run_as
 from runners.worker.bounds import Bounds
 from runners.worker.cache import Cache, Entry
 from runners.worker.container import Host, body, environment, tpus
@@ -35,6 +37,8 @@ _NO_BOUNDS = Bounds()
 _PROGRESS_TAIL = 64 * 1024
 _GAPS_BYTES = 1024 * 1024
 _PUNCH_HOLE_KEEP_SIZE = 3
+_MOMENT_S, _MOMENTS = 0.001, 25
+_AT_ONCE = 200
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -82,6 +86,7 @@ class LocalMachine:
         self._fetcher, self._cache = fetcher, cache
         self._account, self._bounds, self._outputs = account, bounds, outputs
         self._inside = inside
+        self._began = 0
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
@@ -194,8 +199,59 @@ class LocalMachine:
         if not os.path.isdir(self.code):
             os.makedirs(self.code)
             self._give(self.code)
+        self._began = self._next_moment()
         bounds = self._bounds.of_job(memory)
         return Tree(argv, env, folder, self._log, self._account, guard_of(bounds) if bounds.of_all else None)
+
+    def _next_moment(self) -> int:
+        """A time of the file system, in ns, later than that of all that was written before this call.
+
+        Files are stamped by a clock that moves every few milliseconds: a file of the bundle that was written a moment ago
+        must not look like one that the command made. A file system with a coarser clock is not waited for.
+        """
+        first = now = self._stamp()
+        for _ in range(_MOMENTS):
+            if now > first:
+                break
+            time.sleep(_MOMENT_S)
+            now = self._stamp()
+        return now
+
+    def _stamp(self) -> int:
+        os.fchmod(self._log, 0o600)  # a change of the inode: the file system stamps it
+        return os.fstat(self._log).st_ctime_ns
+
+    def changed(self, most: int) -> list[str]:
+        """Walk the code's folder once, by descriptors. Hidden names and compiled Python are not what anybody waits for."""
+        found: list[str] = []
+        for here, folders, names, descriptor in os.fwalk(self.code):
+            folders[:] = sorted(name for name in folders if not _unasked(name))
+            below = os.path.relpath(here, self.code)
+            for name in sorted(names):
+                if _unasked(name) or not self._is_new(name, descriptor):
+                    continue
+                found.append(name if below == "." else f"{below}/{name}")
+                if len(found) >= most:
+                    return sorted(found)
+        return sorted(found)
+
+    def _is_new(self, name: str, folder: int) -> bool:
+        try:
+            seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return False
+        return stat.S_ISREG(seen.st_mode) and seen.st_ctime_ns >= self._began
+
+    def copy(self, names: Sequence[str], folder: str) -> None:
+        """Have `cp` do it as the job's account: what it may not read or write, the copy may not either."""
+        run_as(self._account, ["mkdir", "-p", "--", folder])
+        for start in range(0, len(names), _AT_ONCE):
+            batch = names[start : start + _AT_ONCE]
+            run_as(self._account, ["cp", "--no-dereference", "--parents", "-t", folder, "--", *batch], self.code)
+
+    def read_changed(self, name: str, most: int) -> bytes:
+        """Follow no link on the way: the command could have put one there."""
+        return untrusted.whole_below(self.code, name, most)
 
     def pull(self, image: str) -> None:
         """Have the engine pull it, unless we are in it."""
@@ -256,6 +312,11 @@ class LocalMachine:
         """Punch a hole into the output file. Best effort: not every file system has holes."""
         hole = ctypes.c_int64(start), ctypes.c_int64(end - start)
         ctypes.CDLL(None).fallocate(self._log, _PUNCH_HOLE_KEEP_SIZE, *hole)
+
+
+def _unasked(name: str) -> bool:
+    """Names of what tools leave behind by themselves."""
+    return name.startswith(".") or name == "__pycache__" or name.endswith(".pyc")
 
 
 def _output(path: Path) -> int:

@@ -130,7 +130,7 @@ class Preparation:
 
     def _places(self, order: Order) -> Places:
         machine = self._doors.machine
-        output = order.output_dir or f"{self._doors.outputs}/{layout.outputs(order.job, order.task)}"
+        output = output_url(order, self._doors)
         return Places(
             tmp=machine.tmp,
             progress=machine.progress,
@@ -138,6 +138,11 @@ class Preparation:
             output=machine.place(output),
             checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
         )
+
+
+def output_url(order: Order, doors: Doors) -> str:
+    """The job's output folder: the one that its user named, or the one in the bucket that its task has."""
+    return order.output_dir or f"{doors.outputs}/{layout.outputs(order.job, order.task)}"
 
 
 _IN_IMAGE = {

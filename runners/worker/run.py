@@ -24,7 +24,8 @@ from runners.worker.claiming import claim_of
 from runners.worker.doors import Doors, Pace, Post, Process
 from runners.worker.health import Health
 from runners.worker.output import Output
-from runners.worker.prepare import EnvironmentIn, Preparation, begin, in_shell
+from runners.worker.outputs import Keeping
+from runners.worker.prepare import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
 from runners.worker.pump import Chore, Pump, persist
 from runners.worker.report import Reporter
 from runners.worker.secrets import reveal
@@ -243,6 +244,7 @@ class _Worker:
         self._limit.begin()
         code, halt = self._see_through(order, process)
         cause = cause_of(code, halt.cause if halt else None, out_of_memory=process.out_of_memory())
+        self._keep_files(order)
         if cause is Cause.OK:
             return self._end(cause, code, "")
         words = (self._broken(), halt.reason if halt else self._last_words())
@@ -263,6 +265,23 @@ class _Worker:
         supervision.command_ended()
         self._pump.until("rest", process.wait_rest, turn)
         return supervision.all_ended(code), supervision.halt
+
+    def _keep_files(self, order: Order) -> None:
+        """Keep what the command left in its working folder where the order says so, and name the rest in the log."""
+        if order.bundle.type == IMAGE:
+            return  # the folder is the image's own, and went with its container
+        machine = self._doors.machine
+
+        def keep() -> list[str]:
+            folder = machine.place(output_url(order, self._doors))
+            keeping = Keeping(globs=order.outputs, folder=folder, open=self._doors.store, worker=self._post.worker)
+            return list(keeping.finish(machine))
+
+        try:
+            for line in self._pump.until("outputs", keep):
+                machine.note(line)
+        except OSError as error:  # the command has ended as it has: its exit code is not lost for a full disk
+            self._doors.say(f"files of the working folder: {error}")
 
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
         def turn() -> float:

@@ -43,8 +43,8 @@ def launch(fleet: Fleet, name: str, text: str, run: str, *flags: str) -> str:
 
 def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     fleet.create("--capacity=v4=1")
-    ended = launch(fleet, "ended", "one", "echo done", "--wait")
-    running = launch(fleet, "running", "two", "echo begun; exec sleep 600")
+    ended = launch(fleet, "ended", "one", 'touch "$BASTION_OUTPUT_DIR/own"; echo done', "--wait")
+    running = launch(fleet, "running", "two", 'touch "$BASTION_OUTPUT_DIR/own"; echo begun; exec sleep 600')
     until(lambda: fleet.log("running") == "begun\n")
     waiting = launch(fleet, "waiting", "three", "true ")
     assert fleet.run("bastion", "stop").returncode == 0
@@ -52,14 +52,16 @@ def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     logs = names(fleet.root / "logs")
     age(fleet.root / "bundles", 40)
     age(fleet.root / "logs", 40)
+    age(fleet.root / "outputs", 40)
     snapshot.make(Prefixed(LocalBucket(f"file://{fleet.root.parent}"), fleet.root.name))
     age(fleet.root / "snapshots", 4_000)
     before = names(fleet.root)
 
-    dry = fleet.ask("bastion", "gc", "--dry_run", "--logs_days=30")
-    assert (dry["dry_run"], dry["bundles"]["objects"]) == (True, 1)
+    terms = ("--logs_days=30", "--outputs_days=30")
+    dry = fleet.ask("bastion", "gc", "--dry_run", *terms)
+    assert (dry["dry_run"], dry["bundles"]["objects"], dry["outputs"]["objects"]) == (True, 1, 1)
     assert before <= names(fleet.root)
-    said = fleet.ask("bastion", "gc", "--logs_days=30")
+    said = fleet.ask("bastion", "gc", *terms)
     assert {**said, "dry_run": True} == dry
     assert said["freed_bytes"] > 0
     left = names(fleet.root / "bundles")
@@ -68,6 +70,7 @@ def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     ids = {name: fleet.job(name)["id"] for name in ("ended", "running")}
     assert {log.split("/")[0] for log in logs} == set(ids.values())
     assert {log.split("/")[0] for log in names(fleet.root / "logs")} == {ids["running"]}
+    assert names(fleet.root / "outputs") == {f"{ids['running']}/0/own"}
     assert before - names(fleet.root) == {
         f"bundles/{ended}.tar.zst",
         *(f"logs/{log}" for log in logs if ids["ended"] in log),

@@ -9,7 +9,7 @@ import pytest
 
 from bastion.config import Config
 from bastion.errors import UsageError
-from bastion.expiry import Term, is_old, old_bundles, old_logs, term
+from bastion.expiry import Term, is_old, old_bundles, old_logs, old_outputs, term
 from bastion.ports import Stat
 from bastion.rules import Rule, for_google, for_s3, to_google, to_s3, wanted
 from bastion.state import Job, State
@@ -56,6 +56,26 @@ def test_logs_of_jobs_that_live_stay_and_the_others_go() -> None:
         "logs/over-1/0/0/0/00000001.log",
     ]
     assert list(old_logs(listed, 0, NOW, state())) == []
+
+
+def test_output_folders_go_as_a_whole_unless_a_job_works_there() -> None:
+    listed = [
+        stat("outputs/forgotten-1/0/a", 90),
+        stat("outputs/gone-on-1/0/checkpoints/step-1", 90),
+        stat("outputs/live-1/0/a", 90),
+        stat("outputs/over-1/0/a", 90),
+        stat("outputs/over-1/0/deep/b", 90),
+        stat("outputs/over-1/1/a", 90),
+        stat("outputs/over-1/1/b", 3),
+        stat("outputs/over-2/0/a", 90),
+    ]
+    in_use = {"outputs/gone-on-1/0/checkpoints/", "outputs/over-2/"}
+    assert [each.key for each in old_outputs(listed, 30, NOW, state(), in_use)] == [
+        "outputs/forgotten-1/0/a",
+        "outputs/over-1/0/a",
+        "outputs/over-1/0/deep/b",
+    ]
+    assert list(old_outputs(listed, 0, NOW, state(), in_use)) == []
 
 
 def test_a_log_goes_as_a_whole_or_not_at_all() -> None:

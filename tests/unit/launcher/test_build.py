@@ -64,6 +64,12 @@ def test_the_tasks_of_an_array_get_their_folders_from_their_workers() -> None:
     assert (spec.output_dir, spec.checkpoint_dir) == ("", "")
 
 
+def test_the_tasks_of_an_array_have_their_checkpoints_in_their_own_folders_whoever_named_them() -> None:
+    spec = built(count=3, output_dir="/data/run7")
+
+    assert (spec.output_dir, spec.checkpoint_dir) == ("/data/run7", "")
+
+
 def test_a_user_of_several_projects_is_asked_which() -> None:
     with pytest.raises(SpecError, match="bob is a member of nlp, vision; choose one with --project_id"):
         built(user="bob")
