@@ -8,7 +8,7 @@ from bastion import layout, loop, snapshot
 from bastion.errors import Deposed, Newer
 from bastion.ports import Stored
 from worlds.bastions import SimBastion
-from worlds.broken import Broken
+from worlds.broken import Fell
 from worlds.cloud import Cloud, ShakyRunner
 from worlds.kernel import SimClock
 from worlds.line import WeatherLine
@@ -89,6 +89,6 @@ class Program(SimBastion):
         while True:
             loop.turn(bastion)
             if "tick" in bastion.troubles and not self.older:
-                raise Broken(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
+                raise Fell(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
             self.compare()
             bastion.doors.tasks.wait(bastion.idle_s())
