@@ -21,6 +21,9 @@ from worlds.side_laws import on_its_side
 DEAF_S = 300.0
 """So long a machine may heed no delete."""
 
+CALL_MAX_S = 8.0
+"""A call takes so long at most where nothing is wrong."""
+
 Shown = list[Machine]
 """What a listing shows."""
 
@@ -230,7 +233,7 @@ class ShakyRunner:
             scene.kernel.sleep(line.dice.uniform(1, 20))
             raise RunnerError("the fleet does not answer")
         fault = self._luck("fleet", what)
-        scene.kernel.sleep(line.dice.expovariate(10))
+        scene.kernel.sleep(min(CALL_MAX_S, line.dice.expovariate(scene.listings if what == "list" else 10)))
         if fault == "blind call":
             raise RunnerError("the fleet does not answer")
         effect()

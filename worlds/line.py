@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bastion import layout
 from worlds.kernel import Life
 from worlds.scene import Scene
 from worlds.store import Line, SimBucket
@@ -27,6 +28,10 @@ class WeatherLine(Line):
     def luck(self, call: str, where: str) -> str:
         """As the plan has it."""
         return self._scene.luck(call, self.dice, where)
+
+    def rate(self, what: str) -> float:
+        """As fast as appends to the journal are in this world, which may be slow."""
+        return self._scene.appends if what.startswith(f"create {layout.JOURNAL}") else super().rate(what)
 
     def fall(self) -> None:
         """The program ends here, and never comes back from this."""

@@ -9,7 +9,7 @@ from bastion.errors import Deposed, Newer
 from bastion.ports import Stored
 from bastion.version import JOURNAL, STATUS
 from worlds.bastions import SimBastion
-from worlds.broken import Broken
+from worlds.broken import Fell
 from worlds.cloud import Cloud, ShakyRunner
 from worlds.kernel import Life, SimClock
 from worlds.line import WeatherLine
@@ -106,6 +106,6 @@ class Program(SimBastion):
         while True:
             loop.turn(bastion)
             if "tick" in bastion.troubles and not self.older:
-                raise Broken(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
+                raise Fell(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
             self.compare()
             bastion.doors.tasks.wait(bastion.idle_s())

@@ -38,6 +38,12 @@ v5p = 0.4
 WALLS = b'runners = ["local", "spot"]\nplacing = {v4 = ["local", "spot"]}\n'
 TIERS = b"[[total_resources]]\nv4 = 3\nv5p = 4\n[[total_resources]]\nv4 = 3\n"
 
+APPENDS, LISTINGS = (20.0, 1.0), (10.0, 0.5)
+"""How many appends to the journal, and how many listings of machines, take a second in a world, about.
+
+Where both are slow they overlap: what a listing leads to must not come before what is being appended.
+"""
+
 RARE = frozenset({JobState.PREEMPTING, JobState.CANCELLING})
 RARE_TRIES = 3
 """So often luck is tried while a job is in a state that lasts only for moments."""
@@ -48,6 +54,8 @@ class Scene:
 
     `fleet` is what each runner holds, one for each tier; `owners` has the runner of each machine. `spoofs` are things of
     others, which every runner lists under names of ours.
+
+    `appends` and `listings`: how many of these take a second.
 
     `rests_at`: when all that the storm has begun is over. `changed`: since laws were last checked, something they look at.
     """
@@ -60,6 +68,8 @@ class Scene:
         self.laws = Laws(POOL, gentle=not any(fault in plan.rates for fault in RATES["call"]))
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))
         self.rests_at = self.storm_over_at = 0.0
+        pace = self.dice("pace")
+        self.appends, self.listings = pace.choice(APPENDS), pace.choice(LISTINGS)
         self.fleet = FLEETS[plan.walls]
         self.blind_until = dict.fromkeys(self.fleet, 0.0)
         self.hosts: dict[str, SimHost] = {}

@@ -36,6 +36,10 @@ class Line:
         """The fault that befalls a call of this kind; empty if none does."""
         return ""
 
+    def rate(self, what: str) -> float:
+        """How many calls of this kind take a second, about."""
+        return 20.0
+
     def fall(self) -> None:
         """The program dies in the middle of a call, if it can."""
 
@@ -157,7 +161,7 @@ class SimBucket:
             self._fail(fault, effect)
         if fault == "falls before":
             line.fall()
-        kernel.sleep(line.dice.uniform(0, 60) if fault == "slow" else line.dice.expovariate(20))
+        kernel.sleep(line.dice.uniform(0, 60) if fault == "slow" else line.dice.expovariate(line.rate(what)))
         answer = self._effect(what, effect)
         if fault == "falls after":
             line.fall()

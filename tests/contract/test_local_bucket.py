@@ -140,6 +140,23 @@ def test_files_honour_the_umask(folder: Path, bucket: Bucket) -> None:
     assert (folder / "a").stat().st_mode & 0o777 == 0o640
 
 
+def test_the_folders_of_a_new_object_survive_a_power_failure(
+    folder: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object is durable only if each folder is, in which its name or that of a new folder was written."""
+    synced: list[str] = []
+    real = os.fsync
+
+    def noted(file: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{file}"))
+        real(file)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    bucket.create("a/b/new", b"data")
+    assert {str(folder), str(folder / "a"), str(folder / "a/b")} <= set(synced)
+    assert synced[-1] == str(folder / "a/b")
+
+
 def test_emptied_folders_vanish_but_never_the_bucket(folder: Path, bucket: Bucket) -> None:
     bucket.write("a/b/c/d", b"")
     bucket.write("a/x", b"")

@@ -50,8 +50,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _line(verdict: Verdict) -> str:
     seeds = f" in {verdict.seeds} seeds" if verdict.by is Catch.LAW else ""
-    word = "caught" if verdict.caught else "INVALID" if verdict.by is Catch.INVALID else "SURVIVED"
-    return f"{word:9}{verdict.patch.name}: {table.caught_by(verdict)}{seeds}"
+    words = {Catch.INVALID: "INVALID", Catch.NOTHING: "SURVIVED"}
+    word = "caught" if verdict.caught else words.get(verdict.by, "MISSED")
+    return f"{word:9}{verdict.patch.name}: {table.caught_by(verdict)}{seeds}{verdict.told_apart}"
 
 
 def _control(verdicts: Iterable[Verdict], steps: int) -> Verdict:

@@ -1,4 +1,4 @@
-"""`python -m tests.mutants.hunt`: one simulated world after the other, until a law is broken. Prints what was found, as JSON.
+"""`python -m tests.mutants.hunt`: one simulated world after the other, until a law is broken. Prints what it finds, as JSON.
 
 It runs in a process of its own, on a copy of the tree. Seeds go in the order of the flags. What it prints first is that it runs.
 """
@@ -12,7 +12,7 @@ import time
 import traceback
 from importlib import import_module
 
-from worlds.broken import Broken
+from worlds.broken import Broken, Fell
 from worlds.world import run
 
 
@@ -21,6 +21,9 @@ def main() -> int:
     flags = argparse.ArgumentParser(prog="python -m tests.mutants.hunt", description=__doc__)
     flags.add_argument("--seed", type=int, action="append", default=[], help="one of the worlds; may be repeated")
     flags.add_argument("--steps", type=int, required=True, help="how long the storm of each is")
+    flags.add_argument(
+        "--law", action="append", default=[], help="words of the law to look for; default: any law will do"
+    )
     flags.add_argument("--seconds", type=float, required=True, help="no new seed after so many")
     flags.add_argument("modules", nargs="*", help="import these before anything else")
     asked = flags.parse_args()
@@ -32,16 +35,27 @@ def main() -> int:
         if time.monotonic() - begun > asked.seconds:
             break
         _tell(seed=seed)
-        try:
-            run(seed, asked.steps)
-        except Exception as error:
-            if isinstance(error.__cause__, Broken):
-                _tell(law=str(error.__cause__))
-            else:
-                _tell(crash=_fell(error))
+        found = _broken(seed, asked.steps)
+        if found:
+            _tell(**found)
+        if "law" in found and (not asked.law or any(words in found["law"] for words in asked.law)):
+            return 0
+        if found and not asked.law:
             return 0
     _tell(over=True)
     return 0
+
+
+def _broken(seed: int, steps: int) -> dict[str, str]:
+    """What went wrong in the world of this seed: a law that was broken, or a crash; empty if nothing did."""
+    try:
+        run(seed, steps)
+    except Exception as error:
+        cause = error.__cause__
+        if isinstance(cause, Fell):
+            return {"crash": str(cause)}
+        return {"law": str(cause)} if isinstance(cause, Broken) else {"crash": _fell(error)}
+    return {}
 
 
 def _fell(error: Exception) -> str:

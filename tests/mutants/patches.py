@@ -17,6 +17,7 @@ _PAIR = re.compile(r"^--- ([^\t\n]+?)(?:[ \t][^\n]*)?\n\+\+\+ ([^\t\n]+?)(?:[ \t
 _HUNKS = re.compile(r"^(?:diff |--- |Index: |index )", re.MULTILINE)
 _NOWHERE = "/dev/null"
 _SEEN_BY = "Seen by: "
+_LAW = "# law: "
 
 
 class Invalid(Exception):
@@ -25,12 +26,17 @@ class Invalid(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One planted bug; `planted` says in a line what it is, `seen_by` names tests that see what no simulated world shows."""
+    """One planted bug; `planted` says in a line what it is.
+
+    `laws` are words of the laws that it must break, one of them at least; empty: any will do. `seen_by` names tests that see
+    what no simulated world shows.
+    """
 
     name: str
     planted: str
     text: str
     seen_by: tuple[str, ...] = ()
+    laws: tuple[str, ...] = ()
 
 
 def read(folder: Path) -> list[Patch]:
@@ -49,9 +55,11 @@ def read_one(path: Path) -> Patch:
     found = _HUNKS.search(text)
     head = text[: found.start()].splitlines() if found else []
     subject = [line.removeprefix("Subject: ") for line in head if line.startswith("Subject: ")]
-    planted = next(iter(subject or filter(str.strip, head)), path.stem)
+    laws = tuple(line.removeprefix(_LAW).strip() for line in head if line.startswith(_LAW))
+    told = [line for line in head if line.strip() and not line.startswith((_LAW, _SEEN_BY))]
+    planted = next(iter(subject or told), path.stem)
     seen_by = [word for line in head if line.startswith(_SEEN_BY) for word in line.removeprefix(_SEEN_BY).split()]
-    return Patch(path.stem, planted.lstrip("# ").strip(), text, tuple(seen_by))
+    return Patch(path.stem, planted.lstrip("# ").strip(), text, tuple(seen_by), laws)
 
 
 def apply(patch: Patch, tree: Path) -> tuple[str, ...]:

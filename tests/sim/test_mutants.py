@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 from pathlib import Path
 
@@ -27,8 +28,32 @@ def seed_on_the_page(patch: Patch) -> list[int]:
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
 def test_a_planted_bug_is_caught(patch: Patch) -> None:
     verdict = judge(patch, Budget(seeds=[*seed_on_the_page(patch), *Budget().seeds]))
-    by_worlds = {Catch.LAW, Catch.CRASH}  # where our own code objects, too, the seeds say which of both is first
-    assert verdict.by in ({Catch.TEST} if patch.seen_by else by_worlds), f"{patch.planted} {verdict.by}: {verdict.told}"
+    by = Catch.TEST if patch.seen_by else Catch.LAW
+    assert verdict.by is by, f"{patch.planted} {verdict.by}: {verdict.told}{verdict.told_apart}"
+
+
+def test_each_names_a_law_that_there_is_or_tests() -> None:
+    texts = laws_of_worlds()
+    assert len(texts) > 50
+    assert [patch.name for patch in PATCHES if bool(patch.laws) == bool(patch.seen_by)] == []
+    named = {words: patch.name for patch in PATCHES for words in patch.laws}
+    assert {words: name for words, name in named.items() if not any(words in text for text in texts)} == {}
+
+
+def laws_of_worlds() -> list[str]:
+    """What each law says when it is broken, with `…` for what it fills in."""
+    calls = (
+        node.args[0]
+        for path in sorted((ROOT / "worlds").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Broken"
+    )
+    return [_text(said) for said in calls]
+
+
+def _text(said: ast.expr) -> str:
+    pieces = said.values if isinstance(said, ast.JoinedStr) else [said]
+    return "".join(str(piece.value) if isinstance(piece, ast.Constant) else "…" for piece in pieces)
 
 
 def test_without_them_the_same_seeds_keep_every_law(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -10,14 +12,14 @@ import pytest
 from bastion import layout
 from bastion.codec import encode
 from bastion.errors import RunnerError
-from bastion.events import CancelRequested, Exited, Gone, Started, Submitted
+from bastion.events import Exited, Gone, Started, Submitted
 from bastion.observe import ClaimRead, FactsRead, Trouble
-from bastion.ports import AttemptKey, Sight
+from bastion.ports import AttemptKey, Machine, Sight
 from bastion.reconcile import ASK_S, OVERTIME, PAPER_BYTES_MAX, STRAY_S
 from bastion.records import Claim, Facts, Order, StopOrder, World
 from bastion.specs import Specs
 from bastion.state import Cause, State
-from tests.unit.bastion.doors import fails, folded, only
+from tests.unit.bastion.doors import HandRunner, fails, only
 from tests.unit.bastion.yard import J0, KEY, Yard, claim, stop
 from tests.unit.launcher.world import NOON, spec
 
@@ -88,6 +90,40 @@ def test_attempts_of_another_runner_are_none_of_ours() -> None:
     yard.runner.name = "gce"
     yard.turns.turn()
     assert yard.runner.calls == []
+
+
+def test_what_is_desired_is_read_after_the_listing_has_answered() -> None:
+    """A listing may take long. What the journal takes in meanwhile has promised the machines that it shows."""
+    yard, listed = Yard(), HandRunner.list
+
+    def lists_and_sees_a_job_come(runner: HandRunner) -> Sequence[Machine]:
+        yard.folds(
+            Submitted(request="o", job="other", spec=spec()), Started(**other, runner="local", tier=0, workers=1)
+        )
+        yard.turns.specs.keep("other", spec())
+        runner.has("m", AttemptKey("other", 0, 0), epoch=3)
+        return listed(runner)
+
+    other: dict[str, Any] = {"job": "other", "task": 0, "attempt": 0}
+    yard.runner = yard.turns.runner = SlowRunner(lists_and_sees_a_job_come)
+    yard.turn()
+    assert yard.record(layout.order(AttemptKey("other", 0, 0)), Order).workers == 1
+    assert yard.turns.strays == {}
+
+
+@dataclass
+class SlowRunner(HandRunner):
+    """Its first listing does what it is told meanwhile."""
+
+    meanwhile: Callable[[HandRunner], Sequence[Machine]] = HandRunner.list
+
+    def __init__(self, meanwhile: Callable[[HandRunner], Sequence[Machine]]) -> None:
+        super().__init__()
+        self.meanwhile = meanwhile
+
+    def list(self) -> Sequence[Machine]:
+        now, self.meanwhile = self.meanwhile, HandRunner.list
+        return now(self)
 
 
 # Seeing
@@ -330,28 +366,6 @@ def test_a_blind_runner_does_nothing() -> None:
         yard.turns.turn()
     assert yard.runner.calls == []
     assert yard.bucket.calls == []
-
-
-def test_what_is_desired_is_read_after_the_listing_has_answered() -> None:
-    yard = Yard()
-    yard.runner.has("new", AttemptKey("j", 0, 1))
-    listed = yard.runner.list
-
-    def slow() -> Any:
-        found = listed()
-        yard.state = folded(
-            Submitted(request="r", job="j", spec=spec()),
-            Started(**J0, runner="local", tier=0, workers=1),
-            CancelRequested(request="c", user="u", job="x"),
-            state=State(now=NOON),
-        )
-        yard.state.jobs["j"].tasks[0].attempts.insert(0, yard.state.jobs["j"].tasks[0].attempts[0])
-        yard.state.jobs["j"].tasks[0].attempts[1].number = 1
-        return found
-
-    yard.runner.list = slow  # type: ignore[method-assign]
-    yard.turn()
-    assert yard.deletes() == []
 
 
 def test_what_is_remembered_does_not_outlive_the_attempt() -> None:

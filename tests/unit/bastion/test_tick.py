@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -68,6 +69,22 @@ def test_orders_are_written_after_the_journal_and_before_the_runner_is_called() 
     written = [key for verb, key in town.bucket.calls if verb == "create"]
     assert written == [layout.journal(town.bastion.journal.state.seq - 1), layout.order(first_attempt(job))]
     assert town.runner.calls == [("create", first_attempt(job))]
+
+
+def test_what_is_desired_is_shown_to_runners_once_the_append_has_returned() -> None:
+    """A runner's turn, which runs beside the tick, must not act on what the journal may never hold."""
+    town = Town()
+    town.submits()
+    seen: list[tuple[str, int]] = []
+
+    def during(verb: str, key: str) -> Callable[[], object]:
+        return lambda: seen.append((key, len(town.bastion.rows))) if verb == "create" else None
+
+    town.bucket.faults = [during] * 20
+    town.ticks(1)
+    appended = layout.journal(town.bastion.journal.state.seq - 1)
+    assert (appended, 0) in seen
+    assert len(town.bastion.rows) == 1
 
 
 @pytest.mark.parametrize("jobs", [0, 50])

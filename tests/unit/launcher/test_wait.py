@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError
+from bastion.errors import BucketError, Denied
 from bastion.ports import Stored
 from bastion.state import Cause, JobState
 from launcher.find import find
@@ -67,6 +69,22 @@ class Away(MemoryBucket):
             self.times -= 1
             raise BucketError("the store is away")
         return super().read(key, limit)
+
+
+class Forbidden(MemoryBucket):
+    """A store that this user may not read any more."""
+
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """No object, ever."""
+        raise Denied("permission denied; ask for the right to read")
+
+
+def test_who_may_not_read_is_told_at_once_and_does_not_wait_without_end() -> None:
+    world = World()
+    world.runs(world.submitted())
+
+    with pytest.raises(Denied, match="ask for the right to read"):
+        waited(world, reader=Reader(Forbidden(world.bucket.url), world.clock, world.tasks), timeout_s=3600)
 
 
 def test_a_store_that_is_away_is_waited_for() -> None:
