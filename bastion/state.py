@@ -246,7 +246,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     `doomed` those that wait in vain, with it; `deadlines` those of jobs that have not ended, the next one first. `builds` are
     those that jobs wait for, each with the jobs and the image to make for them. `marks` are the newest objects in which
     `quota`, `config` and `capacity` changed, not kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job
-    that left. `version` is the writer's, of `epoch`.
+    that left. `version` is the writer's, of `epoch`. The last decision was taken by `rules` of the policy; 0: there was none.
     """
 
     seq: int = 0
@@ -271,6 +271,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     forgotten: Moment | None = None
     indexed: int | None = None
     used: Used | None = None
+    rules: int = 0
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed

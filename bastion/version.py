@@ -9,9 +9,9 @@ from __future__ import annotations
 
 VERSION = "0.1.0"
 
-JOURNAL = 1
+JOURNAL = 2
 """Of journal objects, and of what their events mean to the fold."""
-SNAPSHOT = 1
+SNAPSHOT = 2
 TRACE = 1
 STATUS = 1
 ORDER = 1
