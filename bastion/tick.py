@@ -232,7 +232,9 @@ class Bastion:
                 self.vitals.decided = self.doors.clock.monotonic()
             return  # blind: start nothing, stop nothing, until it has answered
         self._add_all(plan.dropped(state, self.inputs))
-        answer = decision.decided(state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup)
+        answer = decision.decided(
+            state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup
+        )
         if answer.events or self.journal.dirty:  # an idle tick writes nothing
             self.journal.add(answer.marker)
         self._add_all(answer.events)

@@ -172,8 +172,8 @@ def test_every_dependency_is_imported_somewhere() -> None:
 def test_every_decision_is_listed_in_its_order() -> None:
     pages = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
     assert re.findall(r"\]\((0.+?\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == pages
-    for number, name in enumerate(pages, start=1):
-        assert name.startswith(f"{number:04d}-")
+    for name in pages:
+        number = int(name[:4])  # numbers are never used twice; one may be left out
         assert (DOCS / "decisions" / name).read_text().startswith(f"# {number}. ")
 
 

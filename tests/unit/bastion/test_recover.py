@@ -92,7 +92,7 @@ def test_a_newer_snapshot_says_upgrade() -> None:
     assert unpack_snapshot(data, "s").seq == 0
     import zstandard
 
-    newer = zstandard.compress(encode(Snapshot(schema=2, state=State())))
+    newer = zstandard.compress(encode(Snapshot(schema=3, state=State())))
     with pytest.raises(Newer, match="upgrade"):
         unpack_snapshot(newer, "s")
 

@@ -225,5 +225,9 @@ def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch:
     assert set(rules(after)) == {1, 2}
     assert any(isinstance(event, Stopping) for event in town.journal()), "the rules of now give audio its second unit"
     assert {each.difference for each in again(after)} == {Difference.NONE}
-    forged = [changed(record, lambda event: msgspec.structs.replace(event, rules=1) if isinstance(event, Decided) else event) for record in after]
+
+    def unsaid(event: object) -> object:
+        return msgspec.structs.replace(event, rules=1) if isinstance(event, Decided) else event
+
+    forged = [changed(record, unsaid) for record in after]
     assert Difference.ANSWER in {each.difference for each in again(forged)}

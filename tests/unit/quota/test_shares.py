@@ -46,7 +46,9 @@ def parts(draw: st.DrawFn) -> tuple[dict[str, Fraction], int]:
     """Shares that are all of a kind, rounded as people do, and how much of it there is."""
     weights = draw(st.lists(st.integers(0, 9), min_size=1, max_size=7).filter(any))
     digits = draw(st.sampled_from((3, 4, 6)))
-    shares = {f"p{n}": Fraction(round(w / sum(weights), digits)).limit_denominator(10**6) for n, w in enumerate(weights)}
+    shares = {
+        f"p{n}": Fraction(round(w / sum(weights), digits)).limit_denominator(10**6) for n, w in enumerate(weights)
+    }
     return shares, draw(st.integers(0, 3_000))
 
 
