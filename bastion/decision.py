@@ -64,6 +64,7 @@ def decided(
         live=len(state.live),
         now=None if now == state.now else now,
         blind=sorted(inputs.blind),
+        rules=inputs.rules,
     )
     again = min(filter(None, (answer.again, now + AGAIN if unseated else None)), default=None)
     return Decision(marker=marker, events=events, again=again, unseated=unseated)

@@ -264,6 +264,7 @@ class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
     Its answer are the next `events`, with their `decision.digest`. So many jobs were `waiting`, and so many held something.
     `now` is said where the object says another. Where others may stand in, `blind` are the runners that did not answer.
+    `rules` are those of the policy that it was decided by (`quota.claims.RULES`).
     """
 
     events: int = 0
@@ -272,6 +273,7 @@ class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
     live: int = 0
     now: Moment | None = None
     blind: list[str] = []
+    rules: int = 1
 
 
 class Lapsed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -247,6 +247,10 @@ def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
     settle(state, job)
 
 
+def _decided(state: State, event: Decided, *_at: int) -> None:
+    state.rules = event.rules
+
+
 def _lapsed(state: State, event: Lapsed, *_at: int) -> None:
     job = job_of(state, event.job)
     if job.id not in state.pending or event.outcome not in MOVES[JobState.PENDING] & ENDED:
@@ -314,7 +318,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     ReclaimDropped: _reclaim_dropped,
     Forgotten: _forgotten,
     RequestsDropped: _only_written,
-    Decided: _only_written,
+    Decided: _decided,
     LossAccepted: _only_written,
     Illegal: _only_written,
 }

@@ -35,7 +35,7 @@ from bastion.past_use import past
 from bastion.placing import places
 from bastion.pools import pool
 from bastion.state import Cause, Job, JobState, State
-from quota.claims import Knobs, Schedule, Start
+from quota.claims import RULES, Knobs, Schedule, Start
 from quota.file import parse as parse_quota
 from quota.model import Quota
 from quota.scheduler import POLICIES
@@ -56,20 +56,23 @@ class Inputs:
     """What a decision rests on, beside the state itself. All of it is in the journal.
 
     `quota` None: there is a quota file, it cannot be used, and there never was a good one: start nothing. `blind` are the
-    runners that do not answer now, where that says on which side of a wall something starts.
+    runners that do not answer now, where that says on which side of a wall something starts. The policy decides by
+    these `rules`.
     """
 
     quota: Quota | None
     config: Config
     blind: frozenset[str] = frozenset()
+    rules: int = RULES
 
 
 def inputs(state: State) -> Inputs:
-    """Quota and settings in force, parsed. No quota file: a single user's fleet."""
+    """Quota and settings in force, parsed, and the rules of the last decision. No quota file: a single user's fleet."""
     quota, settings = state.files.get("quota"), state.files.get("config")
     return Inputs(
         quota=_quota(quota.text) if quota and quota.text != "" else Quota.open(),
         config=_config(settings.text) if settings and settings.text is not None else Config(),
+        rules=state.rules or RULES,
     )
 
 
@@ -102,9 +105,10 @@ def pool_of(state: State, inputs: Inputs) -> Pool:
     return pool(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
 
 
-def knobs(config: Config) -> Knobs:
-    """What the admin set of how the policy decides."""
+def knobs(config: Config, rules: int = RULES) -> Knobs:
+    """What the admin set of how the policy decides, and by which rules it does."""
     return Knobs(
+        rules=rules,
         reclaim_delay_s=config.reclaim_delay,
         gang_patience_s=config.gang_patience,
         restart_cost_s=config.restart_cost,
@@ -128,7 +132,7 @@ def plan(state: State, inputs: Inputs, now: datetime, lineup: Lineup | None = No
         pool=there,
         past=past(state, there.total(), now),
         now=now,
-        knobs=knobs(inputs.config),
+        knobs=knobs(inputs.config, inputs.rules),
     )
     again = min((at for at in (lineup.until, schedule.again) if at), default=None)
     return Plan(schedule=schedule, again=again, tell=lambda: _reasons(state, inputs, now, schedule))

@@ -117,7 +117,7 @@ def _again(
         version=state.version,
         marker=marker,
         written=written,
-        again=decision.decided(state, replace(inputs, blind=frozenset(marker.blind)), now, seat),
+        again=decision.decided(state, replace(inputs, blind=frozenset(marker.blind), rules=marker.rules), now, seat),
     )
 
 

@@ -261,6 +261,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     that left. `version` is the writer's, of `epoch`. `sent` counts the bytes of today's requests; None: there were none yet.
     `head` is the digest of the newest journal object, "" if it is not known; `chained`: that object, or one before it, held the
     digest of its predecessor, so each one after it has to.
+    The last decision was taken by `rules` of the policy; 0: there was none.
     """
 
     seq: int = 0
@@ -288,6 +289,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     sent: Sent | None = None
     head: str = ""
     chained: bool = False
+    rules: int = 0
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed

@@ -34,6 +34,7 @@ from bastion.standing import Beacon, Fence, Time
 from bastion.state import AttemptState
 from bastion.timed import Timed
 from bastion.troubles import Troubles
+from quota.claims import RULES
 
 FORGET_S, RETIRE_S, OVERLOOKED_S = 60.0, 3600.0, 300.0
 
@@ -259,7 +260,9 @@ class Bastion:
                 self.vitals.decided = self.doors.clock.monotonic()
             return  # blind: start nothing, stop nothing, until it has answered
         self._add_all(plan.dropped(state, self.inputs))
-        answer = decision.decided(state, replace(self.inputs, blind=seats.passed_over), now, seats.of, self._lineup)
+        answer = decision.decided(
+            state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup
+        )
         if answer.events or self.journal.dirty:  # an idle tick writes nothing
             self.journal.add(answer.marker)
         self._add_all(answer.events)

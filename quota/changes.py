@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from fractions import Fraction
 
 from quota.model import GRANTED, Quota
-from quota.shares import promised
+from quota.shares import TOLERANCE, given_out, units
 
 NOTHING = Quota(tiers=({},))
 
@@ -29,6 +29,8 @@ def warnings(quota: Quota) -> tuple[str, ...]:
         *_idle("classes", quota.classes, quota),
         *_idle("user limits", quota.user_limits, quota),
         *_free(quota),
+        *_none(quota),
+        *_one(quota),
         *_boundless(quota),
     )
 
@@ -65,6 +67,43 @@ def _free(quota: Quota) -> Iterator[str]:
             yield f"{project}: the class {job_class} needs no grant, it is everybody's"
 
 
+def _none(quota: Quota) -> Iterator[str]:
+    """Shares that are too small for a unit."""
+    totals = quota.total()
+    given = units(quota, totals)
+    for project, row in sorted(quota.shares.items()):
+        for kind, share in row.items():
+            if share and not given[project][kind] and totals.get(kind, 0):
+                of = f"{float(share):g} of {totals[kind]} {kind} is no whole unit"
+                yield f"{project}: {of}, so nothing is promised to it; {_least(quota, project, kind)}"
+
+
+def _least(quota: Quota, project: str, kind: str) -> str:
+    """The smallest fraction that would give a project a unit of a kind, as the other shares are; else one unit itself."""
+    whole = quota.total()[kind]
+    shares = {name: row[kind] for name, row in quota.shares.items() if kind in row}
+    fixed = {name for name in shares if (name, kind) in quota.amounts}
+    rest = sum(share for name, share in shares.items() if name != project)
+    step = Fraction(1, 10 ** (len(str(whole)) + 1))
+    low, high = int(shares[project] / step), -(-Fraction(1, whole) // step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        one = given_out({**shares, project: middle * step}, whole, fixed - {project})[project] > 0
+        low, high = (low, middle) if one else (middle, high)
+    over = ", with less for the others" if rest + high * step > 1 + TOLERANCE else ""
+    return f"{float(high * step):g} would be one{over}"
+
+
+def _one(quota: Quota) -> Iterator[str]:
+    """Where a whole 1 means one unit, for it could mean all."""
+    totals = quota.total()
+    for project, kind in sorted(quota.amounts):
+        if quota.shares[project][kind] * totals[kind] == 1 < totals[kind]:
+            others = (row.get(kind) for name, row in quota.shares.items() if name != project)
+            if not any((name, kind) in quota.amounts for name in quota.shares if name != project) and any(others):
+                yield f"{project}: {kind} = 1 is one of {totals[kind]}, as others have shares of it, too; all would be 1.0"
+
+
 def _boundless(quota: Quota) -> Iterator[str]:
     """Limits that let everybody have all there is, or nothing."""
     totals = quota.total()
@@ -93,14 +132,15 @@ def _tiers(old: Quota, new: Quota) -> Iterator[str]:
 
 
 def _shares(old: Quota, new: Quota) -> Iterator[str]:
-    before, after = old.total(), new.total()
+    after = new.total()
+    had, has = units(old, old.total()), units(new, after)
     for project in sorted({*old.shares, *new.shares}):
         was, now = old.shares.get(project, {}), new.shares.get(project, {})
         for kind in dict.fromkeys((*was, *now)):
             a, b = was.get(kind, Fraction(0)), now.get(kind, Fraction(0))
             if a != b:
-                units = f"{promised(a, before.get(kind, 0))} -> {promised(b, after.get(kind, 0))}"
-                yield f"{project}: {kind} share {float(a):.6g} -> {float(b):.6g} ({units} of {after.get(kind, 0)})"
+                promised = f"{had.get(project, {}).get(kind, 0)} -> {has.get(project, {}).get(kind, 0)}"
+                yield f"{project}: {kind} share {float(a):.6g} -> {float(b):.6g} ({promised} of {after.get(kind, 0)})"
 
 
 def _user_limits(old: Quota, new: Quota) -> Iterator[str]:

@@ -20,6 +20,13 @@ CLASSES = ("urgent", "standard", "scavenger")
 
 STANDARD = CLASSES.index("standard")
 
+RULES = 2
+"""The newest rules of the default policy. Each marked decision is replayed by the rules that it was taken by.
+
+1: each share is rounded down for itself. 2: shares are given out whole, a share of which nothing is used is good for one
+task, and what a user holds in a project that they left is borrowed.
+"""
+
 
 class Want(Struct, frozen=True, kw_only=True, gc=False):
     """A job with tasks that wait to start.
@@ -156,9 +163,11 @@ class Knobs:
     `reclaim_delay_s`: a job waits at least this long before others are stopped for it. `gang_patience_s`: a gang is
     overtaken for this long before it calls in what was lent. `restart_cost_s`: work that a stop is taken to cost beside
     what was not saved. `usage_half_life_s`: after it past use counts for half as much; 0: it does not count.
+    `rules` are those to decide by: older ones only where an older decision is taken again.
     """
 
     reclaim_delay_s: float = 90.0
     gang_patience_s: float = 10 * 3600.0
     restart_cost_s: float = 120.0
     usage_half_life_s: float = 7 * 86_400.0
+    rules: int = RULES

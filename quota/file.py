@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 from quota.claims import CLASSES
 from quota.lines import PARTS_MAX, Lines, too_deep
@@ -41,7 +42,9 @@ def parse(text: str) -> Quota:
     """The quota that a file's text describes.
 
     Raises `QuotaError` with all complaints, in the order of their lines. Amounts are whole; shares are exact fractions
-    of the total of a kind, and those of a kind may add up to a little more than 1, as 0.334 three times does.
+    of the total of a kind, and those of a kind may add up to a little more than 1, as 0.334 three times does. A share may
+    be said as an amount, a whole number, too. A whole 1 is all of a kind, but where others' shares leave no room for that: it
+    is one unit then.
     """
     size = len(text.encode("utf-8", "replace"))
     if size > BYTES_MAX:
@@ -90,9 +93,11 @@ class _Reader:
         members = self._people("project_membership")
         admins = self._people("project_admins")
         totals = total(tiers)
+        shares, amounts = self._shares(totals)
         return Quota(
             tiers=tiers,
-            shares=self._shares(totals),
+            shares=shares,
+            amounts=amounts,
             members=members,
             admins=admins,
             classes=self._classes(),
@@ -163,15 +168,32 @@ class _Reader:
             for project, row in self._by_kind("user_limits", "amounts, as in v4 = 64", totals)
         }
 
-    def _shares(self, totals: Resources) -> dict[str, dict[str, Fraction]]:
-        shares: dict[str, dict[str, Fraction]] = {}
-        sums: dict[str, Fraction] = {}
-        for project, row in self._by_kind("project_resources", "shares, as in v4 = 0.5", totals):
-            path = ("project_resources", project)
-            shares[project] = {kind: self._share((*path, kind), share) for kind, share in row.items()}
-            for kind, share in shares[project].items():
-                self._sum((*path, kind), sums, share)
-        return shares
+    def _shares(self, totals: Resources) -> tuple[dict[str, dict[str, Fraction]], frozenset[tuple[str, str]]]:
+        """The shares of all projects, as fractions; and which of them the file gives as amounts."""
+        rows = dict(self._by_kind("project_resources", "shares, as in v4 = 0.5 or v4 = 8", totals))
+        numbers: dict[str, Fraction] = defaultdict(Fraction)
+        for row in rows.values():
+            for kind, share in row.items():
+                numbers[kind] += share if _is_number(share) else 0
+        shares: dict[str, dict[str, Fraction]] = {project: {} for project in rows}
+        amounts, sums = set[tuple[str, str]](), _Sums()
+        for project, row in rows.items():
+            for kind, share in row.items():
+                path = ("project_resources", project, kind)
+                is_amount = _is_whole(share) and share > 0 and numbers[kind] > 1 + TOLERANCE
+                part = self._amount(path, share, totals.get(kind, 0)) if is_amount else self._share(path, share)
+                shares[project][kind] = part
+                if is_amount:
+                    amounts.add((project, kind))
+                if too_much := sums.add(kind, part, totals.get(kind, 0), is_amount=is_amount):
+                    self._complain(path, too_much)
+        return shares, frozenset(amounts)
+
+    def _amount(self, path: tuple[str, ...], units: int, whole: int) -> Fraction:
+        if units <= whole:
+            return Fraction(units, whole)
+        self._complain(path, f"is {units}, and the total is {whole}; use a fraction, 0 to 1, or an amount up to that")
+        return Fraction(0)
 
     def _by_kind(self, table: str, of: str, totals: Resources) -> Iterable[tuple[str, dict[str, Any]]]:
         """The rows of a table that has a table for each project, by kind of resource."""
@@ -183,18 +205,10 @@ class _Reader:
                 self._complain((table, project), f"is {_shown(row)}; use a table of {of}")
 
     def _share(self, path: tuple[str, ...], share: object) -> Fraction:
-        if isinstance(share, (int, Fraction)) and not isinstance(share, bool) and 0 <= share <= 1:
+        if isinstance(share, int | Fraction) and _is_number(share) and 0 <= share <= 1:
             return Fraction(share)
-        self._complain(path, f"is {_shown(share)}; use a fraction, 0 to 1")
+        self._complain(path, f"is {_shown(share)}; use a fraction, 0 to 1, or a whole number of units")
         return Fraction(0)
-
-    def _sum(self, path: tuple[str, ...], sums: dict[str, Fraction], share: Fraction) -> None:
-        """Add a share; complain once, of the one that makes it too much."""
-        kind, most = path[-1], 1 + TOLERANCE
-        before = sums.get(kind, Fraction(0))
-        sums[kind] = before + share
-        if before <= most < sums[kind]:
-            self._complain(path, f"brings the shares of {kind} to {float(sums[kind]):g}; together use at most 1")
 
     def _projects(self, table: str) -> Iterable[tuple[str, Any]]:
         rows = self._rows(table)
@@ -227,6 +241,34 @@ class _Reader:
 
     def _complain(self, path: Sequence[str], what: str) -> None:
         self.complaints.append((self._lines.of(*path), f"{'.'.join(map(_short, path))} {what}"))
+
+
+class _Sums:
+    """What the shares of each kind add up to, all and those that are amounts; who makes it too much is told of, once."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Fraction] = defaultdict(Fraction)
+        self._amounts: dict[str, Fraction] = defaultdict(Fraction)
+
+    def add(self, kind: str, share: Fraction, whole: int, *, is_amount: bool) -> str:
+        """Add a share. What is wrong with the sum, if this one made it so."""
+        before, amounts = self._all[kind], self._amounts[kind]
+        self._all[kind] += share
+        self._amounts[kind] += share if is_amount else 0
+        if amounts <= 1 < self._amounts[kind] and before <= 1 + TOLERANCE:
+            return f"brings the amounts of {kind} to {self._amounts[kind] * whole}; the total is {whole}"
+        if not before <= 1 + TOLERANCE < self._all[kind]:
+            return ""
+        units = f" ({float(self._all[kind] * whole):g} of {whole})" if self._amounts[kind] else ""
+        return f"brings the shares of {kind} to {float(self._all[kind]):g}{units}; together use at most 1"
+
+
+def _is_number(share: object) -> bool:
+    return isinstance(share, int | Fraction) and not isinstance(share, bool)
+
+
+def _is_whole(share: object) -> TypeGuard[int]:
+    return isinstance(share, int) and not isinstance(share, bool)
 
 
 def _no_person(name: str) -> str | None:

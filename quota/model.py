@@ -30,7 +30,8 @@ class Quota:
     `tiers` are best first. `shares` are exact fractions of the total of a kind, by project and kind. `members` and
     `admins` are plain names or patterns, by project; an admin need not be a member. `classes` are the classes of jobs
     that projects were granted, `user_limits` what each user of a project may hold at once. Build one and keep it:
-    patterns are compiled at most once in its life.
+    patterns are compiled at most once in its life. `amounts` are the (project, kind) whose share the file gives as a number
+    of units: that many of the total. `promises` remembers what `quota.shares` made of it.
     """
 
     tiers: tuple[Resources, ...]
@@ -39,7 +40,11 @@ class Quota:
     admins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     user_limits: Mapping[str, Resources] = field(default_factory=dict)
+    amounts: frozenset[tuple[str, str]] = frozenset()
     is_open: bool = False
+    promises: dict[tuple[tuple[str, int], ...], Mapping[str, Mapping[str, int]]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
     _members: Members = field(init=False, repr=False, compare=False)
     _admins: Members = field(init=False, repr=False, compare=False)
 

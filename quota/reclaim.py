@@ -7,7 +7,7 @@ its own jobs. Then whoever turns out not to be needed is spared, the costliest f
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -16,9 +16,10 @@ from quota.board import Board, Name, Rank, rank
 from quota.claims import Hold, Knobs, Want
 from quota.resources import Resources, fits, minus, total
 from quota.room import Room
-from quota.shares import Shares
+from quota.shares import Shares, amounts
 from quota.sides import Side
 
+Beyond = Callable[[Hold, Resources], Resources]
 Price = tuple[int, bool, bool, float, datetime, int, str, int]
 
 STEP_S = 30.0
@@ -67,21 +68,27 @@ class Victims:
             self._worst[project] = max(map(rank, self._yielding(project)), default=(URGENT, 0))
         return self._worst[project] > best
 
-    def for_want(self, want: Want, side: Side, lack: Resources, *, within: bool) -> list[Taken]:
+    def for_want(self, want: Want, side: Side, lack: Resources, *, promised: bool) -> list[Taken]:
         """Whom to stop so that the want finds what it lacks on this side; nobody if it would not be enough.
 
-        Borrowers give to a want `within` its project's share, and those of a worse class to an urgent one; then less
-        important attempts of its own project do.
+        Borrowers give to a want that is `promised` to its project, and those of a worse class to an urgent one; then less
+        important attempts of its own project do. For what is only one task of a share that promises less, nobody loses theirs.
         """
         lent = [
             hold
             for project in self._board.of
             if project != want.project
             for hold in self._going(project, side)
-            if within or (want.job_class == URGENT and hold.job_class > want.job_class)
+            if promised or (want.job_class == URGENT and hold.job_class > want.job_class)
         ]
         own = [hold for hold in self._yielding(want.project, side) if rank(hold) > rank(want)]
-        chosen = self._gather(lack, want.max_tier, lent, own)
+        within = self._shares.within(want.project, self._room.use_of(want.project), amounts(want.demand))
+
+        def beyond(hold: Hold, uses: Resources) -> Resources:
+            outranked = want.job_class == URGENT and hold.job_class > want.job_class
+            return (self._borrowed if within or outranked else self._lent)(hold, uses)
+
+        chosen = self._gather(lack, want.max_tier, lent, own, beyond)
         return self._stop(chosen, len(lent) + len(own)) if _enough(chosen, lack) else []
 
     def for_overdue(self, want: Want, side: Side, lack: Resources, since: datetime) -> list[Taken]:
@@ -105,7 +112,7 @@ class Victims:
         ]
         lent = [hold for hold in rows if hold.project != want.project]
         own = [hold for hold in rows if hold.project == want.project and _overtook(hold, want)]
-        chosen = self._gather(lack, want.max_tier, lent, own)
+        chosen = self._gather(lack, want.max_tier, lent, own, self._lent)
         cost = sum(self._cost(hold, lack) + calm for hold in chosen)
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
 
@@ -124,7 +131,7 @@ class Victims:
     def _may_give(self, project: str, lack: Resources) -> bool:
         """False if others borrow too little for it, and its own project holds too little: known without a search."""
         borrowed = total(
-            self._shares.borrowed(other, self._room.stays(other)) for other in self._board.of if other != project
+            self._shares.lent(other, self._room.stays(other)) for other in self._board.of if other != project
         )
         # Who borrows may hold it in one piece that is larger; so a project gives up to all that it holds, if it borrows.
         return all(
@@ -137,7 +144,7 @@ class Victims:
         for side in self._room.sides:
             if lack := side.lack(tuple((kind, 0) for kind in side.free), None):
                 rows = [hold for project in self._board.of for hold in self._going(project, side)]
-                taken += self._stop(self._gather(lack, None, rows, []), len(rows))
+                taken += self._stop(self._gather(lack, None, rows, [], self._borrowed), len(rows))
         return taken
 
     def _price(self, hold: Hold, lack: Resources) -> Price:
@@ -164,9 +171,12 @@ class Victims:
         """What a project gives to more important wants of its own."""
         return (hold for hold in self._going(project, side) if hold.stops < STOPS_MAX)
 
-    def _gather(self, lack: Resources, max_tier: int | None, lent: list[Hold], own: list[Hold]) -> list[Hold]:
+    def _gather(
+        self, lack: Resources, max_tier: int | None, lent: list[Hold], own: list[Hold], beyond: Beyond
+    ) -> list[Hold]:
         """Take the cheapest until nothing is lacking or nobody is left, then spare who is not needed.
 
+        `beyond` says what of a project's use may be taken.
         First of what is borrowed as a whole, then of what is so in part, then of the want's own project. In each of the
         three one pass is enough: who borrows nothing that is lacking never will in the course of it.
         """
@@ -181,7 +191,7 @@ class Victims:
                     continue
                 uses = left.get(hold.project, self._room.stays(hold.project))
                 if whole is not None:
-                    over = self._shares.borrowed(hold.project, uses)
+                    over = beyond(hold, uses)
                     part = [over.get(kind, 0) >= (hold.demand[kind] if whole else 1) for kind in kinds]
                     if not (all(part) if whole else any(part)):
                         continue
@@ -191,6 +201,12 @@ class Victims:
                 if not missing:
                     return _spared(list(chosen.values()), lack)
         return _spared(list(chosen.values()), lack)
+
+    def _borrowed(self, hold: Hold, uses: Resources) -> Resources:
+        return self._shares.borrowed(hold.project, uses)
+
+    def _lent(self, hold: Hold, uses: Resources) -> Resources:
+        return self._shares.lent(hold.project, uses)
 
     def _stop(self, chosen: list[Hold], among: int) -> list[Taken]:
         taken = []

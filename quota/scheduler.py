@@ -3,14 +3,15 @@
 The default policy leaves alone what runs, and gives away what is free in three goes, each time to the project that
 would be the least far along its share (`Shares.turn`):
 
-1. what is promised: wants that keep their project within its share;
+1. what is promised: wants that keep their project within its share, or are one task of a share of which nothing is used
+   and that rounding made too small for it;
 2. what is lent without touching what is promised to others who wait, in each project's own order, so that a gang
    larger than the share neither loses its place to its juniors while there is room, nor blocks them when there is none;
 3. whatever is left.
 
 Between the first and the second go gangs that were overtaken too long call in what was lent (`quota.overdue`).
 
-A want within its share that does not fit and has waited `reclaim_delay_s` has borrowers stopped for it, and a more
+A want that is promised, does not fit and has waited `reclaim_delay_s` has borrowers stopped for it, and a more
 important want less important attempts of its own project. That is one decision with its turn: it happens only if
 the want then fits, and what is free or being freed is kept for it, in this round and in the next ones (`reclaims`),
 until it has started. Before all that a pool that shrank takes back from its borrowers.
@@ -76,7 +77,7 @@ class _Round:
     def __init__(self, board: Board, quota: Quota, pool: Pool, past: Past, now: datetime, knobs: Knobs) -> None:
         self._board, self._quota, self._past, self._now = board, quota, past, now
         self._delay = timedelta(seconds=knobs.reclaim_delay_s)
-        self._shares = Shares(quota, pool.total())
+        self._shares = Shares(quota, pool.total(), knobs.rules)
         self._room = Room(pool, board)
         self._owed = Owed(self._shares, self._room, board.pending)
         settled: set[Name] = set()
@@ -249,36 +250,40 @@ class _Round:
     def _within(self, line: Line) -> bool:
         return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
 
+    def _due(self, line: Line) -> bool:
+        """True if it is promised: within the share, or one task of a share of which nothing is used."""
+        return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
+
     def _may_reclaim(self, line: Line) -> bool:
         """True if it has waited long enough, has a right to somebody's room, and nobody asked in vain for less."""
         best = min(line.ranks)
-        within = best[0] <= STANDARD and self._within(line)
-        if not (within or best[0] == URGENT or self._victims.lower(line.project, best)):
+        promised = best[0] <= STANDARD and self._due(line)
+        if not (promised or best[0] == URGENT or self._victims.lower(line.project, best)):
             return False
         since, _ = line.sinces[0]
         if self._now - since < self._delay:
             self._wakes.append(since + self._delay)
             return False
-        failed = self._hopeless[line.project, *best, within]
+        failed = self._hopeless[line.project, *best, promised]
         demand = dict(line.demand)
         return not any(all(demand.get(kind, 0) >= amount for kind, amount in less) for less in failed)
 
     def _reclaim(self, ask: Ask) -> bool:
         """Stop others so that the want fits once they are gone. False if that cannot be, and nobody is stopped."""
         want, line = ask.want, ask.line
-        within = want.job_class <= STANDARD and self._within(line)
+        promised = want.job_class <= STANDARD and self._due(line)
         will_have = self._room.will_have(line.demand, line.max_tier)
-        if will_have and within:
+        if will_have and promised:
             return True
         for side, lack in () if will_have else self._room.lacks(line.demand, line.max_tier):
             if self._victims.end_in_time(side, lack, line.max_tier, self._now + STOP_TAKES):
                 self._wakes.append(self._now + STOP_TAKES)
                 return False
-            if taken := self._victims.for_want(want, side, lack, within=within):
+            if taken := self._victims.for_want(want, side, lack, promised=promised):
                 for one in taken:
                     self._stop(one, want.job, reasons.reclaimed(one, want, self._shares.units(one.hold.project)))
                 return True
-        self._hopeless[want.project, *rank(want), within].append(line.demand)
+        self._hopeless[want.project, *rank(want), promised].append(line.demand)
         return False
 
     def _stop(self, taken: Taken, for_job: str | None, reason: str) -> None:

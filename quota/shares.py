@@ -1,8 +1,10 @@
 """What each project is promised of the pool as it is now, and how far along it is. Pure.
 
-Shares are exact fractions; what they promise is counted in whole units, because jobs take whole units. A share that
-misses a unit only by what a person rounds off (0.333 of 9) promises that unit. A kind of which nobody has a share
-is nobody's: it bounds what fits, and counts neither as used share nor as borrowed.
+Shares are exact fractions; what they promise is counted in whole units, because jobs take whole units. The shares of a
+kind are given out whole: each project gets the whole units of its share, and those that are left go to the largest
+remainders, then by name. Shares that miss all of a kind only by what a person rounds off (0.333 three times) are all
+of it. A kind of which nobody has a share is nobody's: it bounds what fits, and counts neither as used share nor as
+borrowed.
 
 Ratios are quotients of whole numbers. Python rounds such a quotient correctly, so equal ratios are equal floats, and
 what is nearer than a float can tell goes by the tie-break: exact enough, and always the same.
@@ -10,14 +12,22 @@ what is nearer than a float can tell goes by the tie-break: exact enough, and al
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
+from quota.claims import RULES
 from quota.model import Quota
 from quota.resources import Resources
 
 TOLERANCE = Fraction(1, 200)  # what a person rounds off: 0.333 three times is all, 1.005 is not yet more than all
+
+WHOLE = 2
+"""From these rules on shares are given out whole."""
+
+POOLS = 16
+"""For so many pools the promises of one quota are remembered: they are asked for in every decision."""
 
 Demand = tuple[tuple[str, int], ...]  # kinds and amounts above 0
 
@@ -41,19 +51,66 @@ def promised(share: Fraction, total: int) -> int:
     return (2 * TOLERANCE.denominator * part + slack * whole) // (2 * TOLERANCE.denominator * whole)
 
 
+def given_out(shares: Mapping[str, Fraction], total: int, fixed: Collection[str] = ()) -> dict[str, int]:
+    """The whole units of a kind that each project is promised. Together they are all that the shares come to.
+
+    `fixed` are the projects whose share was said in units: of a whole total they get exactly these.
+    """
+    whole = sum(shares.values(), Fraction(0))
+    said = sum((share for project, share in shares.items() if project in fixed), Fraction(0))
+    is_all = whole > said and abs(whole - 1) <= TOLERANCE
+    scale = (1 - said) / (whole - said) if is_all else Fraction(1)
+    exact = {project: share * total * (1 if project in fixed else scale) for project, share in shares.items()}
+    found = {project: int(part) for project, part in exact.items()}
+    left = (total if is_all else promised(whole, total)) - sum(found.values())
+    for project in sorted(found, key=lambda name: (found[name] - exact[name], name))[: max(0, left)]:
+        found[project] += 1
+    return found
+
+
+def units(quota: Quota, pool: Resources) -> Mapping[str, Mapping[str, int]]:
+    """The whole units of each kind that each project with a share is promised of a pool."""
+    known, asked = quota.promises, tuple(sorted(pool.items()))
+    if asked not in known:
+        if len(known) >= POOLS:
+            known.clear()
+        known[asked] = _units(quota, pool)
+    return known[asked]
+
+
+def _units(quota: Quota, pool: Resources) -> dict[str, dict[str, int]]:
+    by_kind: dict[str, dict[str, Fraction]] = defaultdict(dict)
+    for project, row in quota.shares.items():
+        for kind, share in row.items():
+            by_kind[kind][project] = share
+    found: dict[str, dict[str, int]] = {project: {} for project in quota.shares}
+    for kind, shares in by_kind.items():
+        fixed = {project for project in shares if (project, kind) in quota.amounts}
+        for project, amount in given_out(shares, pool.get(kind, 0), fixed).items():
+            found[project][kind] = amount
+    return found
+
+
+def _rounded_down(quota: Quota, pool: Resources) -> Mapping[str, Mapping[str, int]]:
+    """By the first rules: each share for itself. A share that misses a unit by what a person rounds off promises it."""
+    return {
+        project: {kind: promised(share, pool.get(kind, 0)) for kind, share in row.items()}
+        for project, row in quota.shares.items()
+    }
+
+
 _NONE = (0, 1)
 
 
 class Shares:
-    """The promises of one quota on one pool, computed once."""
+    """The promises of one quota on one pool, by these rules, computed once."""
 
-    def __init__(self, quota: Quota, pool: Resources) -> None:
-        self.pool = pool
+    def __init__(self, quota: Quota, pool: Resources, rules: int = RULES) -> None:
+        self.pool, self._rules = pool, rules
         self.governed = frozenset(kind for row in quota.shares.values() for kind, share in row.items() if share)
-        self._units: dict[str, dict[str, int]] = {}
+        self._units = units(quota, pool) if rules >= WHOLE else _rounded_down(quota, pool)
         self._exact: dict[str, dict[str, tuple[int, int]]] = {}  # numerator and denominator; 0: no share
         for project, row in quota.shares.items():
-            self._units[project] = {kind: promised(share, pool.get(kind, 0)) for kind, share in row.items()}
             self._exact[project] = {
                 kind: (share.numerator * pool.get(kind, 0), share.denominator) for kind, share in row.items()
             }
@@ -69,6 +126,31 @@ class Shares:
             if kind in self.governed and used.get(kind, 0) + amount > units.get(kind, 0):
                 return False
         return True
+
+    def due(self, project: str, used: Resources, demand: Iterable[tuple[str, int]]) -> bool:
+        """True if this demand is promised: it stays within the share, or is one task of a share of which nothing is used.
+
+        Of that task no more may be than the share would be, were it rounded up.
+        """
+        units = self.units(project)
+        for kind, amount in demand:
+            use = used.get(kind, 0)
+            is_more = kind in self.governed and use + amount > units.get(kind, 0)
+            if is_more and (use or self._rules < WHOLE or amount > self._most(project, kind)):
+                return False
+        return True
+
+    def _most(self, project: str, kind: str) -> int:
+        """A share rounded up."""
+        part, whole = self._exact.get(project, {}).get(kind, _NONE)
+        return -(-part // whole)
+
+    def lent(self, project: str, used: Resources) -> Resources:
+        """What is `borrowed` of the kinds of which the project uses more than its share rounded up: else it keeps its task."""
+        over = self.borrowed(project, used)
+        if self._rules < WHOLE:
+            return over
+        return {kind: amount for kind, amount in over.items() if used[kind] > self._most(project, kind)}
 
     def borrowed(self, project: str, used: Resources) -> Resources:
         """The units that the project uses beyond its share, by kind; what is nobody's is never borrowed."""

@@ -99,7 +99,7 @@ class Turns:
         )
 
     def _within(self, line: Line) -> bool:
-        return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
+        return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
 
     def _turn(self, ask: Ask, go: int) -> Turn:
         want = ask.want

@@ -9,6 +9,7 @@ import pytest
 from bastion import decision
 from bastion.events import Claimed, Decided, Started
 from bastion.recover import objects
+from quota.claims import RULES
 from tests.unit.bastion.town import Town
 
 
@@ -24,7 +25,7 @@ def test_the_marker_stands_before_what_was_decided() -> None:
     town.ticks()
     *_, marker, started = town.journal()
     assert isinstance(started, Started)
-    assert marker == Decided(events=1, waiting=2, digest=decision.digest([started]))
+    assert marker == Decided(events=1, waiting=2, digest=decision.digest([started]), rules=RULES)
 
 
 def test_the_digest_is_of_the_events_as_they_are_written() -> None:

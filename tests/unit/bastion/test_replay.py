@@ -180,3 +180,54 @@ def test_an_answer_of_several_objects_is_whole_or_cut_where_its_bastion_ended(mo
     *_, part = again(cut)
     assert 0 < len(part.written) < 52
     assert part.difference is Difference.NONE
+
+
+THIRDS = """
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 4
+[project_membership]
+nlp = ["alice"]
+vision = ["bob"]
+audio = ["carol"]
+lent = ["dan"]
+[project_resources]
+nlp = { v4 = 0.333 }
+vision = { v4 = 0.333 }
+audio = { v4 = 0.333 }
+"""
+
+
+def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the first rules a fourth unit was nobody's; now it is of `audio`, whose second job has it given back."""
+
+    def rules(found: list[JournalObject]) -> list[int]:
+        return [event.rules for record in found for event in record.events if isinstance(event, Decided)]
+
+    town = Town((layout.CONFIG, CONFIG), (layout.QUOTA, THIRDS))
+    with monkeypatch.context() as patch:
+        patch.setattr("bastion.tick.RULES", 1)
+        for _ in range(3):
+            town.submits(user="dan", project="lent", resources={"v4": 1}, replicas=1)
+        town.submits(user="carol", project="audio", resources={"v4": 1}, replicas=1)
+        town.ticks(2)
+        town.submits(user="carol", project="audio", resources={"v4": 1}, replicas=1)
+        town.ticks(12)
+    before = records(town)
+    assert set(rules(before)) == {1}
+    assert not any(isinstance(event, Stopping) for event in town.journal())
+    assert [each.difference for each in again(before)] == [Difference.NONE] * len(rules(before))
+
+    town.bastion = town.begin()
+    town.ticks(12)
+    after = records(town)
+    assert set(rules(after)) == {1, 2}
+    assert any(isinstance(event, Stopping) for event in town.journal()), "the rules of now give audio its second unit"
+    assert {each.difference for each in again(after)} == {Difference.NONE}
+
+    def unsaid(event: object) -> object:
+        return msgspec.structs.replace(event, rules=1) if isinstance(event, Decided) else event
+
+    forged = [changed(record, unsaid) for record in after]
+    assert Difference.ANSWER in {each.difference for each in again(forged)}

@@ -9,7 +9,7 @@ from fractions import Fraction
 from msgspec.structs import replace
 
 from quota.board import Board
-from quota.claims import Hold, Knobs, Schedule, Want
+from quota.claims import RULES, Hold, Knobs, Schedule, Want
 from quota.model import Quota
 from quota.resources import Resources
 from quota.scheduler import POLICIES
@@ -89,6 +89,7 @@ def decide(
     patience: float = Knobs().gang_patience_s,
     policy: str = "default",
     now: datetime = NOW,
+    rules: int = RULES,
 ) -> Schedule:
     """Ask a policy, about a board or about one made of wants and holds."""
     return POLICIES[policy](
@@ -98,7 +99,7 @@ def decide(
         pool=pool if isinstance(pool, Pool) else Pool(limits.tiers if pool is None else pool),
         past={},
         now=now,
-        knobs=Knobs(reclaim_delay_s=delay, gang_patience_s=patience),
+        knobs=Knobs(reclaim_delay_s=delay, gang_patience_s=patience, rules=rules),
     )
 
 

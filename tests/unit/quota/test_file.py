@@ -127,7 +127,7 @@ TOTAL = HEAD + "[total_resources]\nv4 = 8\n"  # lines 1 to 4
         (TOTAL + "[user_limits.nlp]\nv44 = 1\n", 6, "a kind that total_resources does not have; is v4 meant?"),
         (TOTAL + "[user_limits]\n'n/lp' = {}\n", 6, "n/lp is no name"),
         (TOTAL + "[project_resources]\nnlp = 0.5\n", 6, "use a table of shares"),
-        (TOTAL + "[project_resources.nlp]\nv4 = 6\n", 6, "project_resources.nlp.v4 is 6; use a fraction, 0 to 1"),
+        (TOTAL + "[project_resources.nlp]\nv4 = 9\n", 6, "project_resources.nlp.v4 is 9, and the total is 8; use"),
         (TOTAL + "[project_resources.nlp]\nv4 = -0.5\n", 6, "is -0.5"),
         (TOTAL + "[project_resources.nlp]\nv4 = nan\n", 6, "is 'nan'"),
         (TOTAL + "[project_resources.nlp]\nv4 = 1e999999999\n", 6, "is '1e999999999'"),
@@ -147,7 +147,7 @@ def test_each_complaint_names_its_line_and_its_key(text: str, line: int, words: 
 
 
 def test_all_complaints_come_at_once_in_the_order_of_their_lines() -> None:
-    found = complaints(TOTAL + "[project_resources.nlp]\nv4 = 6\nv5 = 0.1\n[project_membership]\nnlp = 1\n[quota]\n")
+    found = complaints(TOTAL + "[project_resources.nlp]\nv4 = 9\nv5 = 0.1\n[project_membership]\nnlp = 1\n[quota]\n")
     assert [row.split(":")[0] for row in found] == ["line 6", "line 7", "line 9", "line 10"]
 
 
