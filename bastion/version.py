@@ -10,7 +10,8 @@ from __future__ import annotations
 VERSION = "0.1.0"
 
 JOURNAL = 2
-"""Of journal objects, and of what their events mean to the fold. 2: each holds the digest of the one before, a decision names its rules."""
+"""Of journal objects, and of what their events mean to the fold. 2: each holds the digest of the one before, and a decision
+its rules."""
 SNAPSHOT = 2
 """2: the state counts the bytes of a day's requests, and holds the digest of the newest journal object in it."""
 TRACE = 1

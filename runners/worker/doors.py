@@ -61,8 +61,11 @@ class Guard(Protocol):
     def look(self) -> Excess | None:
         """The bound that it broke, the first one for ever; it is killed for it. May take long."""
 
+    def watch(self) -> Excess | None:
+        """Look until a bound is broken, the tree has ended or a while is over: the first bound that it broke."""
+
     def period(self) -> float:
-        """Seconds to the next look."""
+        """Seconds from the end of one watch to the next."""
 
 
 class Process(Protocol):

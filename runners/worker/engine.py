@@ -179,6 +179,10 @@ class _Told:
         """The bound, once it is known to be broken."""
         return self._bounds.too_much() if self._container.out_of_memory() else None
 
+    def watch(self) -> Excess | None:
+        """There is nothing to wait for."""
+        return self.look()
+
     def period(self) -> float:
         """It is the last look that counts."""
         return _LOOK_S

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 _PROC = "/proc"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_LISTS_CHILDREN = os.path.exists(f"{_PROC}/thread-self/children")
 _ENDED = "ZX"
 _PASSES = 100
 _ROUNDS, _ROUND_S = 250, 0.02
@@ -19,22 +20,62 @@ _OWN_OR_SHARED = (b"RssAnon:", b"RssShmem:")
 
 
 class Member(NamedTuple):
-    """One process. `resident` in bytes: what it shares with others, and what it maps of files, counts in full."""
+    """One process. `resident` in bytes: what it shares with others, and what it maps of files, counts in full.
+
+    `start` is when it was started, in the clock's ticks since the boot.
+    """
 
     pid: int
     parent: int
     threads: int
     resident: int
+    start: int
 
 
-def family() -> list[Member]:
-    """Every descendant of this process that has not ended."""
+def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[Member]:
+    """Every descendant of this process that has not ended; of the `roots`, if some are named.
+
+    Only descendants are read, by the lists of children that Linux keeps for each thread: what else the machine runs costs
+    nothing. A list that changes while it is read may lack a child, so a thing is ended by looking until nothing is found.
+    `alarm` is called with the count so far, once for each process.
+    """
+    starts = roots or (os.getpid(),)
+    if not _LISTS_CHILDREN:
+        return _family_of_all(starts)
+    found: list[Member] = []
+    pending = [child for pid in starts for child in _children(pid, threads=0)]
+    seen = set(starts)
+    for pid in pending:
+        if pid not in seen:
+            seen.add(pid)
+            with suppress(OSError):
+                member = _member(pid)
+                if member is not None:
+                    found.append(member)
+                    alarm(len(found))
+                    pending += _children(pid, member.threads)
+    return found
+
+
+def _family_of_all(starts: Iterable[int]) -> list[Member]:
+    """The same where the kernel keeps no such lists: from the parents of all processes of the machine."""
     children: dict[int, list[Member]] = {}
     for member in _everybody():
         children.setdefault(member.parent, []).append(member)
-    found = list(children.get(os.getpid(), ()))
+    found = [child for pid in starts for child in children.get(pid, ())]
     for member in found:
         found += children.get(member.pid, ())
+    return found
+
+
+def _children(pid: int, threads: int) -> list[int]:
+    """The children of all threads of a process; none if it is gone. `threads` 0: as many as it has."""
+    found: list[int] = []
+    with suppress(OSError):
+        tasks = [str(pid)] if threads == 1 else os.listdir(f"{_PROC}/{pid}/task")
+        for task in tasks:
+            with suppress(OSError):  # the thread ended
+                found += map(int, _read(f"{pid}/task/{task}/children").split())
     return found
 
 
@@ -54,8 +95,8 @@ def tasks_of(uid: int) -> int:
     return sum(member.threads for member in _everybody() if _owner(member.pid) == uid)
 
 
-def put_down() -> bool:
-    """Kill every descendant of this process. True: there was none.
+def put_down(*roots: int) -> bool:
+    """Kill every descendant of this process, or of the `roots`. True: there was none.
 
     They are stopped first, until none is found that could have had another child meanwhile: of those that multiply faster
     than they are found one by one, some would always be left.
@@ -63,7 +104,7 @@ def put_down() -> bool:
     stopped: set[int] = set()
     with ahead():
         for _ in range(_PASSES):
-            fresh = {member.pid for member in family()} - stopped
+            fresh = {member.pid for member in family(*roots)} - stopped
             if not fresh:
                 break
             send(fresh, signal.SIGSTOP)
@@ -89,12 +130,28 @@ def send(pids: Iterable[int], number: int) -> None:
 
 def _everybody() -> Iterator[Member]:
     for name in os.listdir(_PROC):
-        if not name.isdigit():
-            continue
-        with suppress(OSError):
-            fields = _read(f"{name}/stat").rpartition(b") ")[2].split()  # the name before may hold anything
-            if fields[0].decode() not in _ENDED:
-                yield Member(int(name), int(fields[1]), int(fields[17]), int(fields[21]) * _PAGE)
+        if name.isdigit():
+            with suppress(OSError):
+                member = _member(int(name))
+                if member is not None:
+                    yield member
+
+
+def _member(pid: int) -> Member | None:
+    """One process; None if it has ended. One whose first thread alone has ended runs on. Raises `OSError` if it is gone."""
+    fields = _read(f"{pid}/stat").rpartition(b") ")[2].split()  # the name before may hold anything
+    threads = int(fields[17])
+    if fields[0].decode() in _ENDED and threads <= 1:
+        return None
+    return Member(pid, int(fields[1]), threads, int(fields[21]) * _PAGE, int(fields[19]))
+
+
+def started(pid: int) -> int | None:
+    """When a process that lives was started, in the clock's ticks since the boot: with its pid, its name for good."""
+    with suppress(OSError, IndexError, ValueError):
+        member = _member(pid)
+        return member.start if member else None
+    return None
 
 
 def _figure(path: str, words: tuple[bytes, ...]) -> int:
@@ -121,11 +178,26 @@ def _owner(pid: int) -> int | None:
 @contextmanager
 def ahead() -> Iterator[None]:
     """This thread runs before the thousands that a job may have made ready. Best effort: only root may."""
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    with suppress(OSError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    try:
+    with at_need() as rise:
+        rise()
         yield
+
+
+@contextmanager
+def at_need() -> Iterator[Callable[[], None]]:
+    """The same from the call on of what is yielded, until the end of the block."""
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    risen: list[bool] = []
+
+    def rise() -> None:
+        if not risen:
+            risen.append(True)
+            with suppress(OSError):
+                os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+    try:
+        yield rise
     finally:
-        with suppress(OSError):
-            os.sched_setscheduler(0, *before)
+        if risen:
+            with suppress(OSError):
+                os.sched_setscheduler(0, *before)

@@ -16,6 +16,9 @@ from bastion.records import PAPER_BYTES_MAX, Facts
 from runners.worker.doors import Machine
 from runners.worker.progress import Progress
 
+QUIET_AFTER, QUIET_TIMES = 30, 5
+"""Of a job that has said nothing new in so many reports each report waits so many times as long."""
+
 
 class Slot:
     """One object that has this one writer. A write that arrives late cannot undo a newer one: versions are compared."""
@@ -79,6 +82,7 @@ class Reporter:
         self._clock = clock
         self._progress = Progress()
         self._told: Facts | None = None
+        self._nothing_new = 0
 
     @property
     def told(self) -> bool:
@@ -96,10 +100,15 @@ class Reporter:
         """Change some facts; the next report tells."""
         self.facts = msgspec.structs.replace(self.facts, **fields)
 
+    def period(self, report_s: float) -> float:
+        """Seconds between reports, where `report_s` is what they are for a job that goes on."""
+        return report_s * (QUIET_TIMES if self._nothing_new >= QUIET_AFTER else 1)
+
     def report(self) -> None:
         """Read the progress file, and write the facts if they differ from what was written."""
-        facts = self.facts
+        facts, before = self.facts, self._progress
         self._progress = self._progress.after(self._machine.read_progress(), self._now() or self._clock.wall())
         step, checkpoint_at = self._progress.step, self._progress.checkpoint_at
         self._slot.put(encode(msgspec.structs.replace(facts, step=step, checkpoint_at=checkpoint_at)))
+        self._nothing_new = 0 if self._told is not facts or self._progress != before else self._nothing_new + 1
         self._told = facts

@@ -129,7 +129,7 @@ class _Worker:
         pace, pump = self._pace, self._pump
         pump.add(Chore("beat", self._beat, lambda: pace.beat_s, self._timed))
         pump.add(Chore("stop", self._stops.look, self._stops.period, self._stops.looked))
-        pump.add(Chore("report", self._reporter.report, lambda: pace.report_s))
+        pump.add(Chore("report", self._reporter.report, lambda: self._reporter.period(pace.report_s)))
         pump.add(Chore("flush", self._spool.flush, self._watch.flush_period))
         pump.add(Chore("watch", self._watch.look, lambda: pace.watch_s, self._looked))
         pump.add(Chore("notice", self._doors.notice, lambda: 0.0, self._noticed))
@@ -257,7 +257,7 @@ class _Worker:
         )
         turn = self._turn(supervision)
         if guard := process.guard:
-            self._pump.add(Chore(f"bounds {id(guard)}", guard.look, guard.period, supervision.looked))
+            self._pump.add(Chore(f"bounds {id(guard)}", guard.watch, guard.period, supervision.looked))
         code: int = self._pump.until("process", process.wait, turn)
         if code and supervision.halt is None:
             self._pump.until_true(self._stops.settled(), lambda: min(turn(), self._pace.notice_late_s))

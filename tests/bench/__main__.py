@@ -15,6 +15,7 @@ from tests.bench import (
     idle,
     inbox,
     memory,
+    quiet,
     slurm,
     start,
     takeover,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "takeover": takeover.rows,
     "memory": memory.rows,
     "usage": usage.rows,
+    "quiet": quiet.rows,
     "slurm": slurm.rows,
 }
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from bastion.state import Cause
+from runners.worker import guard as guards
 from runners.worker.bounds import Bounds, Excess
 from runners.worker.cgroup import LEAF, group
-from runners.worker.guard import LocalGuard
+from runners.worker.family import Member
+from runners.worker.guard import LOOK_S, QUIET_S, LocalGuard
 
 GIB = 2**30
 
@@ -175,3 +177,75 @@ def test_memory_that_several_share_counts_once_and_all_that_is_below_is_put_down
     assert (count, left) == (4, 0)
     assert resident > 4 * 64 * 2**20
     assert 64 * 2**20 < used < 2 * 64 * 2**20
+
+
+HIDDEN = """
+import ctypes, os, subprocess, sys, threading
+def thread():
+    subprocess.Popen(["setsid", "sh", "-c", "sleep 600 & echo $!"], stdout=sys.stdout).wait()
+    print(subprocess.Popen(["sleep", "600"]).pid, flush=True)
+    os.read(0, 1)
+threading.Thread(target=thread).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+"""A process whose first thread has ended, with a child of its second one, and one that has lost its parent."""
+
+
+@pytest.mark.parametrize("lists", [True, False])
+def test_descendants_are_found_whichever_thread_had_them_and_whoever_they_lost(lists: bool) -> None:
+    script = (
+        "from runners.worker import family\n"
+        "from runners.worker.tree import adopt_orphans\n"
+        "import subprocess, sys\n"
+        f"family._LISTS_CHILDREN &= {lists}\n"
+        "adopt_orphans()\n"
+        "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
+        "wanted = {child.pid, *(int(child.stdout.readline()) for _ in range(2))}\n"
+        "found = family.family()\n"
+        "print(wanted == {member.pid for member in found}, len(found))\n"
+        "family.kill_all()\n"
+    )
+    said = subprocess.run([sys.executable, "-c", script, HIDDEN], capture_output=True, text=True, check=True)
+    assert said.stdout == "True 3\n"
+
+
+class Quiet:
+    """Stands for the processes of a job, and counts how often looking at them went before all else."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.members = [Member(1, 0, 1, 2**20, 7)]
+        self.risen = 0
+        monkeypatch.setattr(guards, "family", self.family)
+        monkeypatch.setattr(guards, "put_down", lambda: True)
+        monkeypatch.setattr(os, "sched_setscheduler", self.scheduled)
+
+    def family(self, alarm: Callable[[int], None]) -> list[Member]:
+        for count in range(len(self.members)):
+            alarm(count + 1)
+        return self.members
+
+    def scheduled(self, pid: int, policy: int, param: object) -> None:
+        self.risen += policy == os.SCHED_RR
+
+
+def test_what_does_not_move_is_looked_at_seldom_and_goes_first_only_in_a_storm(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = Quiet(monkeypatch)
+    guard = LocalGuard(Bounds(processes=1000, memory=1), None)
+    paces = []
+    for _ in range(10):
+        assert guard.look() is None
+        paces.append(guard.pace)
+    assert (paces[0], paces[-1]) == (LOOK_S, QUIET_S)
+    assert paces == sorted(paces)
+    quiet.members = [*quiet.members, Member(2, 1, 1, 2**20, 8)]
+    guard.look()
+    assert (guard.pace, quiet.risen) == (LOOK_S, 0)
+    quiet.members = [Member(1, 0, 1, 2**29, 7)]
+    guard.look()
+    assert guard.pace == LOOK_S, "more of its memory than before"
+    quiet.members = [Member(pid, 0, 1, 2**20, 9) for pid in range(500)]
+    assert guard.look() is None
+    assert quiet.risen == 1
+    quiet.members = [Member(pid, 0, 1, 2**20, 9) for pid in range(1001)]
+    assert guard.watch() == guard.look() == Bounds(processes=1000).too_many()
+    assert guard.period() > QUIET_S
