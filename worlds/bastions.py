@@ -8,10 +8,15 @@ from typing import Protocol
 
 from bastion import loop
 from bastion.chores import Doors
+from bastion.letter import Authors
 from bastion.ports import Bucket, Clock, Runner
 from bastion.tick import Bastion
+from worlds.input_laws import ACCOUNTS
 from worlds.kernel import Kernel, Life, SimIds, SimTasks
 from worlds.laws import Laws
+
+
+AUTHORS = Authors(own=0, number_of=ACCOUNTS.get, name_of=str, as_submitter=True)
 
 
 class Ground(Protocol):
@@ -46,7 +51,15 @@ class SimBastion:
         kernel = self._ground.kernel
         tasks = SimTasks(kernel, self.life, rate)
         named = {runner.name: runner for runner in runners}
-        return Doors(bucket=bucket, runners=named, clock=clock, ids=SimIds(kernel), tasks=tasks, snapshot=snapshot)
+        return Doors(
+            bucket=bucket,
+            runners=named,
+            clock=clock,
+            ids=SimIds(kernel),
+            tasks=tasks,
+            snapshot=snapshot,
+            authors=AUTHORS,
+        )
 
     def begin(self, doors: Doors, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False) -> bool:
         """Be at work when nobody else is, or at once. False if asked to stop before that."""

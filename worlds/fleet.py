@@ -103,7 +103,7 @@ class SimRunner:
         name = f"{placement.key}/{worker}@{placement.epoch}.{self._ids.new()}"
         machine = Machine(id=name, key=placement.key, worker=worker, epoch=placement.epoch)
         host = self._hosts[name] = SimHost(self._kernel, self._scripts, machine)
-        host.holds = placement.resources
+        host.holds, host.account = placement.resources, placement.user
         self._kernel.spawn(host.worker, lambda: self.work(host))
         self._born(host)
 

@@ -34,10 +34,13 @@ _SAID = re.compile(rb"([0-9]{1,16})\n(?:([0-9a-f]{32})\n)?")  # microseconds unt
 
 
 class Guard:
-    """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for."""
+    """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for.
 
-    def __init__(self, private: bytes, patience_s: float) -> None:
-        self._private, self._patience_s = private, patience_s
+    The folder is made when it is needed, with this `mode`.
+    """
+
+    def __init__(self, private: bytes, patience_s: float, mode: int = 0o777) -> None:
+        self._private, self._patience_s, self._mode = private, patience_s, mode
         self._lock = os.path.join(private, b"lock")
 
     @contextmanager
@@ -48,7 +51,7 @@ class Guard:
             os.mkdir(grant)
         except FileNotFoundError:
             with suppress(FileExistsError):
-                os.mkdir(self._private)
+                os.mkdir(self._private, self._mode)
             os.mkdir(grant)
         try:
             yield grant
