@@ -63,7 +63,9 @@ class Authors:
         if not isinstance(request, Submit):
             return ""
         if self.as_submitter and self.number_of(user) is None:
-            return f"jobs run as who submits them, and this machine has no account {user}; create it, or submit as another"
+            return (
+                f"jobs run as who submits them, and this machine has no account {user}; create it, or submit as another"
+            )
         return self.refused if owner is not None and not self._may_act_for_others(owner) else ""
 
     def _may_act_for_others(self, owner: int) -> bool:

@@ -44,7 +44,7 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One object as it was read. `owner` is the account that put it there, by its number, where the store tells: a folder does."""
+    """One object as it was read. `owner` is the number of the account that put it there, where the store tells: a folder does."""
 
     data: bytes
     version: str

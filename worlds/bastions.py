@@ -15,7 +15,6 @@ from worlds.input_laws import ACCOUNTS
 from worlds.kernel import Kernel, Life, SimIds, SimTasks
 from worlds.laws import Laws
 
-
 AUTHORS = Authors(own=0, number_of=ACCOUNTS.get, name_of=str, as_submitter=True)
 
 

@@ -30,7 +30,6 @@ _SCHEME = "file://"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TRIES = 10
-_INBOX_FLOOR = 3
 _AT_ONCE = 16
 """So many objects are removed under one lock."""
 
@@ -131,11 +130,11 @@ class LocalBucket:
         for key in keys:
             check_key(key)
             paths.append(self._path(key))
-        changed = set[bytes]()
+        changed, kept = set[bytes](), self._is_kept if self._shared else None
 
         def remove(some: Sequence[bytes], grant: bytes | None) -> None:
             with self._guard.locked(grant):
-                changed.update([tree.remove(path, self._root, grant, shared=self._shared) for path in some])
+                changed.update([tree.remove(path, self._root, grant, kept) for path in some])
 
         with self._asking(""):
             for first in range(0, len(paths), _AT_ONCE):
@@ -191,13 +190,18 @@ class LocalBucket:
             with tree.held(path, self._root) as (place, _):
                 yield place
 
+    def _is_kept(self, folder: bytes) -> bool:
+        """In a shared bucket a folder stays, also if it is empty, that others write in or own."""
+        parts = os.path.relpath(folder, self._root).split(b"/")
+        return sharing.is_kept(parts) or os.lstat(folder).st_uid != os.geteuid()
+
     def _made(self, folder: bytes) -> None:
         """A folder was made: in a shared bucket its mode is not the umask's; and an inbox is its user's, also if root made it."""
         if not self._shared:
             return
         parts = os.path.relpath(folder, self._root).split(b"/")
         os.chmod(folder, sharing.folder_mode(parts))
-        if self._owner == os.geteuid() == 0 and parts[1:2] == [b"inbox"] and len(parts) == _INBOX_FLOOR:
+        if self._owner == os.geteuid() == 0 and sharing.is_inbox(parts):
             with suppress(KeyError):
                 os.chown(folder, pwd.getpwnam(os.fsdecode(parts[2])).pw_uid, -1, follow_symlinks=False)
 

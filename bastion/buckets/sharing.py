@@ -30,6 +30,7 @@ _READ = frozenset(
 )
 _TOPS = (*_OPEN, *_CLOSED, *_READ, "project-quotas/")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TOP_FLOOR, _INBOX_FLOOR = 2, 3
 NOBODY = -1
 """The owner of what more than one account may have put there."""
 
@@ -48,6 +49,16 @@ def folder_mode(parts: Sequence[bytes]) -> int:
 def file_mode(parts: Sequence[bytes]) -> int:
     """The mode of a file. Code is its user's and the bastion's alone."""
     return 0o600 if _prefix(parts) in {*_CLOSED, layout.BUNDLES} else 0o644
+
+
+def is_inbox(parts: Sequence[bytes]) -> bool:
+    """The folder of one user's requests."""
+    return len(parts) == _INBOX_FLOOR and _prefix(parts) == layout.INBOX
+
+
+def is_kept(parts: Sequence[bytes]) -> bool:
+    """It stays where nothing is in it: its mode, or its owner, is not what another would give it."""
+    return is_inbox(parts) or (len(parts) == _TOP_FLOOR and _prefix(parts) in _TOPS)
 
 
 def _prefix(parts: Sequence[bytes]) -> str:
@@ -105,12 +116,13 @@ class Wanted:
             os.close(file)
 
 
-def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int]) -> Iterator[Wanted]:
+def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int], uid: int) -> Iterator[Wanted]:
     """All folders of a shared bucket, and of a bastion in it, whose modes matter; a folder comes before what is in it.
 
-    `gid` is the group that shares it, None: everybody does. `accounts` are the users that are known, with their numbers.
+    `gid` is the group that shares it, None: everybody does. `accounts` are the users that are known, with their numbers; `uid`
+    is the owner of all.
     """
-    path, uid = os.fsencode(root), os.geteuid()
+    path = os.fsencode(root)
     at = os.path.join(path, os.fsencode(name))
     yield Wanted(path=path, mode=PASSED if gid is None else 0o750, uid=uid, gid=gid)
     yield Wanted(path=os.path.join(path, PRIVATE), mode=CLOSED, uid=uid)
@@ -121,7 +133,7 @@ def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int]) -
     for top in _TOPS:
         part = os.fsencode(top.rstrip("/"))
         yield Wanted(path=os.path.join(at, part), mode=folder_mode((b"", part)), uid=uid)
-    for user, number in accounts.items():
+    for user, number in {"root": uid, **accounts}.items():
         yield Wanted(path=os.path.join(at, os.fsencode(layout.INBOX + user)), mode=PASSED, uid=number)
 
 

@@ -95,14 +95,14 @@ def make_folder(folder: bytes, root: bytes, grant: bytes, made: Callable[[bytes]
         sync(os.path.dirname(folder))
 
 
-def remove(path: bytes, root: bytes, grant: bytes | None, *, shared: bool = False) -> bytes:
+def remove(path: bytes, root: bytes, grant: bytes | None, kept: Callable[[bytes], bool] | None = None) -> bytes:
     """Remove an object, if there is one, and the folders that this empties. The folder whose entries changed.
 
-    Where others may change folders, no link is followed, and only folders of our own are removed.
+    Where others may change folders, no link is followed, and `kept` says which folders stay.
     """
     folder = os.path.dirname(path)
     try:
-        if shared:
+        if kept:
             with held(path, root) as (place, _):
                 _take(home(place, grant), grant)
         else:
@@ -111,17 +111,10 @@ def remove(path: bytes, root: bytes, grant: bytes | None, *, shared: bool = Fals
         os.stat(grant or root)  # or is it that which is not there any more?
         return folder
     with suppress(OSError):  # it is not empty: the usual end
-        while folder != root and not (shared and _is_kept(folder, root)):
+        while folder != root and not (kept and kept(folder)):
             os.rmdir(folder)
             folder = os.path.dirname(folder)
     return folder
-
-
-def _is_kept(folder: bytes, root: bytes) -> bool:
-    """An account's own folder, one that all may write in, or one of the first two floors: it stays where it is empty."""
-    found = os.lstat(folder)
-    deep = folder.count(b"/") - root.count(b"/")
-    return deep < 3 or found.st_uid != os.geteuid() or bool(found.st_mode & stat.S_ISVTX)  # noqa: PLR2004
 
 
 def _take(place: bytes, grant: bytes | None) -> None:

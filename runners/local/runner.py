@@ -17,6 +17,7 @@ from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
 from quota.resources import Resources, plus
 from runners.local import folders, gpus, marks, render
 from runners.local.render import Name
+from runners.worker.account import ROOT, is_known
 
 _GIB = 2**30
 
@@ -27,7 +28,8 @@ class LocalRunner:
 
     `scope` names the bastion on this machine: one word, the same at every start. `bucket_url` is the bastion's
     folder in the bucket. `given` replaces what the machine says of its capacity. `flags` go to every worker;
-    `run_as` is the account of the jobs' processes, if it is not the bastion's; `scan` shows the marked processes.
+    `run_as` is the account of the jobs' processes, if it is not the bastion's; `as_submitter`: it is that of each job's user.
+    `scan` shows the marked processes.
     """
 
     scope: str
@@ -41,6 +43,7 @@ class LocalRunner:
     inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     flags: Mapping[str, object] = field(default_factory=dict)
     run_as: str = ""
+    as_submitter: bool = False
     scan: Callable[[], list[marks.Marked]] = marks.scan
     name: str = "local"
     pace_s: float = 0.25
@@ -123,20 +126,29 @@ class LocalRunner:
             self._keep_others_out()
             folder.mkdir(parents=True)
             with open(folder / "worker.log", "ab", opener=_private) as log:
-                self._children.add(self._spawn(name, folder, devices, log.fileno()))
+                self._children.add(self._spawn(name, folder, devices, log.fileno(), self._account(placement)))
         except OSError as error:
             raise RunnerError(f"cannot start worker {worker} of {placement.key}: {error}") from error
 
     def _keep_others_out(self) -> None:
         """Nobody else lists the work folders; a job's account passes through them and ours above, to what is its own."""
         self.work_root.mkdir(parents=True, exist_ok=True)
-        self.work_root.chmod(0o711 if self.run_as else 0o700)
-        if self.run_as:
+        others = bool(self.run_as or self.as_submitter)
+        self.work_root.chmod(0o711 if others else 0o700)
+        if others:
             above = self.work_root.parent
             above.chmod(stat.S_IMODE(above.stat().st_mode) | 0o011)
 
-    def _spawn(self, name: Name, folder: Path, devices: Sequence[str], log: int) -> int:
-        flags = {**self.flags, **({"run_as": self.run_as} if self.run_as else {})}
+    def _account(self, placement: Placement) -> str:
+        """Whose the job's processes are; "": the bastion's own. Raises `RunnerError` if nobody can tell."""
+        if not self.as_submitter:
+            return self.run_as
+        if not placement.user or not is_known(placement.user):
+            raise RunnerError(f"this machine has no account {placement.user!r} to run {placement.key} as; create it")
+        return "" if placement.user == ROOT else placement.user
+
+    def _spawn(self, name: Name, folder: Path, devices: Sequence[str], log: int, run_as: str) -> int:
+        flags = {**self.flags, **({"run_as": run_as} if run_as else {})}
         return os.posix_spawn(
             self.python,
             render.command(self.python, name, self.bucket_url, folder, devices, cache=self._cache, **flags),

@@ -29,6 +29,8 @@ from runners.worker.limits import FIRST_TO_GO
 from runners.worker.ports import free_port
 from runners.worker.tree import Tree
 
+PRIVATE = "private"
+"""The flag of a worker whose job's logs and outputs are for its account alone."""
 LOG = "output.log"
 GAPS = "gaps"
 _NO_BOUNDS = Bounds()
@@ -53,7 +55,7 @@ class LocalMachine:
     """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
     commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
     are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `outputs` is the URL that
-    default output folders lie below.
+    default output folders lie below; `private`: nobody else gets into such a folder.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
     """
@@ -69,6 +71,7 @@ class LocalMachine:
         account: Account | None = None,
         bounds: Bounds = _NO_BOUNDS,
         outputs: str = "",
+        private: bool = False,
         inside: Inside | None = None,
     ) -> None:
         self.code = str(folder / "code")
@@ -80,7 +83,7 @@ class LocalMachine:
         self._inherited = inherited
         self._fetcher, self._cache = fetcher, cache
         self._account, self._bounds, self._outputs = account, bounds, outputs
-        self._inside = inside
+        self._inside, self._private = inside, private
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
@@ -163,6 +166,8 @@ class LocalMachine:
         below = re.escape(f"{self._outputs.removeprefix('file://')}/{layout.OUTPUTS}")
         if self._outputs and re.fullmatch(below + r"(?!\.\.?/)[^/]+/[0-9]+", path):
             os.makedirs(path)
+            if self._private:
+                os.chmod(path, 0o700)
             account.give(path)
         else:
             account.run(["mkdir", "-p", "--", path])
