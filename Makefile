@@ -10,7 +10,7 @@ XDIST = -n $(WORKERS) --dist=worksteal
 # Whoever sets it has each of the thousands of programs that tests start compile all of our code again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate mutants chaos crashes fuzz docs play record lock clean
+.PHONY: help demo test check night package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate soak mutants chaos crashes fuzz docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -18,8 +18,16 @@ help:  ## Show this list
 demo: $(READY)  ## The main job on this machine, as a story of less than a minute
 	@$(BIN)/python docs/demo/demo.py
 
-test: $(READY)  ## All tests but those that need a GPU
+test:  ## All tests but those of GPUs and of the night; installs the programs that they need
+	@.ci/install
+	@$(MAKE) --no-print-directory $(READY)
 	$(BIN)/python -m pytest $(XDIST)
+
+check: $(READY)  ## The loop of a developer: what changed is linted, unit tests, 60 worlds; no service, no root
+	@$(BIN)/python -m tests.check
+
+night: test  ## What is rare: all crashes, long storms, 2,000 kills, 2,000 examples: make night ONLY=crashes
+	@$(BIN)/python -m tests.night $(if $(ONLY),--only=$(ONLY))
 
 package: $(READY)  ## Build sdist and wheel, and use them in a fresh environment
 	@$(BIN)/python -m tests.installed
@@ -30,8 +38,9 @@ test-gpu: $(READY)  ## The tests that need an NVIDIA GPU
 test-gcp: $(READY)  ## The tests of Google Cloud, against a fake one whose machines are real; wants root
 	$(BIN)/python -m pytest $(XDIST) tests/google
 
-test-engines: $(READY)  ## The tests of other schedulers' engines, which it installs and they start; wants root
+test-engines:  ## The tests of other schedulers' engines, which it installs and they start; wants root
 	@.ci/install engines
+	@$(MAKE) --no-print-directory $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS) $(wildcard tests/slurm tests/ray tests/kubernetes)
 
 lint: $(READY)  ## Style, format, types
@@ -84,6 +93,9 @@ record: $(READY)  ## Record the terminal session of the README anew
 
 # The lock is what gets installed, byte for byte; pyproject.toml says what would do.
 .venv/locked: requirements-dev.lock
+	@$(PYTHON) -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "error: $(PYTHON) cannot make an environment; install Python 3.11 (on Debian: apt-get install python3.11-venv)" >&2; \
+		exit 1; }
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -1,9 +1,12 @@
-"""How many jobs have not ended, and how many tasks they have: of each user, and of all. Pure but for its own counts."""
+"""How much users have and send: open jobs, their tasks, the bytes of a day's requests. Pure but for its own counts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date, datetime
+
+import msgspec
 
 
 class Census:
@@ -30,3 +33,20 @@ class Census:
         self.tasks[user] += tasks
         self.all_jobs += jobs
         self.all_tasks += tasks
+
+
+class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The bytes of the requests that were taken in on one `day` (UTC), by user."""
+
+    day: date | None = None
+    users: dict[str, int] = {}
+
+    def add(self, user: str, size: int, now: datetime) -> None:
+        """Count one request. Another day begins with nothing."""
+        if now.date() != self.day:
+            self.day, self.users = now.date(), {}
+        self.users[user] = self.users.get(user, 0) + size
+
+    def on(self, now: datetime) -> dict[str, int]:
+        """What was counted on this day."""
+        return self.users if now.date() == self.day else {}

@@ -34,6 +34,11 @@ def encode(value: Any) -> bytes:
     return _ENCODER.encode(value)
 
 
+def whole(value: Any) -> str:
+    """A setting as JSON for people's eyes: a table with all of its fields, also those that say nothing new."""
+    return encode(msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value).decode()
+
+
 def readable(*kinds: Any) -> None:
     """Prepare to read these kinds: to be said where they are declared, before there are threads.
 

@@ -96,7 +96,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 EVERYBODY = "*"
 """As `shared`: all accounts of the machine."""
 
-_LATER = frozenset({"default_shell", "docker_repo", "shared", "private_logs"})
+_LATER = frozenset(
+    {"default_shell", "docker_repo", "request_bytes", "request_bytes_per_user", "shared", "private_logs"}
+)
 """Settings that came later. Where they say nothing they are not written, so an older bastion still reads the file."""
 
 
@@ -142,6 +144,10 @@ def render(config: Config) -> str:
     """The text of a `config.toml` that holds these settings."""
     fields = [field for field in config.__struct_fields__ if field not in _LATER or getattr(config, field)]
     values = {field: msgspec.to_builtins(getattr(config, field)) for field in fields}
+    limits = msgspec.structs.asdict(config.limits)
+    values["limits"] = {
+        key: limits[key] for key in limits if key not in _LATER or limits[key] != getattr(Limits(), key)
+    }
     lines = [f"{key} = {_toml(value)}" for key, value in values.items() if not isinstance(value, dict)]
     for key, table in values.items():
         if isinstance(table, dict):

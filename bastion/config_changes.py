@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bastion.codec import encode
+from bastion.codec import whole
 from bastion.config import Config
 from bastion.placing import places
 from bastion.state import State
@@ -16,7 +16,7 @@ from quota.resources import total
 def diff(old: Config, new: Config) -> list[str]:
     """One line for each setting that differs."""
     pairs = ((key, getattr(old, key), getattr(new, key)) for key in new.__struct_fields__)
-    return [f"{key}: {encode(was).decode()} -> {encode(now).decode()}" for key, was, now in pairs if was != now]
+    return [f"{key}: {whole(was)} -> {whole(now)}" for key, was, now in pairs if was != now]
 
 
 def affected(state: State, old: Config, new: Config) -> list[str]:

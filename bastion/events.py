@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing
+
 import msgspec
 
 from bastion.changes import Changes
@@ -9,6 +11,7 @@ from bastion.ports import AttemptKey
 from bastion.spec import JobSpec
 from bastion.stamp import Moment
 from bastion.state import Cause, JobState
+from bastion.wording import clipped
 
 
 class Event(
@@ -31,10 +34,11 @@ class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
 
 class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The base of events that a user asked for."""
+    """The base of events that a user asked for. The request had so many bytes (`size`), as in all events that have one."""
 
     request: str
     user: str
+    size: int = 0
 
 
 class Epoch(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -83,6 +87,7 @@ class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     request: str
     job: str
     spec: JobSpec
+    size: int = 0
 
 
 class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -94,6 +99,7 @@ class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     user: str
     project: str
     reason: str
+    size: int = 0
 
 
 class RequestRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -103,6 +109,7 @@ class RequestRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forb
     user: str
     reason: str
     job: str = ""
+    size: int = 0
 
 
 class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -295,3 +302,21 @@ AnyEvent = (
     | Waiting | Claimed | Voided | Exited | Gone | Saved | Stopping | Moved | Ended | Decided | Lapsed | ReclaimDropped
     | Forgotten | Illegal
 )  # fmt: skip
+
+OfRequest = OfUser | Submitted | JobRejected | RequestRejected
+"""The events that a request of the inbox became, one each."""
+
+_SAID = frozenset({"reason", "message", "problem", "why", "what"})
+_TEXTS: dict[type, tuple[str, ...]] = {
+    kind: tuple(name for name in kind.__struct_fields__ if name in _SAID) for kind in typing.get_args(AnyEvent)
+}
+"""Of each event the fields that hold what somebody said."""
+
+
+def bounded(event: AnyEvent) -> AnyEvent:
+    """The event as it may be stored: whatever users, workers, runners and stores said is of bounded length."""
+    for name in _TEXTS[type(event)]:
+        text: str = getattr(event, name)
+        if (short := clipped(text)) != text:
+            event = msgspec.structs.replace(event, **{name: short})
+    return event

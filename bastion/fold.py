@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from bastion import attempts, awaiting, building, control, past_use, sight
 from bastion.books import close, job_of, move, settle
+from bastion.census import Sent
 from bastion.conditions import conditions
 from bastion.errors import BastionError, IllegalMove, RecordError
 from bastion.events import (
@@ -76,10 +78,19 @@ def fold(state: State, record: JournalObject, *, lenient: bool = False) -> None:
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
     """Take one event into the state; (seq, index) is its place in the journal. Raises `IllegalMove`, changing nothing."""
     _APPLY[type(event)](state, event, seq, index)
+    if size := getattr(event, "size", 0):
+        _count(state, event, size)
     for job_id in concerned(event):
         job = state.jobs.get(job_id)
         if job is not None and seq > (job.later[-1] if job.later else job.seq):
             job.later += (seq,)
+
+
+def _count(state: State, event: Any, size: int) -> None:
+    """Count the bytes of the request that became this event."""
+    assert state.now is not None
+    state.sent = state.sent or Sent()
+    state.sent.add(event.request.partition("/")[0], size, state.now)
 
 
 def concerned(event: AnyEvent) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from bastion import layout
 from bastion.codec import encode
 from bastion.errors import BucketError, Deposed, IllegalMove, Missing
-from bastion.events import AnyEvent, Illegal
+from bastion.events import AnyEvent, Illegal, bounded
 from bastion.fold import apply
 from bastion.objects import OBJECT_BYTES_MAX, pack
 from bastion.once import create_once
@@ -72,6 +72,7 @@ class Journal:
         return first
 
     def _apply(self, event: AnyEvent) -> None:
+        event = bounded(event)
         data = encode(event)  # first: what cannot be written must not happen
         if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:  # readers fetch all of it for one spec
             self._close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache, cached_property
+from typing import Any
 
 from bastion.admit import complaints
 from bastion.awaiting import faults
@@ -118,7 +119,7 @@ class Judge:
         wrong = wrong or "; ".join(faults(wanted, request.job, state.jobs))
         if wrong:
             return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
-        asked = {"request": letter.name, "user": letter.user, "job": request.job}
+        asked: dict[str, Any] = {"request": letter.name, "user": letter.user, "job": request.job}
         match request:
             case Cancel():
                 return CancelRequested(**asked, task=request.task)

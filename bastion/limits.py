@@ -16,12 +16,12 @@ from bastion.census import Census
 from bastion.state import State
 from bastion.wording import shown
 
-_MOST = 10_000_000
+_MOST, _BYTES_MOST = 10_000_000, 10**12
 _MORE = "wait until some have ended, or ask an admin of the bastion for more"
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How many at the most: jobs that have not ended, their tasks, and requests a day (UTC)."""
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How many at the most: jobs that have not ended, their tasks, requests a day (UTC), and bytes of these."""
 
     jobs: int = 200_000
     jobs_per_user: int = 20_000
@@ -29,13 +29,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     tasks_per_user: int = 200_000
     requests: int = 500_000
     requests_per_user: int = 100_000
+    request_bytes: int = 2**30
+    request_bytes_per_user: int = 2**28
 
 
 def faults(limits: Limits) -> Iterator[str]:
     """What is wrong with these limits."""
     for name in limits.__struct_fields__:
-        if not 1 <= (most := getattr(limits, name)) <= _MOST:
-            yield f"{name} is {shown(most)}; use a whole number from 1 to {_MOST}"
+        highest = _BYTES_MOST if name.startswith("request_bytes") else _MOST
+        if not 1 <= (most := getattr(limits, name)) <= highest:
+            yield f"{name} is {shown(most)}; use a whole number from 1 to {highest}"
 
 
 def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:
@@ -72,21 +75,21 @@ class Crowd:
         self._requests[_user(request)] += 1
         self._all_requests += 1
 
-    def too_many(self, user: str, now: datetime, limits: Limits) -> str:
+    def too_many(self, user: str, state: State, now: datetime, limits: Limits) -> str:
         """Why nothing more is heeded of this user today but the end of a job; empty if it is."""
-        if now.date() != self._day:
-            return ""
-        again = f"that begins again at {_next_day(now):%Y-%m-%dT00:00Z}, and until then only the end of a job is heeded"
-        if (own := self._requests[user]) >= limits.requests_per_user:
-            most = limits.requests_per_user
-            return (
-                f"{user} has sent {own} requests today, and at most {most} are read (limits.requests_per_user); {again}"
-            )
-        if (of_all := self._all_requests) >= limits.requests:
-            most = limits.requests
-            return (
-                f"all users have sent {of_all} requests today, and at most {most} are read (limits.requests); {again}"
-            )
+        sent = state.sent.on(now) if state.sent else {}
+        today = now.date() == self._day
+        for own, of_all, what, most_are, name in (
+            (self._requests[user], self._all_requests, "requests", "read", "requests"),
+            (sent.get(user, 0), sum(sent.values()), "bytes of requests", "taken in", "request_bytes"),
+        ):
+            most, most_each = getattr(limits, name), getattr(limits, f"{name}_per_user")
+            if today and own >= most_each:
+                allowed = f"at most {most_each} are {most_are} (limits.{name}_per_user)"
+                return f"{user} has sent {own} {what} today, and {allowed}; {_again(now)}"
+            if today and of_all >= most:
+                allowed = f"at most {most} are {most_are} (limits.{name})"
+                return f"all users have sent {of_all} {what} today, and {allowed}; {_again(now)}"
         return ""
 
     def senders(self) -> list[str]:
@@ -103,5 +106,6 @@ def _user(request: str) -> str:
     return request.partition("/")[0]
 
 
-def _next_day(now: datetime) -> datetime:
-    return now + timedelta(days=1)
+def _again(now: datetime) -> str:
+    tomorrow = now + timedelta(days=1)
+    return f"that begins again at {tomorrow:%Y-%m-%dT00:00Z}, and until then only the end of a job is heeded"

@@ -6,8 +6,8 @@ ended, also inside a line or a character: readers join bytes first and split lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from bastion import layout
@@ -18,6 +18,11 @@ from bastion.ports import Bucket, Stat
 
 SEGMENT_MAX = 4 * 1024 * 1024
 LINE_MAX = 1024 * 1024
+HELD_MAX = 16 * 1024 * 1024
+"""So many bytes of a log are in memory at one time, about."""
+
+USUAL_LINE = 4 * 1024
+"""Lines are not much longer than this. Of a log whose lines are, a tail shows less than was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,36 +81,87 @@ class SegmentWriter:
         self._next += 1
 
 
-def read(bucket: Bucket, segments: Sequence[Stat], at_once: Map = one_by_one, *, width: int = 16) -> Iterator[bytes]:
-    """The bytes of these segments in order, `width` of them read by one `at_once`."""
-    for first in range(0, len(segments), width):
-        for data in at_once(lambda stat: bucket.read(stat.key, SEGMENT_MAX).data, segments[first : first + width]):
+def read(
+    bucket: Bucket,
+    segments: Sequence[Stat],
+    at_once: Map = one_by_one,
+    *,
+    width: int = 16,
+    held: Mapping[str, bytes] | None = None,
+) -> Iterator[bytes]:
+    """The bytes of these segments in order: by one `at_once` at most `width` of them, and no more than `HELD_MAX` bytes.
+    Those that are `held` are not read.
+    """
+
+    def one(stat: Stat) -> bytes:
+        return held[stat.key] if held and stat.key in held else bucket.read(stat.key, SEGMENT_MAX).data
+
+    for some in _batches(segments, width):
+        for data in at_once(one, some):
             if isinstance(data, Exception):
                 raise data
             yield data
 
 
-def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> bytes:
-    """The last `lines` lines; reads backwards no further than needed. An incomplete last line counts as one."""
-    if lines <= 0:
-        return b""
-    found: list[bytes] = []
-    breaks = 0
-    for stat in reversed(segments):
-        found.append(bucket.read(stat.key, SEGMENT_MAX).data)
-        breaks += found[-1].count(b"\n")
-        if breaks > lines:
-            break
-    return _last(b"".join(reversed(found)), lines)
+def _batches(segments: Sequence[Stat], width: int) -> Iterator[list[Stat]]:
+    batch: list[Stat] = []
+    size = 0
+    for stat in segments:
+        if batch and (len(batch) == width or size + stat.size > HELD_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(stat)
+        size += stat.size
+    if batch:
+        yield batch
 
 
-def _last(data: bytes, lines: int) -> bytes:
-    start = len(data) - data.endswith(b"\n")
-    for _ in range(lines):
-        start = data.rfind(b"\n", 0, start)
-        if start < 0:
-            return data
-    return data[start + 1 :]
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a log: its `segments`, of which some are `held`, and how many line ends lie before what was asked for.
+
+    `cut`: it begins later than it was asked to, and this says so.
+    """
+
+    segments: Sequence[Stat] = ()
+    surplus: int = 0
+    cut: str = ""
+    held: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> Tail:
+    """The last `lines` lines. An incomplete last line counts as one.
+
+    Read backwards no further than needed, nor much further than so many lines of a usual length: of a line without end only
+    its own end is shown. The newest `HELD_MAX` bytes are kept on the way; of what lies before them only lines are counted.
+    """
+    if lines <= 0 or not segments:
+        return Tail()
+    most = max(HELD_MAX, lines * USUAL_LINE)
+    held: dict[str, bytes] = {}
+    first, breaks, size, ends = len(segments), 0, 0, 0
+    while first and breaks <= lines and size < most:
+        first -= 1
+        data = bucket.read(segments[first].key, SEGMENT_MAX).data
+        ends = ends if size else int(data.endswith(b"\n"))
+        breaks, size = breaks + data.count(b"\n"), size + len(data)
+        if size <= HELD_MAX:
+            held[segments[first].key] = data
+    surplus = breaks - ends - lines + 1
+    cut = (
+        f"the last {lines} lines have more than {most >> 20} MiB: their beginning is cut"
+        if first and surplus <= 0
+        else ""
+    )
+    return Tail(segments[first:], surplus, cut, held)
+
+
+def after(data: bytes, surplus: int) -> tuple[bytes, int]:
+    """What follows so many line ends, and how many of them are still to come."""
+    start = 0
+    while surplus > 0 and (found := data.find(b"\n", start)) >= 0:
+        start, surplus = found + 1, surplus - 1
+    return (b"", surplus) if surplus > 0 else (data[start:], 0)
 
 
 def since(segments: Sequence[Stat], moment: datetime) -> tuple[Stat, ...]:
@@ -137,18 +193,32 @@ class Follower:
 
 
 class Lines:
-    """Splits bytes, as they come, into lines of text without their ends. Longer lines than `LINE_MAX` bytes are cut."""
+    """Splits bytes, as they come, into lines of text without their ends. A line of more than `most` bytes is shown in parts,
+    and a line of ours behind the first part says so.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = LINE_MAX) -> None:
+        self._most = most
         self._rest = b""
+        self._parted = False
 
     def feed(self, data: bytes) -> list[str]:
         """The lines that `data` completes."""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        while len(self._rest) > LINE_MAX:
-            whole.append(self._rest[:LINE_MAX])
-            self._rest = self._rest[LINE_MAX:]
-        return [_text(line) for line in whole]
+        *whole, rest = data.split(b"\n")
+        if whole:
+            whole[0] = self._rest + whole[0]
+            self._rest, self._parted = b"", False
+        shown = [_text(line) for line in whole]
+        self._rest += rest
+        while len(self._rest) > self._most:
+            shown.append(_text(self._rest[: self._most]))
+            self._rest = self._rest[self._most :]
+            if not self._parted:
+                self._parted = True
+                shown.append(
+                    f"[bastion] the line above has no end in {self._most} bytes: it is cut here, and goes on below"
+                )
+        return shown
 
     def close(self) -> list[str]:
         """The last line, if it was not ended."""

@@ -24,6 +24,7 @@ from bastion.standing import PATIENCE_S, Beacon, Fence, Time, read, vacant
 from bastion.state import State
 from bastion.tick import Bastion
 from bastion.version import VERSION
+from bastion.wording import clipped
 
 log = logging.getLogger("bastion")
 
@@ -209,7 +210,9 @@ def status_of(bastion: Bastion, me: Self, state: str) -> Status:
         problems=problems(bastion),
         paused=journal.state.paused,
         quota=bool((file := journal.state.files.get("quota")) and file.text),
-        limited=dict(islice(bastion.mail.limited(bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)),
+        limited=dict(
+            islice(bastion.mail.limited(journal.state, bastion.last_tick, bastion.inputs).items(), LIMITED_MAX)
+        ),
         account=me.account,
         jobs_as=me.jobs_as,
         offers=kinds_said(journal.state),
@@ -225,7 +228,7 @@ def problems(bastion: Bastion) -> list[str]:
         if file.problem
     ]
     stalled = [f"stalled: {what}" for what in bastion.watchman.stalls(_scene(bastion))]
-    return wrong + stalled + bastion.troubles.lines(state.blind, bastion.last_tick)
+    return [clipped(what) for what in wrong + stalled + bastion.troubles.lines(state.blind, bastion.last_tick)]
 
 
 def _scene(bastion: Bastion) -> Scene:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+import msgspec
+
 from bastion import inbox
 from bastion.chores import Doors
 from bastion.errors import BucketError
-from bastion.events import AnyEvent, JobRejected, RequestRejected, RequestsDropped
+from bastion.events import AnyEvent, JobRejected, OfRequest, RequestRejected, RequestsDropped
 from bastion.judge import Judge, others
 from bastion.letter import Letter
 from bastion.limits import Crowd
@@ -150,9 +152,10 @@ class Mailroom:
         self._dropped |= turn.dropped
         self.done |= dict.fromkeys(turn.dropped)
 
-    def limited(self, now: datetime, inputs: Inputs) -> dict[str, str]:
+    def limited(self, state: State, now: datetime, inputs: Inputs) -> dict[str, str]:
         """The users of whom nothing more is heeded today, and why."""
-        told = ((user, self.crowd.too_many(user, now, inputs.config.limits)) for user in self.crowd.senders())
+        limits = inputs.config.limits
+        told = ((user, self.crowd.too_many(user, state, now, limits)) for user in self.crowd.senders())
         return {user: why for user, why in told if why}
 
     def _wait(self, letter: Letter, held: Counter[str]) -> None:
@@ -184,13 +187,15 @@ class _Turn:
     def takes(self, letter: Letter, event: AnyEvent) -> bool:
         """Add the event, or count it among the dropped. True if it was added."""
         user = letter.user
-        closed = self._crowd.too_many(user, self._now, self._inputs.config.limits)
+        closed = self._crowd.too_many(user, self._state, self._now, self._inputs.config.limits)
         if closed and not self._ends_something(letter):
             return self._drop(letter, closed)
         if isinstance(event, JobRejected | RequestRejected):
             self._refused[user] += 1
             if self._refused[user] > REFUSALS_MAX:
                 return self._drop(letter, f"too many at once; the last one: {event.reason}")
+        if isinstance(event, OfRequest):
+            event = msgspec.structs.replace(event, size=letter.size)
         if not self._add(event):
             return False
         self._crowd.sent(f"{user}/{letter.id}", self._now)

@@ -19,7 +19,10 @@ BEAT_S = 15.0
 
 
 PAPER_BYTES_MAX = 64 * 1024
-"""No claim and no facts of an honest worker are as large."""
+"""No claim, no facts of an honest worker and no stop order are as large."""
+
+ORDER_BYTES_MAX = 4 * 1024 * 1024
+"""No order and no world is as large."""
 
 ExitCode = Annotated[int, Meta(ge=0, le=255)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]

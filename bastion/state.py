@@ -12,7 +12,7 @@ import msgspec
 
 from bastion.alternatives import Alternative
 from bastion.blind import Blind
-from bastion.census import Census
+from bastion.census import Census, Sent
 from bastion.changes import Changes, Renewal
 from bastion.file import File
 from bastion.ports import AttemptKey
@@ -246,7 +246,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     `doomed` those that wait in vain, with it; `deadlines` those of jobs that have not ended, the next one first. `builds` are
     those that jobs wait for, each with the jobs and the image to make for them. `marks` are the newest objects in which
     `quota`, `config` and `capacity` changed, not kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job
-    that left. `version` is the writer's, of `epoch`.
+    that left. `version` is the writer's, of `epoch`. `sent` counts the bytes of today's requests; None: there were none yet.
     """
 
     seq: int = 0
@@ -271,6 +271,7 @@ class State(msgspec.Struct, kw_only=True, dict=True):
     forgotten: Moment | None = None
     indexed: int | None = None
     used: Used | None = None
+    sent: Sent | None = None
 
     def __post_init__(self) -> None:
         self.indexed = self.seq if self.indexed is None else self.indexed

@@ -198,7 +198,7 @@ class Bastion:
         if mail is None or (mail.letters and not self._read_files()):
             return
         self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
-        self.troubles.tell("limits", list(self.mail.limited(now, self.inputs).values()))
+        self.troubles.tell("limits", list(self.mail.limited(self.journal.state, now, self.inputs).values()))
         if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
             self._add_all(list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
 

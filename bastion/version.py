@@ -11,7 +11,8 @@ VERSION = "0.1.0"
 
 JOURNAL = 1
 """Of journal objects, and of what their events mean to the fold."""
-SNAPSHOT = 1
+SNAPSHOT = 2
+"""2: the state counts the bytes of a day's requests."""
 TRACE = 1
 STATUS = 1
 ORDER = 1

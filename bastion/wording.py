@@ -7,8 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
 from bastion.errors import BastionError
 
+TEXT_BYTES_MAX = 2_048
+"""No stored reason or message is longer: in UTF-8, and also as JSON, where some characters take more."""
+
+_LONGEST_AS_JSON = 6  # bytes that one byte of a text may become, as in \u0000
 _SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
 
 UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
@@ -26,9 +32,28 @@ def shown(value: Any) -> str:
 
 
 def one_line(text: str, most: int) -> str:
-    """A text that a stranger may have written, as one line of at most so many characters."""
+    """A text that a stranger may have written, as one line of at most so many characters, and short enough to be stored."""
     line = " ".join(text.encode("utf-8", "replace").decode().split())
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+    return clipped(line if len(line) <= most else f"{line[: most - 3]}...")
+
+
+def clipped(text: str, most: int = TEXT_BYTES_MAX) -> str:
+    """A text as it may be stored: of at most `most` bytes. What is longer is cut, and a mark says so."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
+    if len(text) * _LONGEST_AS_JSON <= most or _stored_size(text) <= most:
+        return text
+    mark = f"... (cut: it had {len(text.encode())} bytes)"
+    low, high = 0, min(len(text), most)
+    while low < high:  # the longest beginning that fits
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _stored_size(text[:middle] + mark) <= most else (low, middle - 1)
+    return text[:low] + mark
+
+
+def _stored_size(text: str) -> int:
+    """Bytes of a text as JSON without its quotes."""
+    return len(msgspec.json.encode(text)) - 2
 
 
 def told(error: Exception) -> str:

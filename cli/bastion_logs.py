@@ -25,7 +25,13 @@ def run(call: Call) -> int:
     prefix = layout.bastion_log(status.epoch)
     extent = logs.survey(place.bucket, prefix)
     lines = logs.Lines()
-    call.output.log(lines.feed(logs.tail(place.bucket, extent.segments, call.flags["tail"])))
+    tail = logs.tail(place.bucket, extent.segments, call.flags["tail"])
+    if tail.cut:
+        call.output.note(tail.cut)
+    surplus = tail.surplus
+    for data in logs.read(place.bucket, tail.segments, held=tail.held):
+        data, surplus = logs.after(data, surplus)
+        call.output.log(lines.feed(data))
     if call.flags["follow"]:
         follow(call, place, status.epoch, lines, logs.Follower(place.bucket, prefix, extent.next), SystemClock())
     call.output.log(lines.close())

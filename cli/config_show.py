@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bastion.codec import encode
+from bastion.codec import whole
 from bastion.config import Config
 from bastion.errors import BastionError
 from bastion.spec import written_out
@@ -44,7 +44,7 @@ def _values(values: dict[str, Setting]) -> list[str]:
 def _settings(place: Place | None, config: Config | None, problem: str) -> list[str]:
     if place is None or config is None:
         return [f"No settings of a bastion: {problem}"]
-    rows = [f"  {key} = {encode(getattr(config, key)).decode()}" for key in config.__struct_fields__]
+    rows = [f"  {key} = {whole(getattr(config, key))}" for key in config.__struct_fields__]
     return [f"Settings of bastion {place.name}, in {place.bucket.url}/config.toml:", *rows]
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import psutil
 
+from bastion import untrusted
 from bastion.state import Cause
 from bastion.system import SystemClock, ThreadTasks
 from cli.here import secrets_folder, state_folder
@@ -23,6 +24,7 @@ from launcher.streams import Choice, streams
 LOOK_S = 0.05
 FLUSH_S = 0.1
 _ROUNDS = 10
+_SAID_BYTES = 64 * 1024
 _TOLD = frozenset({Cause.OK, Cause.CODE, Cause.SETUP})
 """Ends of which the output, or the exit code, says enough."""
 
@@ -156,8 +158,11 @@ class Crew:
             if facts.cause not in _TOLD:
                 self._call.output.note(f"{facts.cause}: {facts.message or f'exit code {facts.exit_code}'}")
         elif self._first is not None:
-            said = (self._folder / f"worker-{number}" / "worker.log").read_text(errors="replace").splitlines()
-            self._call.output.note(f"worker {number} fell: {' | '.join(said[-5:])}")
+            with suppress(OSError):
+                said = untrusted.tail(self._folder / f"worker-{number}" / "worker.log", _SAID_BYTES).decode(
+                    "utf-8", "replace"
+                )
+                self._call.output.note(f"worker {number} fell: {' | '.join(said.splitlines()[-5:])}")
 
 
 def _family(pid: int) -> list[psutil.Process]:

@@ -14,7 +14,7 @@ from bastion.buckets.conformance import EXCLUSIVE, QUICK, prove
 from bastion.buckets.prefixed import Prefixed
 from bastion.buckets.routed import url_of
 from bastion.codec import decode
-from bastion.errors import BastionError, BucketError, Denied, Missing, RecordError
+from bastion.errors import BastionError, BucketError, Denied, Missing, RecordError, TooLarge
 from bastion.ports import Bucket, Clock, Ids, Stat, Tasks
 from bastion.records import PAPER_BYTES_MAX, Facts, Status
 from bastion.state import State
@@ -34,6 +34,9 @@ ODD_LISTED, ODD_MAX, TOPS_MAX = 1_000, 10, 100
 
 READ = 200
 """Workers whose version is asked for."""
+
+
+_FILE_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +88,10 @@ class Look:
     def _read(self, key: str) -> bytes | str | None:
         """What is there; None if there is nothing, and a text if we may not know."""
         try:
-            return self._bucket.read(key).data
+            return self._bucket.read(key, _FILE_BYTES_MAX).data
         except Missing:
             return None
-        except BucketError as error:
+        except (BucketError, TooLarge) as error:
             return str(error)
 
     def _settings(self, text: bytes | str | None) -> tuple[Check, Sequence[str]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from bastion import layout, logs
 from bastion.errors import UsageError
 from bastion.ports import AttemptKey, Bucket, Stat, Tasks
+
+_SHORTEST_CUT, _TASKS = 16 * 1024, 100
+"""Each log that is followed may hold a line without end: together they hold no more than one, and none is cut below this."""
 
 _WORKERS = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 
@@ -28,11 +31,13 @@ class Choice:
 class Stream:
     """The log of one worker. An error loses and repeats nothing: ask again."""
 
-    def __init__(self, bucket: Bucket, prefix: str, choice: Choice, *, worker: int, label: str) -> None:
+    def __init__(
+        self, bucket: Bucket, prefix: str, choice: Choice, *, worker: int, label: str, longest: int = logs.LINE_MAX
+    ) -> None:
         self.worker = worker
         self._bucket, self._prefix, self._choice, self._label = bucket, prefix, choice, label
-        self._lines = logs.Lines()
-        self._next = 0
+        self._lines = logs.Lines(longest)
+        self._next = self._surplus = 0
         self._follower: logs.Follower | None = None
 
     @property
@@ -44,13 +49,15 @@ class Stream:
         """What is there now, many segments at a time."""
         extent = logs.survey(self._bucket, self._prefix)
         segments = [stat for stat in self._chosen(extent) if layout.seq_of(stat.key) >= self._next]
+        held: Mapping[str, bytes] = {}
         if self._choice.tail is not None and not self._next:
-            data = logs.tail(self._bucket, segments, self._choice.tail)
-            self._next = extent.next
-            yield self._shown(self._lines.feed(data))
-            segments = []
-        for stat, data in zip(segments, logs.read(self._bucket, segments, tasks.map), strict=True):
+            tail = logs.tail(self._bucket, segments, self._choice.tail)
+            segments, held, self._surplus = list(tail.segments), tail.held, tail.surplus
+            if tail.cut:
+                yield [f"{self._label}[bastion] {tail.cut}; without --tail all of the log is printed"]
+        for stat, data in zip(segments, logs.read(self._bucket, segments, tasks.map, held=held), strict=True):
             self._next = layout.seq_of(stat.key) + 1
+            data, self._surplus = logs.after(data, self._surplus)
             yield self._shown(self._lines.feed(data))
         self._follower = logs.Follower(self._bucket, self._prefix, extent.next)
 
@@ -78,7 +85,10 @@ def streams(bucket: Bucket, key: AttemptKey, workers: int, choice: Choice, *, ta
     """The chosen logs of an attempt; each line names its worker if there are several, and its `task` if that is said."""
     numbers = [n for n in range(workers) if choice.workers is None or n in choice.workers]
     labels = {n: _label(task, n if workers > 1 else None) for n in numbers}
-    return [Stream(bucket, layout.log(key, n), choice, worker=n, label=labels[n]) for n in numbers]
+    longest = min(
+        logs.LINE_MAX, max(_SHORTEST_CUT, logs.HELD_MAX // max(1, len(numbers) * (1 if task is None else _TASKS)))
+    )
+    return [Stream(bucket, layout.log(key, n), choice, worker=n, label=labels[n], longest=longest) for n in numbers]
 
 
 def _label(task: int | None, worker: int | None) -> str:

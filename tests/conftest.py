@@ -1,34 +1,57 @@
-"""Fixtures that every test may ask for, and two rules: a skipped test is a failed one, and no test depends on a clock."""
+"""Fixtures that every test may ask for, and three rules.
+
+A skipped test is a failed one, no test depends on a clock, and none sees what its user has at home.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.depth import DEPTH, examples
+from tests.order import ordered
 from tests.servers import gcs_server, s3_server
 
 pytest.register_assert_rewrite("bastion_testing", "tests.contract.fault_contract")  # suites that are no test modules
 
 # A slow machine breaks no law; and the same code always gives the same answer.
-settings.register_profile("house", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "house",
+    deadline=None,
+    derandomize=DEPTH != "night",
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("house")
 
-IMAGES = Path(__file__).parent / "images"
+THEIRS = ("BASTION_", "XDG_CONFIG_", "XDG_CACHE_", "XDG_STATE_", "XDG_DATA_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")
+THEIR_ENGINES = ("RAY_", "SLURM_", "KUBECONFIG", "DOCKER_", "STORAGE_EMULATOR_HOST")
 
 
-def pytest_configure() -> None:
-    """What runs in a script's background ignores Ctrl-C, and so would all programs that it starts."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Begin as on a machine that was just set up: an empty home, and no variable that leads to what its user has.
+
+    What runs in a script's background ignores Ctrl-C, and so would all programs that it starts.
+    """
+    home = tempfile.TemporaryDirectory(prefix="home-", ignore_cleanup_errors=True)
+    config.add_cleanup(home.cleanup)
+    os.environ["HOME"] = home.name
+    for name in [name for name in os.environ if name.startswith((*THEIRS, *THEIR_ENGINES))]:
+        del os.environ[name]
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Images come first: nobody takes from a worker what it begins with, so one alone makes the engine and the base."""
-    items.sort(key=lambda item: not item.path.is_relative_to(IMAGES))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest come first, those of one engine on one worker; a run of a few tests keeps its order."""
+    workers = getattr(config, "workerinput", {}).get("workercount", 0)
+    if workers:
+        items[:] = ordered(items, lambda item: item.nodeid.partition("::")[0], workers)
 
 
 @pytest.fixture(scope="session")

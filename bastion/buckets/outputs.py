@@ -43,7 +43,9 @@ class Outputs:
         return [
             File(path.removeprefix(below), int(info.get("size") or 0), _modified(info))
             for path, info in sorted(found.items())
-            if path.startswith(below) and not path.endswith("/")
+            if path.startswith(below)
+            and not path.endswith("/")
+            and info.get("type", "file") == "file"  # no pipe, no device
         ]
 
     def fetch(self, file: File, folder: Path) -> Path:

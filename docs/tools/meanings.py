@@ -72,8 +72,8 @@ CONFIG: Mapping[str, str] = {
     "retention": "Days that bundles (`bundles_days`, 30) and logs (`logs_days`) are kept; 0: for ever",
     "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
     "limits": (
-        "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`), of all users and "
-        "of each (`..._per_user`)"
+        "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`) and the bytes "
+        "of these (`request_bytes`, to 10^12), of all users and of each (`..._per_user`)"
     ),
     "default_shell": "Shell of jobs whose user names none: `bash` or `sh`; empty: bash where the machine has one, else sh",
     "docker_repo": "Registry and path of images that name no registry, as `docker.io/team`; a profile's `docker_repo` wins",

@@ -15,6 +15,7 @@ import msgspec
 
 from bastion import config, errors, instances, spec
 from bastion.alternatives import Alternative
+from bastion.codec import whole
 from bastion.google.settings import GoogleSettings
 from bastion.limits import Limits
 from bastion.ports import AttemptKey
@@ -154,7 +155,11 @@ def _json(field: msgspec.structs.FieldInfo) -> str:
     value = made() if made is not msgspec.NODEFAULT else field.default
     if value is msgspec.NODEFAULT:
         return "needed"
-    return f"`{msgspec.json.encode(value).decode()}`" if value not in ("", {}, [], None) else ""
+    return (
+        f"`{whole(value) if isinstance(value, Limits) else msgspec.json.encode(value).decode()}`"
+        if value not in ("", {}, [], None)
+        else ""
+    )
 
 
 def _allowed(field: msgspec.structs.FieldInfo, check: Callable[[str, Any], list[str]]) -> str:

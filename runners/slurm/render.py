@@ -138,7 +138,7 @@ if [ -d "$folder/tmp" ]; then
     while :; do sleep 600; done
 fi
 if [ $code -ne 0 ] && [ -s "$folder/worker.log" ]; then
-    said=$(tail -n 1 "$folder/worker.log" | tr -c 'A-Za-z0-9 ._/:\\n-' ' ' | cut -c 1-200)
+    said=$(tail -c 4096 "$folder/worker.log" | tail -n 1 | tr -c 'A-Za-z0-9 ._/:\\n-' ' ' | cut -c 1-200)
     scontrol update jobid="$SLURM_JOB_ID" comment="$said"
     said=told
 fi

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import stat
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ ROOT = "root"
 _LIMIT_S = 600.0
 UMASK = 0o022
 """Of what an account makes: as at a login, whatever the bastion's is."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,38 @@ class Account:
                 for name in (*files, *folders):
                     os.chown(name, self.uid, self.gid, dir_fd=descriptor, follow_symlinks=False)
         os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def take_back(self, path: str) -> None:
+        """Make a folder of the account's and all below it root's, for the account to read and to run, and never to change.
+
+        A folder is closed before it is listed, so nothing comes into it meanwhile; no link is followed, and what is not the
+        account's own is left as it is.
+        """
+        self._take_back(os.open(path, _FOLDER))
+
+    def _take_back(self, folder: int) -> None:
+        try:
+            self._close(folder)
+            for name in os.listdir(folder):
+                kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+                if stat.S_ISDIR(kind):
+                    self._take_back(os.open(name, _FOLDER, dir_fd=folder))
+                elif stat.S_ISREG(kind):
+                    file = os.open(name, _FILE, dir_fd=folder)
+                    try:
+                        self._close(file)
+                    finally:
+                        os.close(file)
+        finally:
+            os.close(folder)
+
+    def _close(self, file: int) -> None:
+        """Root's; its group is the account's, and may do what the account could, but write."""
+        found = os.fstat(file)
+        if found.st_uid == self.uid:
+            own = found.st_mode & 0o700
+            os.fchown(file, 0, self.gid)
+            os.fchmod(file, own | (own >> 3 & 0o050) | (found.st_mode & 0o005))
 
     def let_in(self, folder: str) -> None:
         """Let the account pass through a folder of root's, and nobody else."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from bastion import untrusted
 from bastion.errors import BundleError, RunnerError
 from bastion.ports import Clock, Ids, Shell
 from runners.worker.account import Account
@@ -30,6 +31,7 @@ VENV_S = 300.0
 """The longest that making an empty environment may take."""
 
 _MARK, _LOCK = "ready", "lock"
+_MARK_BYTES = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,7 @@ class Cache:
     """The entries below `root`, of all workers of this account on this machine.
 
     `boot` names the time since its start. What was made before that is made anew: it may never have reached the disk.
-    Setups and jobs are of the `account`, if there is one; a cache is of one account.
+    Setups and jobs are of the `account`, if there is one; each account has entries of its own, and each user and project.
     """
 
     root: Path
@@ -55,7 +57,8 @@ class Cache:
         python = shutil.which("python3", path=path)
         if python is None:
             raise BundleError("a setup needs python3, and this machine has none on its PATH; have it installed")
-        word = hashlib.sha256(f"{name}\0{os.path.realpath(python)}".encode()).hexdigest()[:32]
+        whose = f"\0{self.account.uid}" if self.account else ""
+        word = hashlib.sha256(f"{name}\0{os.path.realpath(python)}{whose}".encode()).hexdigest()[:32]
         folder = self.root / word
         while True:
             shared = _locked(folder, fcntl.LOCK_SH)
@@ -74,8 +77,8 @@ class Cache:
     def _made(self, folder: Path) -> str:
         """The name of what is whole; "" if nothing is."""
         try:
-            made, _, boot = (folder / _MARK).read_text().partition(" ")
-        except FileNotFoundError:
+            made, _, boot = untrusted.whole(folder / _MARK, _MARK_BYTES).decode("utf-8", "replace").partition(" ")
+        except OSError:
             return ""
         return made if boot == self.boot and (folder / made / "venv").is_dir() else ""
 
@@ -115,10 +118,11 @@ class Entry:
             self._cache.account.give(self.code)
 
     def finish(self) -> None:
-        """It is whole: the next worker uses it."""
-        mark = self._folder.parent / f"{self._folder.name}.{_MARK}"
-        mark.write_text(f"{self._folder.name} {self._cache.boot}")
-        mark.replace(self._folder.parent / _MARK)
+        """It is whole: the next worker uses it. Where jobs run as another account, that account cannot change it any more."""
+        if self._cache.account:
+            self._cache.account.take_back(self.venv)
+            self._cache.account.take_back(self.code)
+        untrusted.put(self._folder.parent / _MARK, f"{self._folder.name} {self._cache.boot}".encode())
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._cache.sweep()
 
@@ -146,7 +150,7 @@ def _locked(folder: Path, how: int) -> int:
     while True:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            lock = untrusted.opened(folder / _LOCK, os.O_RDWR | os.O_CREAT)
         except FileNotFoundError:
             continue
         fcntl.flock(lock, how)
@@ -164,14 +168,14 @@ def _is(path: Path, lock: int) -> bool:
 
 def _used(folder: Path) -> datetime:
     with suppress(OSError):
-        return datetime.fromtimestamp((folder / _MARK).stat().st_mtime, UTC)
-    return datetime.fromtimestamp(folder.stat().st_mtime, UTC)
+        return datetime.fromtimestamp((folder / _MARK).lstat().st_mtime, UTC)
+    return datetime.fromtimestamp(folder.lstat().st_mtime, UTC)
 
 
 def _remove(folder: Path) -> None:
     """Remove an entry, unless somebody holds its lock."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+        lock = untrusted.opened(folder / _LOCK, os.O_RDWR)
     except OSError:
         return
     try:
@@ -190,7 +194,7 @@ def _remove_parts(folder: Path) -> None:
     """All but the lock; the mark first."""
     (folder / _MARK).unlink(missing_ok=True)
     for part in folder.iterdir():
-        if part.is_dir():
+        if part.is_dir() and not part.is_symlink():
             shutil.rmtree(part, ignore_errors=True)
         elif part.name != _LOCK:
             part.unlink()

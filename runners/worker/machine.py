@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bastion import layout
+from bastion import layout, untrusted
 from bastion.errors import BundleError
 from bastion.spec import BundleRef
 from bundler.checkout import Checkout
@@ -35,6 +35,7 @@ LOG = "output.log"
 GAPS = "gaps"
 _NO_BOUNDS = Bounds()
 _PROGRESS_TAIL = 64 * 1024
+_GAPS_BYTES = 1024 * 1024
 _PUNCH_HOLE_KEEP_SIZE = 3
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -87,10 +88,12 @@ class LocalMachine:
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)
         os.makedirs(self.tmp, mode=0o700, exist_ok=True)
-        self._log = os.open(folder / LOG, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._log = _output(folder / LOG)
+        self._progress_missed = False
         if account is not None:
-            os.close(os.open(self.progress, os.O_CREAT | os.O_CLOEXEC, 0o600))
-            account.give(self.progress)
+            with suppress(untrusted.NoFile):  # of a worker of this attempt that fell; its job made something else of it
+                os.close(untrusted.opened(self.progress, os.O_CREAT))
+                account.give(self.progress)
             account.give(self.tmp)
             account.let_in(str(folder))
 
@@ -174,16 +177,22 @@ class LocalMachine:
 
     def write_world(self, data: bytes) -> None:
         """Write the file of the gang's addresses."""
-        Path(self.world).write_bytes(data)
+        untrusted.put(self.world, data)
 
     def read_progress(self) -> bytes:
-        """The end of the progress file."""
+        """The end of the progress file. That the job made something else of this name is noted once."""
         try:
-            with open(self.progress, "rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - _PROGRESS_TAIL))
-                return file.read(_PROGRESS_TAIL)
-        except OSError:  # none yet, or the job made something else of this name
-            return b""
+            return untrusted.tail(self.progress, _PROGRESS_TAIL)
+        except untrusted.NoFile:
+            if not self._progress_missed:
+                self._progress_missed = True
+                with suppress(OSError):
+                    self.note(
+                        "BASTION_PROGRESS_FILE is no regular file any more: progress and checkpoints are not read"
+                    )
+        except OSError:  # none yet
+            pass
+        return b""
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Tree:
         """Run the command."""
@@ -237,14 +246,12 @@ class LocalMachine:
     def keep_gaps(self, gaps: Mapping[int, int]) -> None:
         """Replace the file of gaps, as a whole."""
         with suppress(OSError):
-            fresh = self._gaps.with_suffix(".new")
-            fresh.write_text("".join(f"{start} {end}\n" for start, end in gaps.items()))
-            fresh.replace(self._gaps)
+            untrusted.put(self._gaps, "".join(f"{start} {end}\n" for start, end in gaps.items()).encode(), 0o600)
 
     def gaps(self) -> Mapping[int, int]:
         """What the file holds."""
         try:
-            lines = self._gaps.read_text().splitlines()
+            lines = untrusted.whole(self._gaps, _GAPS_BYTES).decode().splitlines()
             found = [(int(start), int(end)) for start, end in map(str.split, lines)]
         except (OSError, ValueError):  # none yet, or the job made something else of this name
             return {}
@@ -254,6 +261,21 @@ class LocalMachine:
         """Punch a hole into the output file. Best effort: not every file system has holes."""
         hole = ctypes.c_int64(start), ctypes.c_int64(end - start)
         ctypes.CDLL(None).fallocate(self._log, _PUNCH_HOLE_KEEP_SIZE, *hole)
+
+
+def _output(path: Path) -> int:
+    """The output file, to read and to append. What a job of a worker that fell put in its place is moved away."""
+    how = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        return untrusted.opened(path, how)
+    except untrusted.NoFile:
+        untrusted.put_aside(path)
+    output = untrusted.opened(path, how)
+    os.write(
+        output,
+        b"[bastion] the job put something else in the place of its output file; what it printed before is lost\n",
+    )
+    return output
 
 
 def _device_names() -> list[str]:

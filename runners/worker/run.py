@@ -14,7 +14,7 @@ from bastion import layout
 from bastion.codec import decode, encode
 from bastion.errors import Missing, RecordError, SecretError
 from bastion.logs import SegmentWriter
-from bastion.records import PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
+from bastion.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
 from bastion.state import Cause
 from bastion.version import VERSION
 from runners.worker.claiming import claim_of
@@ -110,7 +110,9 @@ class _Worker:
         """What the fallen worker hid in the output is hidden again; where that cannot be known any more, all is."""
         key = layout.order(self._post.key)
         try:
-            data = persist(self._doors.clock, lambda: self._doors.bucket.read(key).data, self._pace.retry_s)
+            data = persist(
+                self._doors.clock, lambda: self._doors.bucket.read(key, ORDER_BYTES_MAX).data, self._pace.retry_s
+            )
             self._output.hide(reveal(decode(data, Order, key), self._doors.secrets).values())
         except Missing:
             return  # nothing was ever started
@@ -172,7 +174,7 @@ class _Worker:
         clock, pace = self._doors.clock, self._pace
         while True:
             try:
-                data = persist(clock, lambda: self._doors.bucket.read(key).data, pace.retry_s)
+                data = persist(clock, lambda: self._doors.bucket.read(key, ORDER_BYTES_MAX).data, pace.retry_s)
             except Missing:
                 clock.sleep(pace.order_s)
                 continue

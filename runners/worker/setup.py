@@ -20,12 +20,12 @@ class SetupFailed(Exception):
 
 
 def name_of(order: Order) -> str:
-    """The same for attempts that may share what the setup makes: equal code, text and shell.
+    """The same for attempts that may share what the setup makes: equal code, text and shell, of one user in one project.
 
-    A setup that knows secrets may leave them in what it makes, so that is shared with the same user's jobs only.
+    A job can change what its setup made, so no other user's job may ever run it.
     """
     bundle, secrets = order.bundle, sorted(secret.wanted(order.env).items())
-    whose = [order.user, order.project, secrets] if secrets else []
+    whose = [order.user, order.project, secrets]
     shell = [order.shell] if order.shell else []
     return msgspec.json.encode(
         [bundle.identity, bundle.submodules, bundle.folder, order.setup, *shell, *whose]

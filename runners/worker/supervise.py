@@ -11,7 +11,7 @@ from bastion import layout
 from bastion.codec import decode
 from bastion.errors import Missing, RecordError
 from bastion.ports import AttemptKey, Bucket, Clock
-from bastion.records import StopOrder
+from bastion.records import PAPER_BYTES_MAX, StopOrder
 from bastion.state import Cause
 from runners.worker.bounds import Excess
 from runners.worker.doors import Farewell, Pace, Process
@@ -86,7 +86,7 @@ class StopWatch:
         self._looks = number = self._looks + 1
         slept = self._clock.monotonic() - self._looked_at > SLEPT_S
         try:
-            order = decode(self._bucket.read(self._key).data, StopOrder, self._key)
+            order = decode(self._bucket.read(self._key, PAPER_BYTES_MAX).data, StopOrder, self._key)
         except Missing:
             return number, _FORGOTTEN if slept and has_left(self._bucket, self._job) else None
         except RecordError as wrong:

@@ -6,8 +6,8 @@ import errno
 import re
 
 from bastion.state import Cause
+from bastion.wording import clipped
 
-MESSAGE_MAX = 2048
 KILLED = 137
 """The exit code of what was ended by signal 9."""
 
@@ -68,8 +68,8 @@ def fatal_line(output: bytes) -> str:
 
 
 def short(text: str) -> str:
-    """One line of at most `MESSAGE_MAX` bytes."""
-    return " ".join(text.splitlines()).encode("utf-8", "replace")[:MESSAGE_MAX].decode("utf-8", "ignore")
+    """One line, short enough to be stored; what is longer is cut, and says so."""
+    return clipped(" ".join(text.encode("utf-8", "replace").decode().splitlines()))
 
 
 def _raised(lines: list[str]) -> str:

@@ -114,10 +114,12 @@ def test_code_and_setups_are_the_accounts_too(others: Fleet) -> None:
     setup = "--setup=echo made >deep/made && touch $VIRTUAL_ENV/made"
     flags = ("--bundler_type=tar", f"--bundler_spec=source={source}", setup)
     check = (
-        "id -un; cat deep/made && touch deep/new .top && [ -e $VIRTUAL_ENV/made ] && [ -O deep/train.py ] && echo mine"
+        "id -un; cat deep/made && touch deep/new .top && [ -e $VIRTUAL_ENV/made ] && [ -O deep/train.py ] && echo mine; "
+        "exec 2>/dev/null; cp /bin/true $VIRTUAL_ENV/bin/python || touch $VIRTUAL_ENV/more || rm $VIRTUAL_ENV/made || "
+        "chmod u+w $VIRTUAL_ENV/made || echo not to be replaced"
     )
     first, second = (ended(others, 0, *flags, run=check).splitlines() for _ in range(2))
-    assert first[-3:] == second[-3:] == [OTHER, "made", "mine"]
+    assert first[-4:] == second[-4:] == [OTHER, "made", "mine", "not to be replaced"]
 
 
 def test_root_makes_no_folder_for_others_where_they_could_not(others: Fleet) -> None:

@@ -88,8 +88,10 @@ def _differences(name: str, old: Form, new: Form | None) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """A type without the module that it is declared in: code may move, and what is written stays."""
-    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text)
+    """A type without the module that it is declared in: code may move, and what is written stays. The defaults of a table
+    within are compared as that table's.
+    """
+    return re.sub(r"( = \w+)\(.*\)$", r"\1()", re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text))
 
 
 def _tables(kind: Any, met: set[Any]) -> Iterator[type]:

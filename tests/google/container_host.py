@@ -52,13 +52,15 @@ def can_start_containers(bare: Bare) -> None:
         (bare.root / folder).mkdir(parents=True, exist_ok=True)
     bare.program("docker", _DOCKER.replace("ENTRY", " ".join(map(quote, _ENTRY))))
     bare.program("docker-credential-gcr", "#!/bin/sh\n")
-    shown = dict.fromkeys(["/", *map(str, (sys.base_prefix, sys.prefix, _ROOT))])
-    binds = [f'mount --bind -o ro {quote(path)} "$0/image"{quote(path)}' for path in shown]
     own = [
+        'mount --bind -o ro / "$0/image"',
         'mount -t proc proc "$0/image/proc"',
         'mount --bind /dev "$0/image/dev"',
         'mount -t tmpfs tmpfs "$0/image/tmp"',
     ]
+    # After the tmpfs: this checkout may lie below /tmp.
+    shown = dict.fromkeys(quote(str(path)) for path in (sys.base_prefix, sys.prefix, _ROOT))
+    binds = [f'mkdir -p "$0/image"{path} && mount --bind -o ro {path} "$0/image"{path}' for path in shown]
     boot = 'cat /proc/sys/kernel/random/uuid >"$0/boot" && mount --bind "$0/boot" "$0/image/proc/sys/kernel/random/boot_id"'
     names = ['mount --bind "$0/etc/hosts" "$0/image/etc/hosts"']
-    bare.before = " && ".join([*binds, *own, boot, *names])
+    bare.before = " && ".join([*own, *binds, boot, *names])

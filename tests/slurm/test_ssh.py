@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import os
+import shutil
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -64,9 +66,9 @@ def login(tmp_path: Path) -> Iterator[SshShell]:
     (tmp_path / "client").write_text(_CLIENT.format(**names))
     Path("/run/sshd").mkdir(exist_ok=True)
     shell = SshShell(SystemShell(), "login", ("ssh", "-F", str(tmp_path / "client"), "-S", str(tmp_path / "shared")))
-    with subprocess.Popen(
-        ["/usr/sbin/sshd", "-D", "-e", "-f", tmp_path / "server"], stderr=subprocess.DEVNULL
-    ) as server:
+    sshd = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")  # it starts by an absolute path only
+    assert sshd, "sshd is not installed; .ci/install engines brings it"
+    with subprocess.Popen([sshd, "-D", "-e", "-f", tmp_path / "server"], stderr=subprocess.DEVNULL) as server:
         try:
             yield shell
         finally:

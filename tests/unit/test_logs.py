@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -15,6 +16,8 @@ from bastion.buckets.memory import MemoryBucket
 from bastion.errors import BucketError, RecordError
 from bastion.logs import Extent, Follower, Lines, SegmentWriter, since, survey, tail
 from bastion.ports import Stat
+from bastion.system import ThreadTasks
+from launcher.streams import Choice, Stream
 
 PREFIX = "logs/j-1/0/0/0/"
 PIECES = st.lists(st.binary(min_size=1, max_size=40), max_size=12)
@@ -69,7 +72,33 @@ def test_the_tail_is_the_last_lines(pieces: list[bytes], lines: int) -> None:
     bucket = written(pieces, end=False)
     whole = b"".join(pieces)
     expected = b"".join(line for line in _split(whole)[-lines:]) if lines else b""
-    assert tail(bucket, survey(bucket, PREFIX).segments, lines) == expected
+    assert last(bucket, lines) == expected
+
+
+def last(bucket: MemoryBucket, lines: int) -> bytes:
+    found = tail(bucket, survey(bucket, PREFIX).segments, lines)
+    pieces, surplus = [], found.surplus
+    for data in logs.read(bucket, found.segments, held=found.held):
+        piece, surplus = logs.after(data, surplus)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+@given(PIECES, st.integers(0, 8))
+def test_a_tail_of_which_nothing_is_held_is_read_once_more(pieces: list[bytes], lines: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logs, "HELD_MAX", 0)
+        bucket = written(pieces, end=False)
+        whole = b"".join(pieces)
+        assert last(bucket, lines) == (b"".join(_split(whole)[-lines:]) if lines else b"")
+
+
+def test_of_a_line_without_end_a_tail_shows_the_end_and_says_so() -> None:
+    bucket = written([b"x" * logs.SEGMENT_MAX] * 12, end=False)
+    found = tail(bucket, survey(bucket, PREFIX).segments, 10)
+    assert found.cut == "the last 10 lines have more than 16 MiB: their beginning is cut"
+    assert len(last(bucket, 10)) == logs.HELD_MAX
+    assert not tail(bucket, survey(bucket, PREFIX).segments[-1:], 10).cut
 
 
 def _split(data: bytes) -> list[bytes]:
@@ -87,7 +116,7 @@ def test_a_tail_reads_no_further_back_than_it_must() -> None:
 
     written_to = written([b"line %d\n" % n for n in range(100)], end=False)
     bucket = Counting(written_to.url)
-    assert tail(bucket, survey(bucket, PREFIX).segments, 3) == b"line 97\nline 98\nline 99\n"
+    assert last(bucket, 3) == b"line 97\nline 98\nline 99\n"
     assert bucket.reads <= 4
 
 
@@ -117,7 +146,9 @@ def test_an_incomplete_last_line_and_wrong_utf8_are_shown() -> None:
 def test_a_line_without_end_is_cut_and_does_not_fill_the_memory() -> None:
     lines = Lines()
     pieces = lines.feed(b"x" * (2 * logs.LINE_MAX + 5))
-    assert [len(piece) for piece in [*pieces, *lines.close()]] == [logs.LINE_MAX, logs.LINE_MAX, 5]
+    first, told, *more = [*pieces, *lines.close()]
+    assert told == "[bastion] the line above has no end in 1048576 bytes: it is cut here, and goes on below"
+    assert [len(piece) for piece in (first, *more)] == [logs.LINE_MAX, logs.LINE_MAX, 5]
 
 
 def test_a_resumed_writer_goes_on_behind_the_stored_bytes() -> None:
@@ -172,3 +203,24 @@ def test_since_begins_with_the_first_segment_of_that_time() -> None:
 def test_nothing_is_an_empty_log_that_goes_on() -> None:
     assert survey(fresh(), PREFIX) == Extent((), ended=False)
     assert survey(fresh(), PREFIX).next == 0
+
+
+SIZE = 48
+
+
+@pytest.mark.parametrize("choice", [Choice(tail=10), Choice(), Choice(tail=0)], ids=["tail", "all", "none"])
+def test_one_line_of_many_segments_is_shown_in_bounded_memory(choice: Choice) -> None:
+    """As large a log as is quick to make: what is held must not grow with it."""
+    bucket = written([bytes(logs.SEGMENT_MAX)] * SIZE, end=False)
+    stream = Stream(bucket, PREFIX, choice, worker=0, label="")
+    shown = 0
+    tracemalloc.start()
+    try:
+        for lines in stream.stored(ThreadTasks()):
+            shown += sum(map(len, lines))
+        shown += sum(map(len, stream.close()))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * 2**20
+    assert shown >= {None: SIZE * logs.SEGMENT_MAX, 10: logs.HELD_MAX, 0: 0}[choice.tail]

@@ -8,13 +8,17 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bastion.errors import BundleError
 from bastion.shell import SystemShell
 from bastion.system import RandomIds, SystemClock
+from bastion_testing.stage import KEY, order
 from runners.worker import cache as cache_module
+from runners.worker.account import account
 from runners.worker.cache import KEPT, KEPT_FOR, Cache, Entry
+from runners.worker.setup import name_of
 
 DAY_S = timedelta(days=1).total_seconds()
 
@@ -158,3 +162,43 @@ def test_what_was_made_before_the_machine_fell_is_made_anew(cache: Cache, path: 
     """Its files may never have reached the disk."""
     let_go(made(cache, "a", path))
     assert not replace(cache, boot="2").keep("a", path).ready
+
+
+def test_what_one_user_or_project_made_no_other_finds() -> None:
+    mine = order(KEY, "true", setup="pip install torch")
+    names = {
+        name_of(msgspec.structs.replace(mine, **other))
+        for other in ({}, {"user": "eve"}, {"project": "other"}, {"setup": "pip install jax"}, {"shell": "sh"})
+    }
+    assert len(names) == 5
+    assert name_of(mine) == name_of(msgspec.structs.replace(mine, job="another", attempt=3))
+
+
+def test_each_account_has_entries_of_its_own(cache: Cache, path: str) -> None:
+    nobody = account("nobody")
+    other = replace(cache, account=replace(nobody, uid=os.getuid(), gid=os.getgid()))
+    first, second = cache.keep("a", path), other.keep("a", path)
+    assert Path(first.venv).parent.parent != Path(second.venv).parent.parent
+
+
+def test_what_a_setup_made_is_closed_once_it_is_whole(tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        return
+    nobody = account("nobody")
+    venv = tmp_path / "venv"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin" / "python").write_text("#!/bin/sh")
+    (venv / "bin" / "python").chmod(0o6755)
+    (venv / "lib64").symlink_to("/etc")
+    os.mkfifo(venv / "pipe")
+    theirs = tmp_path / "passwd"
+    theirs.write_text("root's")
+    os.link(theirs, venv / "bin" / "linked")
+    for path in (venv, venv / "bin", venv / "bin" / "python", venv / "pipe"):
+        os.chown(path, nobody.uid, nobody.gid)
+    before = theirs.stat()
+    nobody.take_back(str(venv))
+    for path, mode in ((venv, 0o755), (venv / "bin", 0o755), (venv / "bin" / "python", 0o755)):
+        found = path.stat()
+        assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (0, nobody.gid, mode)
+    assert (theirs.stat().st_mode, theirs.stat().st_uid) == (before.st_mode, before.st_uid)

@@ -13,12 +13,17 @@ from bundler.gitcall import Doors
 from runners.worker.cache import Cache
 from runners.worker.engine import Engine
 from runners.worker.machine import LocalMachine
+from tests.unit.test_untrusted import STRANGE, Make, device, fifo, link
 
 MIB = 2**20
 
 
 @pytest.fixture
 def machine(tmp_path: Path) -> LocalMachine:
+    return local(tmp_path)
+
+
+def local(tmp_path: Path) -> LocalMachine:
     inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
     shell, clock = SystemShell(), SystemClock()
     fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
@@ -46,9 +51,40 @@ def test_only_the_end_of_a_long_progress_file_is_read(machine: LocalMachine) -> 
     assert machine.read_progress().endswith(b"xend")
 
 
-def test_a_progress_file_that_is_none_says_nothing(machine: LocalMachine) -> None:
-    Path(machine.progress).mkdir()
-    assert machine.read_progress() == b""
+@pytest.mark.parametrize("make", STRANGE)
+def test_a_progress_file_that_is_none_says_nothing_and_that_is_noted_once(machine: LocalMachine, make: Make) -> None:
+    make(Path(machine.progress))
+    assert [machine.read_progress() for _ in range(3)] == [b""] * 3
+    assert machine.read_log(0, 1_000) == (
+        b"[bastion] BASTION_PROGRESS_FILE is no regular file any more: progress and checkpoints are not read\n"
+    )
+
+
+@pytest.mark.parametrize("make", STRANGE)
+def test_who_comes_after_a_worker_that_fell_has_an_output_file_whatever_the_job_put_there(
+    tmp_path: Path, make: Make
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    make(work / "output.log")
+    heir = local(tmp_path)
+    heir.note("on")
+    assert heir.read_log(0, 1_000).startswith(b"[bastion] the job put something else in the place of its output file")
+    assert heir.read_log(0, 1_000).endswith(b"\n[bastion] on\n")
+
+
+@pytest.mark.parametrize("make", [fifo, link, device])
+def test_the_file_of_the_world_is_written_whatever_a_setup_put_there(machine: LocalMachine, make: Make) -> None:
+    make(Path(machine.world))
+    machine.write_world(b"{}")
+    assert Path(machine.world).read_bytes() == b"{}"
+    assert not Path(machine.world).is_symlink()
+
+
+@pytest.mark.parametrize("make", STRANGE)
+def test_gaps_that_are_none_are_none(machine: LocalMachine, tmp_path: Path, make: Make) -> None:
+    make(tmp_path / "work" / "gaps")
+    assert machine.gaps() == {}
 
 
 def test_local_folders_are_made_and_others_are_passed_on(machine: LocalMachine, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bastion.logs import Follower, SegmentWriter
 from runners.worker.mask import Mask
 from runners.worker.output import Output
 from runners.worker.spool import Spool
+from tests.depth import examples
 from tests.sim.hosts import host
 from worlds.host import SimHost
 
@@ -55,7 +56,7 @@ def test_all_of_a_value_is_hidden_and_nothing_else(values: list[bytes], data: by
     assert Mask(map(bytes.decode, values)).hidden(data) == naive(values, data)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(150))
 @given(st.lists(parts, max_size=20))
 def test_it_is_the_same_however_the_output_comes_and_is_cut(pieces: list[bytes]) -> None:
     machine = host()
@@ -70,7 +71,7 @@ def test_it_is_the_same_however_the_output_comes_and_is_cut(pieces: list[bytes])
     assert stored(bucket) == whole
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(150))
 @given(st.lists(st.tuples(parts, st.booleans(), st.booleans()), max_size=24), st.integers(1, 40))
 def test_a_value_is_hidden_also_where_output_was_dropped(turns: list[tuple[bytes, bool, bool]], limit: int) -> None:
     machine = host()

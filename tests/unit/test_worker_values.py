@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.state import Cause
+from bastion.wording import TEXT_BYTES_MAX
 from runners.worker.progress import Progress
-from runners.worker.verdict import MESSAGE_MAX, cause_of, fatal_line, short
+from runners.worker.verdict import cause_of, fatal_line, short
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
@@ -60,7 +61,7 @@ def test_what_is_no_progress_is_passed_over(line: bytes) -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_can_break_the_reading(data: bytes) -> None:
     Progress().after(data, NOW)
-    assert len(fatal_line(data).encode()) <= MESSAGE_MAX
+    assert len(fatal_line(data).encode()) <= TEXT_BYTES_MAX
 
 
 @pytest.mark.parametrize(
@@ -102,4 +103,4 @@ def test_the_line_that_tells_most(output: bytes, line: str) -> None:
 
 def test_a_message_is_one_short_line() -> None:
     assert short("a\nb") == "a b"
-    assert len(short("ü" * 5000).encode()) <= MESSAGE_MAX
+    assert len(short("ü" * 5000).encode()) <= TEXT_BYTES_MAX

@@ -23,6 +23,7 @@ from bastion.observe import FactsRead
 from bastion.ports import AttemptKey
 from bastion.records import BEAT_S, Facts
 from bastion.state import Attempt, Cause, JobState, State
+from tests.depth import examples
 from tests.unit.bastion.doors import folded
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON, spec
@@ -113,7 +114,7 @@ def test_a_day_of_any_rhythm_is_told_in_few_events_and_known_well(rhythm: str) -
     assert len(encode(job.events[-1])) < 150
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(0, 2**32), st.floats(30, 7_200), st.floats(0.1, 3))
 def test_no_rhythm_costs_more_than_eight_events_and_two_in_two_hours(seed: int, mean_s: float, wildness: float) -> None:
     rng, job = Random(seed), Job()
@@ -121,7 +122,7 @@ def test_no_rhythm_costs_more_than_eight_events_and_two_in_two_hours(seed: int, 
     assert len(job.events) <= 2 + 2 * (BREAKS + (DAY_S / 2) / CALM.total_seconds())
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(61, 7_200), st.integers(0, 3_000), st.integers(0, 2**32))
 def test_a_regular_job_is_foreseen_to_within_the_slack_from_its_second_checkpoint_on(
     interval: int, start: int, seed: int

@@ -42,6 +42,7 @@ from bastion.fold import apply
 from bastion.spec import BundleRef
 from bastion.state import ENDED, AttemptState, Cause, Job, JobState, State
 from bastion.used import Used
+from tests.depth import examples
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 
@@ -220,7 +221,7 @@ def _recount_job(job: Job) -> None:
         assert sum(attempt.state is not AttemptState.ENDED for attempt in task.attempts) == alive
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(_ops, min_size=20, max_size=80))
 def test_the_books_agree_with_a_recount_after_any_events(ops: list[_Op]) -> None:
     state = State(now=NOON)
@@ -235,7 +236,7 @@ def test_the_books_agree_with_a_recount_after_any_events(ops: list[_Op]) -> None
     assert encode(decode(encode(state), State, "state")) == encode(state)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(_ops, max_size=80))
 def test_a_state_that_went_through_a_snapshot_takes_events_as_before(ops: list[_Op]) -> None:
     one = other = folded(_submitted("j0", count=4), _submitted("j1", replicas=2))

@@ -12,17 +12,20 @@ from bastion.census import Census
 from bastion.codec import encode
 from bastion.decide import KEEP_REQUESTS, forget
 from bastion.errors import RecordError
-from bastion.events import JobRejected, RequestRejected, RequestsDropped, Submitted
+from bastion.events import Exited, FileBroken, JobRejected, RequestRejected, RequestsDropped, SightChanged, Submitted
 from bastion.limits import Limits, too_much
 from bastion.mailroom import REFUSALS_MAX, WAITING_BYTES_MAX
 from bastion.ports import Stat
+from bastion.records import Facts
 from bastion.requests import REQUEST_BYTES_MAX, Submit
-from bastion.state import JobState, State
+from bastion.state import Cause, JobState, State
+from bastion.wording import TEXT_BYTES_MAX
 from tests.unit.bastion.doors import FaultyBucket, fails, folded
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON, spec
 
 S = JobState
+TEXTS = {"reason", "message", "problem", "why", "what"}
 
 
 def limited(**most: int) -> Town:
@@ -202,6 +205,101 @@ def test_garbage_by_the_thousand_stops_nobody_and_does_not_fill_the_journal() ->
     assert len(told) <= 13 * REFUSALS_MAX
     written = sum(stat.size for stat in town.bucket.inner.list(layout.JOURNAL))
     assert written < 1024**2
+
+
+# How much they send, and how much is kept of it
+
+
+def test_who_sends_too_many_bytes_a_day_is_told_and_then_only_counted() -> None:
+    town = limited(request_bytes_per_user=20_000)
+    for _ in range(5):
+        town.submits(user="eve", env={"A": "x" * 9_000})
+    zoe = town.submits(user="zoe", env={"A": "x" * 9_000})
+    town.ticks(1)
+    assert dropped(town) == {"eve": 2}, "the third went over the bound, and the others found it reached"
+    assert town.job(zoe)
+    town.ticks(8)
+    (told,) = (problem for problem in town.status().problems if problem.startswith("limits: "))
+    assert "bytes of requests today, and at most 20000 are taken in (limits.request_bytes_per_user)" in told
+    assert "bytes of requests" in town.status().limited["eve"]
+
+
+def test_all_together_send_so_many_bytes_a_day() -> None:
+    town = limited(request_bytes=15_000)
+    for user in ("ann", "bob", "cyd"):
+        town.submits(user=user, env={"A": "x" * 9_000})
+    town.ticks(1)
+    assert sum(dropped(town).values()) == 1
+
+
+def test_bytes_are_counted_over_a_restart_and_not_over_midnight() -> None:
+    town = limited(request_bytes_per_user=15_000)
+    town.submits(user="eve", env={"A": "x" * 9_000})
+    town.ticks(1)
+    town.bastion = town.begin()
+    for _ in range(2):
+        town.submits(user="eve", env={"A": "x" * 9_000})
+    town.ticks(1)
+    assert dropped(town) == {"eve": 1}
+    town.clock.now += 86_400
+    job = town.submits(user="eve", env={"A": "x" * 9_000})
+    town.ticks(1)
+    assert town.job(job)
+    assert dropped(town) == {"eve": 1}
+
+
+def test_requests_are_counted_over_a_restart_also_over_midnight() -> None:
+    town = limited(requests_per_user=2)
+    for _ in range(2):
+        town.submits(user="eve")
+    town.ticks(1)
+    town.clock.now += 86_400
+    town.bastion = town.begin()
+    jobs = [town.submits(user="eve") for _ in range(2)]
+    town.ticks(1)
+    assert all(town.job(job) for job in jobs), "yesterday's count for nothing"
+    town.bastion = town.begin()
+    town.submits(user="eve")
+    town.ticks(1)
+    assert dropped(town) == {"eve": 1}, "and today's are known to who begins today"
+
+
+def test_two_thousand_refused_submissions_with_a_hundred_names_each_keep_little() -> None:
+    town, number = Town(), 2_000
+    state = town.bastion.journal.state
+    before = len(encode(state))
+    for n in range(number):
+        names = [f"ok:{'n' * 110}-{n:04}-{each:08x}" for each in range(100)]
+        town.submits(user=f"u{n % 40}", after=names)
+        if n % 500 == 499:
+            town.ticks(1)
+    town.ticks(3)
+    told = refusals(town)
+    assert len(told) == number
+    assert max(len(reason.encode()) for reason in told) <= TEXT_BYTES_MAX
+    assert "... (cut: it had " in told[0]
+    assert (len(encode(state)) - before) / number <= 4_096
+    written = sum(stat.size for stat in town.bucket.inner.list(layout.JOURNAL))
+    assert written / number <= 4_096
+
+
+def test_whatever_is_said_is_stored_in_two_kib() -> None:
+    town = Town()
+    job = town.submits()
+    town.ticks(2)
+    key = town.runs(job)
+    nasty = '\x00\udc80\\"é' * 5_000
+    facts = Facts(phase="ended", machine=f"machine-{key}-0", cause=Cause.CODE, exit_code=1, message='\\"é' * 10_000)
+    town.bucket.inner.write(layout.facts(key, 0), encode(facts))
+    town.bastion.troubles.say("somewhere", nasty)
+    town.bastion.journal.add(SightChanged(runner="local", why=nasty))
+    town.bastion.journal.add(FileBroken(file="quota", version="9", problem=nasty))
+    town.ticks(30)
+    for event in town.journal():
+        for name in TEXTS & set(event.__struct_fields__):
+            assert len(encode(getattr(event, name))) <= TEXT_BYTES_MAX + 2, type(event).__name__
+    assert max(len(encode(problem)) for problem in town.status().problems) <= TEXT_BYTES_MAX + 2
+    assert any(isinstance(event, Exited) and "(cut: it had" in event.message for event in town.journal())
 
 
 # What is looked at

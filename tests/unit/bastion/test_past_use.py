@@ -17,6 +17,7 @@ from bastion.past_use import lighter, past
 from bastion.recover import pack_snapshot, unpack_snapshot
 from bastion.state import Cause, JobState
 from bastion.used import FADED, Used
+from tests.depth import examples
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 
@@ -89,7 +90,7 @@ def test_who_holds_for_ever_comes_to_rest_where_as_much_fades_as_comes() -> None
 _spans = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5_000), st.integers(0, 5_000)), min_size=1, max_size=12)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(_spans, st.floats(60, 10**6), st.integers(0, 20_000))
 def test_it_is_the_integral_over_all_attempts(
     spans: list[tuple[int, int, int]], half_life_s: float, later: int
@@ -115,7 +116,7 @@ def test_it_is_the_integral_over_all_attempts(
     assert story.use(now) == pytest.approx(wanted, rel=1e-6, abs=FADED / 100)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(_spans, st.floats(60, 10**6), st.integers(0, 20_000))
 def test_it_may_be_asked_at_any_moment_while_things_run(
     spans: list[tuple[int, int, int]], half_life_s: float, now: int

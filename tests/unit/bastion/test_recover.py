@@ -27,6 +27,7 @@ from bastion.recover import (
     unpack_snapshot,
 )
 from bastion.state import State
+from bastion.version import SNAPSHOT
 from tests.unit.bastion.doors import FaultyBucket, memory
 from tests.unit.launcher.world import NOON, World, spec
 
@@ -92,7 +93,7 @@ def test_a_newer_snapshot_says_upgrade() -> None:
     assert unpack_snapshot(data, "s").seq == 0
     import zstandard
 
-    newer = zstandard.compress(encode(Snapshot(schema=2, state=State())))
+    newer = zstandard.compress(encode(Snapshot(schema=SNAPSHOT + 1, state=State())))
     with pytest.raises(Newer, match="upgrade"):
         unpack_snapshot(newer, "s")
 

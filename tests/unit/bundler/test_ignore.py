@@ -16,6 +16,7 @@ from bastion.errors import BundleError
 from bundler.choose import Kind
 from bundler.ignore import Ignore, Level, parse
 from bundler.walk import walk
+from tests.depth import examples
 
 PARTS = st.sampled_from(["a", "b", "ab", "a.b", "*", "a*", "*.b", "?", "[ab]", "[!a]", "**", "\\a"])
 PATTERNS = st.builds(
@@ -65,7 +66,7 @@ def emptied(repository: Path) -> Path:
     return repository
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tree=TREES, rules=RULES)
 @example(tree={"a/a.b": ""}, rules={"": "*.b\n!a\n"})
 @example(tree={"a/b/a.b": ""}, rules={"": "*.b", "a": "!/b/"})

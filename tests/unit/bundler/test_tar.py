@@ -22,6 +22,7 @@ from bundler.choose import Entry, Kind
 from bundler.tar import TarBundler, pack
 from bundler.unpack import unpack
 from bundler.walk import walk
+from tests.depth import examples
 from tests.unit.bundler.doors import CountingBucket, TestClock
 
 HOME = Path("/home/ada")
@@ -95,7 +96,7 @@ def packed(root: Path) -> tuple[bytes, str]:
     return out.getvalue(), digest
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(TREES)
 def test_a_tree_comes_back_as_it_was(tree: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +108,7 @@ def test_a_tree_comes_back_as_it_was(tree: dict[str, object]) -> None:
         assert seen(Path(folder, "target")) == seen(root)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(TREES)
 def test_equal_trees_are_equal_bytes_whatever_their_times_masks_and_order(tree: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from bastion.errors import BundleError
 from bundler.unpack import unpack
+from tests.depth import examples
 
 KINDS = {
     "file": tarfile.REGTYPE,
@@ -207,7 +208,7 @@ GOOD = tar_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), max_size=6), st.integers(0, len(GOOD)))
 def test_damaged_archives_unpack_inside_the_target_or_not_at_all(damage: list[tuple[int, int]], end: int) -> None:
     tar = bytearray(GOOD)

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.leasts import least
+from tests.depth import examples
 
-LAW = settings(max_examples=200, derandomize=True, deadline=None)
+LAW = settings(max_examples=examples(100), derandomize=True, deadline=None)
 KINDS = ("a", "b", "c")
 
 

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from launcher.decisions import AT_MOST
+from tests.depth import examples
 from tests.unit.launcher.scenes import MEMBERS, PROJECTS, Asked, Scene, acted, less, starts, stopped_for
 
-LAW = settings(max_examples=150, derandomize=True, deadline=None)
+LAW = settings(max_examples=examples(40), derandomize=True, deadline=None)
 KINDS = ("v4", "cpu")
 
 

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from quota.board import Board
 from quota.resources import total
+from tests.depth import examples
 from tests.unit.quota.draws import Life, lives
 from tests.unit.quota.seen import idle, is_limited, steps
 
-LAW = settings(max_examples=100, derandomize=True, deadline=None)
-LESS = settings(LAW, max_examples=60)
+LAW = settings(max_examples=examples(30), derandomize=True, deadline=None)
+LESS = settings(LAW, max_examples=examples(20))
 BOTH = pytest.mark.parametrize("policy", ["default", "axlearn"])
 
 

@@ -14,6 +14,7 @@ from quota.claims import STANDARD, Hold, Want
 from quota.model import Quota
 from quota.resources import Resources, fits, minus, plus, times, total
 from quota.shares import Shares
+from tests.depth import examples
 from tests.unit.quota.draws import (
     GRACE_MAX,
     PROJECTS,
@@ -29,7 +30,7 @@ from tests.unit.quota.draws import (
 from tests.unit.quota.drive import Fleet, Job, Moment
 from tests.unit.quota.seen import idle, is_limited, is_resting, is_within, needs, steps, waiting
 
-LAW = settings(max_examples=100, derandomize=True, deadline=None)
+LAW = settings(max_examples=examples(30), derandomize=True, deadline=None)
 DAY = 24 * 3600
 
 
@@ -157,7 +158,7 @@ def test_a_reclaim_is_whole_and_keeps_what_it_frees(life: Life) -> None:
                 kept[job.name] = {(row.job, row.task) for row in going}
 
 
-@settings(LAW, max_examples=25)
+@settings(LAW, max_examples=examples(10))
 @given(
     limits=st.one_of(plain_quotas(), quotas()),
     staying=st.lists(st.one_of(borrowers(0), jobs(0)), min_size=1, max_size=3),

@@ -14,11 +14,12 @@ from quota.claims import Hold, Schedule, Want
 from quota.model import Quota
 from quota.resources import Resources, fits, minus, plus, times, total
 from quota.shares import Shares
+from tests.depth import examples
 from tests.unit.quota.fleet import ago, decide, hold, want
 
 PROJECTS = ("a", "b", "c", "none")
 KINDS = ("v4", "cpu")
-LAW = settings(max_examples=150, derandomize=True, deadline=None)
+LAW = settings(max_examples=examples(40), derandomize=True, deadline=None)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,79 @@
+"""Files on this machine that a job could have made, replaced or removed, also while we look at them.
+
+Whatever lies in their place, a link, a pipe, a device, a folder or a terabyte: it is not followed, it does not block who opens
+it, and no more of it is read than was asked for.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+_HOW = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class NoFile(OSError):
+    """Something else lies where a regular file is to be."""
+
+
+def opened(path: str | Path, how: int = os.O_RDONLY, mode: int = 0o600) -> int:
+    """The descriptor of a regular file. Raises `NoFile` for anything else, and `OSError`."""
+    try:
+        file = os.open(path, how | _HOW, mode)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.EMLINK):
+            raise _none(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise _none(path)
+    return file
+
+
+def _none(path: str | Path) -> NoFile:
+    return NoFile(errno.EINVAL, "not a regular file", str(path))
+
+
+def tail(path: str | Path, most: int) -> bytes:
+    """At most the last `most` bytes of a file. Raises as `opened`."""
+    file = opened(path)
+    try:
+        return os.pread(file, most, max(0, os.fstat(file).st_size - most))
+    finally:
+        os.close(file)
+
+
+def whole(path: str | Path, most: int) -> bytes:
+    """All of a file that has at most `most` bytes. Raises as `opened`, and `OSError` for a larger one."""
+    file = opened(path)
+    try:
+        data = os.pread(file, most + 1, 0)
+    finally:
+        os.close(file)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"larger than {most} bytes", str(path))
+    return data
+
+
+def put(path: str | Path, data: bytes, mode: int = 0o644) -> None:
+    """Have a file hold `data`, as a whole or not at all, whatever lies in its place. Raises `OSError`."""
+    fresh = f"{path}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh)
+    file = os.open(fresh, _NEW, mode)
+    try:
+        with open(file, "wb") as stream:
+            stream.write(data)
+        os.replace(fresh, path)
+    except OSError:
+        os.unlink(fresh)
+        raise
+
+
+def put_aside(path: str | Path) -> None:
+    """Move away what lies in the place of a file, whatever it is, so that a new one can be made there. Raises `OSError`."""
+    os.rename(path, f"{path}.{os.getpid()}.aside")
