@@ -29,15 +29,18 @@ class WrongClock(SimClock):
     def __init__(self, scene: Scene, line: WeatherLine) -> None:
         super().__init__(scene.kernel)
         self._scene = scene
-        self.wrong_s = line.dice.choice([0.0, line.dice.uniform(-SMALL_S, SMALL_S)])
+        self.wrong_s = self._usual_s = line.dice.choice([0.0, line.dice.uniform(-SMALL_S, SMALL_S)])
+        self._jumps = 0
         self.rate = 1 + line.dice.choice([0.0, line.dice.uniform(-SKEW, SKEW)])
 
     def jump(self, seconds: float, until: float) -> None:
         """Be wrong by so much, until somebody sets it right."""
-        before, self.wrong_s = self.wrong_s, seconds
+        self._jumps += 1
+        number, self.wrong_s = self._jumps, seconds
 
         def right() -> None:
-            self.wrong_s = before
+            if number == self._jumps:  # the end of an earlier jump does not end a later one
+                self.wrong_s = self._usual_s
 
         self._scene.kernel.spawn(Life(), right, until - self._scene.kernel.now)
 
