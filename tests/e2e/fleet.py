@@ -107,8 +107,9 @@ class Fleet:
         return self.run("launch", "wait", job, f"--timeout={PATIENCE_S:.0f}s").returncode
 
     def log(self, job: str, *words: str) -> str:
-        """What a job printed so far."""
-        return self.run("launch", "logs", job, "--no_follow", *words).stdout
+        """What a job printed so far, without our line about files that it left in its working folder."""
+        said = self.run("launch", "logs", job, "--no_follow", *words).stdout
+        return "".join(line for line in said.splitlines(keepends=True) if " not kept: " not in line)
 
     def until_known(self, job: str) -> None:
         """Return once a job that was requested by another hand can be asked for."""

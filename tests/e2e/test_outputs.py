@@ -113,7 +113,8 @@ def test_what_a_command_leaves_elsewhere_is_kept_where_it_is_asked_for_and_else_
     job = fleet.submit("keeps", "--outputs=*.txt", run=MAKES)
     assert fleet.wait(job) == 0
     assert listed(fleet.ask("launch", "outputs", job)) == [("result.txt", 4)]
-    assert fleet.log(job).splitlines() == [
+    said = fleet.run("launch", "logs", job, "--no_follow").stdout
+    assert said.splitlines() == [
         "[bastion] 1 file kept in $BASTION_OUTPUT_DIR: result.txt",
         "[bastion] 1 file was not kept: deep/other.bin; write to $BASTION_OUTPUT_DIR or add --outputs='*.bin'",
     ]

@@ -64,8 +64,8 @@ def pids(fleet: Fleet, job: str) -> set[tuple[int, float]]:
 
 
 def everything(fleet: Fleet) -> dict[str, bytes]:
-    """Every object but what the workers of running jobs write."""
-    theirs = ("beats/", "workers/", "logs/")
+    """Every object but what the workers of running jobs write, and what a bastion asks the store's time by."""
+    theirs = ("beats/", "workers/", "logs/", "clock.json")
     found = ((str(file.relative_to(fleet.root)), file) for file in files(fleet.root))
     return {key: file.read_bytes() for key, file in found if not key.startswith(theirs)}
 
