@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from threading import Lock
@@ -23,13 +23,14 @@ class _Store:
     objects: dict[str, tuple[Stored, Stat]] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
     writes: int = 0
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def put(self, key: str, data: bytes) -> str:
         if key not in self.objects:
             insort(self.keys, key)
         self.writes += 1
         version = str(self.writes)
-        self.objects[key] = Stored(data, version), Stat(key, version, len(data), datetime.now(UTC))
+        self.objects[key] = Stored(data, version), Stat(key, version, len(data), self.now())
         return version
 
     def drop(self, key: str) -> None:
@@ -46,14 +47,16 @@ _opening = Lock()
 
 
 class MemoryBucket:
-    """A `Bucket` for tests and trials. It is gone when the process ends. Safe for threads."""
+    """A `Bucket` for tests and trials. It is gone when the process ends. Safe for threads. `now` is its own clock."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, now: Callable[[], datetime] | None = None) -> None:
         if not url.removeprefix(_SCHEME) or not url.startswith(_SCHEME):
             raise UsageError(f"bucket is {url!r}; give it a name: memory://name")
         self.url = url.rstrip("/")
         with _opening:
             self._store = _stores.setdefault(self.url, _Store())
+        if now is not None:
+            self._store.now = now
 
     def read(self, key: str, limit: int | None = None) -> Stored:
         """The whole object. Raises `Missing`, `TooLarge`."""

@@ -14,7 +14,7 @@ from bastion_testing import stage as programs
 from bastion_testing.runner_contract import RunnerContract
 from worlds.fleet import SimRunner
 from worlds.host import Script, SimHost, SimProcess
-from worlds.kernel import Kernel
+from worlds.kernel import Kernel, SimClock
 
 _names = count()
 
@@ -87,8 +87,8 @@ SCRIPTS: dict[str, Script] = {
 
 class SimFleet:
     def __init__(self, seed: int) -> None:
-        self.bucket = MemoryBucket(f"memory://fleet-{next(_names)}")
         self.kernel = Kernel(seed)
+        self.bucket = MemoryBucket(f"memory://fleet-{next(_names)}", SimClock(self.kernel).wall)
         self.hosts: dict[str, SimHost] = {}
         self._runners: list[SimRunner] = []
         self.runner = self.again()

@@ -19,16 +19,19 @@ NEVER = ("--", "never", "run")
 
 
 class OneId:
-    """The same name each time."""
+    """The same name each time, also as a nonce."""
 
     def new(self) -> str:
+        return "a" * 32
+
+    def nonce(self, *_: object) -> str:
         return "a" * 32
 
 
 def test_what_is_shown_is_what_is_asked_for(tmp_path: Path) -> None:
     fleet = KubernetesFleet(tmp_path, options={"queue": "team"}, kueue=True)
     try:
-        fleet.runner.ids = OneId()
+        fleet.runner.ids = fleet.runner.seal = OneId()
         wish = placement(KEY, resources={"h100": 16, "cpu": 8})
         shown = json.loads(fleet.runner.preview(wish))
         assert fleet.client.asked == 0

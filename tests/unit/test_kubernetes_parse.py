@@ -21,7 +21,7 @@ def test_a_set_without_pods_has_machines_to_come() -> None:
     one = parse.set_of(listed(), "scope", "jobs")
     assert one is not None
     assert not one.over
-    assert [machine.worker for machine in parse.machines([], [one])] == [0, 1]
+    assert [machine.worker for machine in parse.machines([], [one], lambda _: True)] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_set_in_deletion_is_not_alive_and_neither_is_one_that_has_ended(more: 
     one = parse.set_of(listed(**more), "scope", "jobs")
     assert one is not None
     assert one.over
-    assert list(parse.machines([], [one])) == []
+    assert list(parse.machines([], [one], lambda _: True)) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from bastion.buckets.memory import MemoryBucket
@@ -19,9 +20,9 @@ from tests.unit.launcher.world import NOON
 Fault = Callable[[str, str], Callable[[], object] | None]
 
 
-def memory() -> MemoryBucket:
-    """A store that nobody else has."""
-    return MemoryBucket(f"memory://{RandomIds().new()}")
+def memory(now: Callable[[], datetime] | None = None) -> MemoryBucket:
+    """A store that nobody else has. `now` is its clock, if it is not the machine's."""
+    return MemoryBucket(f"memory://{RandomIds().new()}", now)
 
 
 @dataclass

@@ -32,7 +32,7 @@ from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON, HandClock, World, spec
 from worlds.fleet import SimRunner
 from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel
+from worlds.kernel import Kernel, SimClock
 
 KEY = AttemptKey("train-12345678", 0, 0)
 
@@ -182,7 +182,8 @@ def test_a_snapshot_and_a_trace_are_written_once(again: bool) -> None:
 
 @LOSSY
 def test_a_worker_loses_the_answer_of_every_write_and_runs_once_with_a_whole_log(again: bool) -> None:
-    kernel, lossy, runs = Kernel(1), Lossy(again), list[int]()
+    kernel, runs = Kernel(1), list[int]()
+    lossy = Lossy(again, memory(SimClock(kernel).wall))
     Alone(lossy.inner, KEY, 1).order(spec(name="train", command="work"))
 
     def work(process: SimProcess) -> int:

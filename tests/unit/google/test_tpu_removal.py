@@ -11,6 +11,7 @@ from bastion.google.door import NotThere
 from bastion.google.settings import GoogleSettings
 from bastion.ports import AttemptKey
 from bastion.system import RandomIds
+from bastion_testing.fleets import sealing
 from runners.google.names import Host, Mark, labels
 from runners.google.site import Site
 from runners.tpu import parse
@@ -52,7 +53,7 @@ def removal(google: Any) -> Removal:
     tasks = HandTasks()
     site = Site(
         google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=HandClock(), birth=lambda *_: {},
-        at_once=tasks.map,
+        at_once=tasks.map, seal=sealing(),
     )  # fmt: skip
     return Removal(site)
 
