@@ -185,9 +185,10 @@ class Stage:
             return None
 
     def log(self, key: AttemptKey = KEY, worker: int = 0) -> str:
-        """Its output so far."""
+        """Its output so far, without the worker's line about files that were left in the working folder."""
         prefix = layout.log(key, worker)
-        return b"".join(logs.read(self.bucket, logs.survey(self.bucket, prefix).segments)).decode()
+        said = b"".join(logs.read(self.bucket, logs.survey(self.bucket, prefix).segments)).decode()
+        return "".join(line for line in said.splitlines(keepends=True) if " not kept: " not in line)
 
     def phase(self, worker: int) -> str:
         """How far a worker of the first attempt is; empty if it has not said."""
