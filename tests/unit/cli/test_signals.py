@@ -58,12 +58,12 @@ def test_a_second_signal_has_its_rude_effect() -> None:
         assert program.returncode == 128 + signal.SIGTERM
 
 
-LOGS = "import logging; logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
+LOGS = "import logging, sys; logging.basicConfig(level=logging.INFO, format='%(message)s', stream=sys.stdout)\n"
 LOOP = "import time\nwhile not stopping(): time.sleep(0.01)\n"
 
 
 def test_who_asked_is_logged() -> None:
-    with subprocess.Popen([sys.executable, "-c", PATIENT + LOGS + LOOP], stdout=subprocess.PIPE, text=True) as program:
+    with subprocess.Popen([sys.executable, "-c", LOGS + PATIENT + LOOP], stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         program.stdout.readline()
         program.terminate()
