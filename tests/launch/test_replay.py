@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bastion import layout
+from bastion.errors import Missing
 from bastion.events import Decided
-from bastion.objects import unpack
+from bastion.objects import digest, unpack
 from tests.launch.bench import Bench
 from tests.launch.town import Asked
 from tests.unit.launcher.world import World
@@ -35,11 +36,26 @@ def places(town: Asked) -> list[int]:
 
 
 def spoil(town: Asked, number: int, old: bytes, new: bytes) -> None:
-    """Somebody changes a journal object, which nobody may."""
-    key = layout.journal(number)
-    data = town.bucket.inner.read(key).data
-    assert old in data
-    town.bucket.inner.write(key, data.replace(old, new))
+    """Have a journal object hold other decisions, and the ones after it the digests that fit: as of another policy."""
+    assert old in read(town, number)
+    write(town, number, read(town, number).replace(old, new))
+
+
+def write(town: Asked, number: int, data: bytes) -> None:
+    """Put a journal object in the place of another one, and in the next one the digest of it, and so on."""
+    before = digest(read(town, number))
+    town.bucket.inner.write(layout.journal(number), data)
+    after = read(town, number + 1)
+    if before.encode() in after:
+        write(town, number + 1, after.replace(before.encode(), digest(data).encode()))
+
+
+def read(town: Asked, number: int) -> bytes:
+    """The bytes of a journal object; none if there is none."""
+    try:
+        return town.bucket.inner.read(layout.journal(number)).data
+    except Missing:
+        return b""
 
 
 def test_all_decisions_come_out_equal(town: Asked) -> None:

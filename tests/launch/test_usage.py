@@ -59,7 +59,7 @@ def test_every_account_has_its_hours_waits_and_preemptions(old: Bench) -> None:
     said = old.bastion("usage", "--since=1d", "--json").json
     nlp, vision = said["rows"]
 
-    assert said.keys() == {"schema", "by", "since", "until", "rows", "total", "bastion"}
+    assert said.keys() == {"schema", "by", "since", "until", "rows", "total", "bastion", "found_out_later"}
     assert (nlp["project"], nlp["jobs"], nlp["starts"]) == ("nlp", 1, 1)
     assert nlp["unit_hours"] == {"v4": 16.0}
     assert nlp["share_hours"]["v4"] == pytest.approx(16.0, abs=0.01)
