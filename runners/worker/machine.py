@@ -244,7 +244,8 @@ class LocalMachine:
 
     def copy(self, names: Sequence[str], folder: str) -> None:
         """Have `cp` do it as the job's account: what it may not read or write, the copy may not either."""
-        run_as(self._account, ["mkdir", "-p", "--", folder])
+        if not os.path.isdir(folder):
+            run_as(self._account, ["mkdir", "--", folder])
         for start in range(0, len(names), _AT_ONCE):
             batch = names[start : start + _AT_ONCE]
             run_as(self._account, ["cp", "--no-dereference", "--parents", "-t", folder, "--", *batch], self.code)

@@ -273,7 +273,8 @@ class _Worker:
         machine = self._doors.machine
 
         def keep() -> list[str]:
-            folder = machine.place(output_url(order, self._doors))
+            # Not made anew: where the bucket is away, its place is another file system's.
+            folder = output_url(order, self._doors).removeprefix("file://")
             keeping = Keeping(globs=order.outputs, folder=folder, open=self._doors.store, worker=self._post.worker)
             return list(keeping.finish(machine))
 
