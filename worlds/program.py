@@ -94,8 +94,9 @@ class Program(SimBastion):
         try:
             if self.begin(doors, takeover=self._takeover):
                 self._go_on()
-        except Deposed:
-            scene.laws.trust.gives_up(self.epoch, scene.laws.epochs)
+        except Deposed as deposed:
+            if "wrote journal object" not in str(deposed):  # the journal itself deposes, whoever wrote there
+                scene.laws.trust.gives_up(self.epoch, scene.laws.epochs)
             scene.trace.seen["deposed"] += 1
         except Newer:
             if not self.older:
