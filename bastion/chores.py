@@ -10,6 +10,7 @@ from bastion.config import Config
 from bastion.desired import Desired
 from bastion.errors import RunnerError
 from bastion.heartbeat import Ear
+from bastion.letter import Authors
 from bastion.observe import BuildEnded, Trouble
 from bastion.own_log import OwnLog
 from bastion.ports import Bucket, Builds, Clock, Ids, Runners, Tasks
@@ -36,7 +37,8 @@ class Doors:
     """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process.
 
     `builds` is where the images are built that jobs wait for; None: nowhere. `vet` says what is wrong with settings for the
-    runners that are installed here. `store_clock` is what our time is held against; None: it is not.
+    runners that are installed here. `store_clock` is what our time is held against; None: it is not. `authors` knows the
+    accounts of those who write requests; None: nobody asks.
     """
 
     bucket: Bucket
@@ -48,6 +50,7 @@ class Doors:
     builds: Builds | None = None
     vet: Callable[[Config], Iterable[str]] = lambda _: ()
     store_clock: StoreClock | None = None
+    authors: Authors | None = None
 
 
 class Agenda:

@@ -54,7 +54,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
     and gce. `run_as` is the account of jobs' processes where root starts the workers; "": the account bastion-job if the
     machine has it, else root. `default_shell` is the shell of jobs whose user names none; "": bash where there is one.
-    `docker_repo` is the registry and path of images that name no registry, `host/path`.
+    `docker_repo` is the registry and path of images that name no registry, `host/path`. `shared` names the group of accounts that
+    share this machine as the fleet, `*` for all of them: jobs run as who submits them; `private_logs`: nobody else reads their
+    logs and outputs.
     """
 
     schema: int = CONFIG
@@ -78,6 +80,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     retention: dict[str, int] = {}
     default_shell: str = ""
     docker_repo: str = ""
+    shared: str = ""
+    private_logs: bool = False
 
     @property
     def bundles_days(self) -> int:
@@ -95,7 +99,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         return self.retention.get("outputs_days", OUTPUTS_DAYS)
 
 
-_LATER = frozenset({"default_shell", "docker_repo", "request_bytes", "request_bytes_per_user"})
+EVERYBODY = "*"
+"""As `shared`: all accounts of the machine."""
+
+_LATER = frozenset(
+    {"default_shell", "docker_repo", "request_bytes", "request_bytes_per_user", "shared", "private_logs"}
+)
 """Settings that came later. Where they say nothing they are not written, so an older bastion still reads the file."""
 
 
@@ -121,7 +130,20 @@ def parse(text: str | bytes) -> Config:
 def check(config: Config) -> list[str]:
     """Every rule that the settings break, each complaint naming its key."""
     wrong = [f"{key} {complaint}" for key, rule in _RULES.items() for complaint in rule(getattr(config, key))]
-    return wrong + [f"placing {complaint}" for complaint in strays(config.placing, config.runners, config.policy)]
+    return wrong + [f"{key} {complaint}" for key, complaint in _as_a_whole(config)]
+
+
+def _as_a_whole(config: Config) -> Iterator[tuple[str, str]]:
+    """What settings say that cannot be said together, each with the key that is to change."""
+    yield from (("placing", complaint) for complaint in strays(config.placing, config.runners, config.policy))
+    if not config.shared:
+        return
+    if config.runners != ["local"]:
+        yield "shared", 'needs runners = ["local"]: elsewhere no job runs as who submitted it'
+    if config.run_as:
+        yield "shared", "has jobs run as who submits them; leave run_as out"
+    if config.buckets:
+        yield "shared", "keeps all in one folder; leave buckets out"
 
 
 def render(config: Config) -> str:
@@ -166,8 +188,7 @@ def _checked(raw: dict[str, Any], lines: Lines) -> Config:
     for key, value in fields.items():
         wrong += [(lines.of(key), f"{key} {complaint}") for complaint in _RULES[key](value)]
     made = Config(**fields) if not wrong else Config()
-    stray = strays(made.placing, made.runners, made.policy)
-    wrong += [(lines.of("placing"), f"placing {complaint}") for complaint in stray]
+    wrong += [(lines.of(key), f"{key} {complaint}") for key, complaint in _as_a_whole(made)]
     if wrong:
         raise RecordError(f"config.toml: {'; '.join(f'line {line}: {what}' for line, what in sorted(wrong))}")
     return made
@@ -196,6 +217,11 @@ def _one_of(known: tuple[str, ...]) -> Callable[[str], Iterator[str]]:
 def _run_as(value: str) -> Iterator[str]:
     if value and not _ACCOUNT.fullmatch(value):
         yield f"is {shown(value)}; use the name of an account on the machines"
+
+
+def _shared(value: str) -> Iterator[str]:
+    if value and value != EVERYBODY and not _ACCOUNT.fullmatch(value):
+        yield f"is {shown(value)}; use the name of a group on the machine, or {EVERYBODY} for all accounts"
 
 
 def _admins(value: list[str]) -> Iterator[str]:
@@ -259,6 +285,8 @@ _RULES: dict[str, Callable[[Any], Iterator[str]]] = {
     "job_limits": machine_settings.job_limit_faults,
     "default_shell": _one_of(SHELLS),
     "docker_repo": _docker_repo,
+    "shared": _shared,
+    "private_logs": lambda _: iter(()),
 }
 _EXPECTED = {
     "schema": str(CONFIG),
@@ -280,6 +308,8 @@ _EXPECTED = {
     "google": f'a table, as in zones = ["us-central2-b"]; its keys are {", ".join(GoogleSettings().__struct_fields__)}',
     "limits": f"a table of whole numbers, as in jobs_per_user = 5000; its keys are {', '.join(Limits().__struct_fields__)}",
     "default_shell": "bash or sh",
+    "shared": "the name of a group, or *",
+    "private_logs": "true or false",
     "docker_repo": "a registry and a path, as in europe-docker.pkg.dev/project/images",
     "job_limits": f"a table of whole numbers, as in processes = 4096; its keys are {', '.join(JobLimits().__struct_fields__)}",
 }

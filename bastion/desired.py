@@ -75,6 +75,7 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
             workers=len(attempt.workers),
             tier=attempt.tier,
             epoch=state.epoch,
+            user=job.user,
         ),
         runner=attempt.runner,
         state=attempt.state,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import chain, islice
@@ -14,7 +14,7 @@ from msgspec import UNSET
 from bastion import layout
 from bastion.conditions import conditions
 from bastion.errors import BastionError, Missing, TooLarge
-from bastion.letter import Letter
+from bastion.letter import Authors, Letter
 from bastion.ports import Bucket, Stat
 from bastion.requests import NAMELESS, REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, job_id, names_of, parse
 from bastion.state import State
@@ -113,10 +113,11 @@ def age(found: Stat | Letter) -> tuple[datetime, str]:
     return found.stored if isinstance(found, Letter) else found.modified, found.key
 
 
-def read(bucket: Bucket, stat: Stat, *, recall: bool = False) -> Letter | None:
+def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors | None = None) -> Letter | None:
     """One request; None if it is gone. Raises `BucketError`.
 
     `recall`: jobs were forgotten, so a submit may be one of those, sent again by a client that slept for months.
+    `authors` knows the accounts of those who write; None: nobody asks who wrote it.
     """
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
     letter = partial(Letter, stat.key, user, request_id, stored=stat.modified, size=stat.size)
@@ -125,15 +126,21 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False) -> Letter | None:
     if stat.size > REQUEST_BYTES_MAX:
         return letter(None, f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed", job=NAMELESS)
     try:
-        data = bucket.read(stat.key, REQUEST_BYTES_MAX).data
+        stored = bucket.read(stat.key, REQUEST_BYTES_MAX)
     except Missing:
         return None
     except TooLarge as error:  # it has grown since it was listed
         return letter(None, str(error), job=NAMELESS)
+    if authors and stored.owner is not None and (forged := authors.forged(user, stored.owner)):
+        # Before it is parsed: what a complaint repeats of it would be shown to an account that may not read it. The refusal
+        # is the writer's own, and counts as theirs.
+        return replace(letter(None, forged), user=authors.name_of(stored.owner))
     try:
-        request = parse(data)
+        request = parse(stored.data)
     except BastionError as error:
-        return letter(None, one_line(str(error), PROBLEM_MAX), job=names_of(data))
+        return letter(None, one_line(str(error), PROBLEM_MAX), job=names_of(stored.data))
+    if authors and (homeless := authors.homeless(user, stored.owner, request)):
+        return letter(None, homeless, job=names_of(stored.data))
     if recall and isinstance(request, Submit) and _has_been(bucket, job_id(request.spec.name, request_id)):
         return letter(None, "its job was here before, and ended long ago; submit it anew")
     return letter(request)

@@ -64,6 +64,7 @@ class Mailroom:
         self.crowd = Crowd(state)
         self.stuck: dict[str, float] = {}
         self._bucket, self._at_once, self._clock, self._troubles = doors.bucket, doors.tasks.map, doors.clock, troubles
+        self._authors = doors.authors
         self._relist_at, self._recall = float("-inf"), False
         self._rest: tuple[Stat, ...] = ()
         self._cut: frozenset[str] = frozenset()
@@ -92,7 +93,10 @@ class Mailroom:
         return Mail(mail, read)
 
     def _read(self, stats: Sequence[Stat]) -> list[_Found]:
-        return self._at_once(lambda stat: inbox.read(self._bucket, stat, recall=self._recall), stats)
+        def read(stat: Stat) -> Letter | None:
+            return inbox.read(self._bucket, stat, recall=self._recall, authors=self._authors)
+
+        return self._at_once(read, stats)
 
     def _completed(self, mail: inbox.Sorted, found: list[_Found]) -> tuple[inbox.Sorted, list[_Found], list[Letter]]:
         """With what was asked before what was read, and not listed with it. Where that is not known now, the latter is late."""
@@ -194,7 +198,7 @@ class _Turn:
             event = msgspec.structs.replace(event, size=letter.size)
         if not self._add(event):
             return False
-        self._crowd.sent(letter.name, self._now)
+        self._crowd.sent(f"{user}/{letter.id}", self._now)
         return True
 
     def close(self) -> None:

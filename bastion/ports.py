@@ -54,10 +54,11 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One object as it was read."""
+    """One object as it was read. `owner` is the number of the account that put it there, where the store tells: a folder does."""
 
     data: bytes
     version: str
+    owner: int | None = None
 
 
 class Bucket(Protocol):
@@ -150,6 +151,7 @@ class Placement:
 
     `resources` are per replica; `workers` counts all hosts; `epoch` is the bastion's and is put on every machine. `image` is
     that in which the code comes, `host/path/name@sha256:…`: for runners whose machines are made of it. "": it comes otherwise.
+    `user` submitted the job: a machine that its users share runs it as their account.
     """
 
     key: AttemptKey
@@ -159,6 +161,7 @@ class Placement:
     tier: int
     epoch: int
     image: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from bastion.permit import VERBS, refusal, stranger
 from bastion.plan import Inputs, inputs
 from bastion.requests import AboutJob, Cancel
 from cli.choosing import named
-from cli.desk import Desk, desk_of, job_of, user_of
+from cli.desk import Desk, check_user, desk_of, job_of, user_of
 from cli.main import DONE, Call
 from launcher.find import Found
 from launcher.recall import look_up
@@ -45,6 +45,7 @@ class Asking:
     def begin(cls, call: Call) -> Asking:
         """Look at the bastion."""
         desk, user = desk_of(call), user_of(call)
+        check_user(desk.settings, user)
         return cls(call, desk, user, desk.reader().look())
 
     def one(self) -> Meant:

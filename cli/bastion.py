@@ -46,6 +46,8 @@ TOOL = Tool(
             flags=(
                 Flag("name", "Name of the bastion; the same as --bastion.", "NAME"),
                 Flag("local", "The fleet is this machine.", kind=bool, default=False),
+                Flag("shared", "With --local, as root: the accounts of this group share the machine, or without a group all of "
+                     "them. Jobs run as who submits them.", "GROUP", bare="*"),
                 _CAPACITY,
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",

@@ -19,22 +19,22 @@ from bastion.layout import CONFIG
 from bastion.ports import Bucket
 from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock
-from cli import hosted
+from cli import hosted, sharing
 from cli.config_file import changed
 from cli.desk import user_of
 from cli.detached import come_up
 from cli.exchange import exchange
-from cli.first_time import Chosen, check_engine, completed, engine_settings, keep
+from cli.first_time import Chosen, check_engine, completed, engine_settings, keep, keep_for_all
 from cli.here import log_file
 from cli.main import DONE, Call
 from cli.place import Place, place_of
-from cli.profile import path_of
+from cli.profile import path_of, setting_of
 from cli.proving import admit
 from cli.wiring import open_bucket
 from launcher.build import amounts
 from quota.resources import text
 
-SETTINGS = ("poll", "reclaim_delay", "policy", "run_as")
+SETTINGS = ("poll", "reclaim_delay", "policy", "run_as", "shared")
 
 
 def run(call: Call) -> int:
@@ -42,7 +42,7 @@ def run(call: Call) -> int:
     call, chosen = completed(named(call))
     if hosted.chosen(call):
         return _elsewhere(call, place_of(call))
-    place = place_of(call, create=True)
+    place = _shared_place(call) if call.flags["shared"] else place_of(call, create=True)
     if not call.flags["local"] and hosted.lodging(place):
         return _elsewhere(call, place)
     clock, old = SystemClock(), _before(place.bucket)
@@ -57,19 +57,34 @@ def run(call: Call) -> int:
             come_up(place, call.environ, clock)
     if changed:
         later = (
-            "; a running bastion takes new buckets, a new capacity and a new run_as at its next start" if was_up else ""
+            "; a running bastion takes new buckets, a new capacity, run_as and shared at its next start"
+            if was_up
+            else ""
         )
         later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
     if not was_up and not call.output.json:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
-    if chosen != Chosen():
+    if place.settings.shared:
+        call.output.note(keep_for_all(call, place))
+    elif chosen != Chosen():
         for line in (*chosen.lines(), *_fleet(place), *keep(call, place, chosen)):
             call.output.note(line)
     else:
         _advise(call, place)
     return DONE
+
+
+def _shared_place(call: Call) -> Place:
+    """A folder that the accounts of this machine share. Raises `UsageError` where there cannot be one."""
+    if not call.flags["local"]:
+        raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
+    os.umask(0o022)
+    bucket = setting_of(call, "bucket")
+    sharing.check(call.flags["shared"], bucket.value if bucket else "")
+    sharing.share(place_of(call, create=True), call.flags["shared"])
+    return place_of(call)
 
 
 def _fleet(place: Place) -> list[str]:

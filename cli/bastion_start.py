@@ -11,7 +11,7 @@ import msgspec
 
 from bastion import host, loop
 from bastion.system import SystemClock
-from cli import hosted
+from cli import hosted, sharing
 from cli.bastion_create import given
 from cli.detached import Output, leads_to
 from cli.fleet import doors, whose
@@ -32,6 +32,9 @@ def run(call: Call) -> int:
         return _start_there(call, place, lodged)
     said = given(call)
     config = msgspec.structs.replace(place.config(), **said)
+    if config.shared:
+        sharing.keep(place, config)
+        place = place_of(call)  # opened anew: now it is a folder that several share, if it was none before
     place = place.housed(config)
     _log_to(call.output.err, log_file(place.name, place.bucket.url, call.environ))
     me = loop.Self(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import os
+import pwd
 from dataclasses import dataclass
 
 from bastion.config import Config
@@ -56,6 +58,18 @@ def user_of(call: Call) -> str:
         return getpass.getuser()
     except (KeyError, OSError) as error:
         raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
+
+
+def check_user(settings: Config, user: str) -> None:
+    """Raise `UsageError` where the bastion would not believe that this user asks: on a shared machine the account says it."""
+    if not settings.shared or not (own := os.geteuid()):
+        return
+    try:
+        me = pwd.getpwuid(own).pw_name
+    except KeyError:
+        me = str(own)
+    if user != me:
+        raise UsageError(f"you are {me} on this machine, and only root asks as {user}; leave --user_id out")
 
 
 def docker_repo_of(call: Call, kind: str) -> str:

@@ -20,7 +20,7 @@ from bastion.errors import BastionError, BucketError, Denied, Missing, RecordErr
 from bastion.ports import Bucket, Clock, Ids, Stat, Tasks
 from bastion.records import PAPER_BYTES_MAX, Facts, Status
 from bastion.state import State
-from cli import doctor_rights
+from cli import doctor_rights, sharing
 from cli.place import Place
 from launcher import health
 from launcher.health import Check, Probe, WorkerKey
@@ -76,11 +76,16 @@ class Look:
             *(health.readable(file, text if isinstance(text, str) else "") for file, text in texts.items()),
             *(health.rights(each.probe, user=self._user, admin=self._user in admins) for each in tried),
             *self._exclusive(tried),
-            *doctor_rights.checks(self._bucket, admin=self._user in admins),
+            *self._rights(admin=self._user in admins),
             *health.clocks(self._clocks(moment, status, state), now),
             self._odd(),
             *self._workers(state, status, version, now),
         ]
+
+    def _rights(self, *, admin: bool) -> list[Check]:
+        if self._place.settings.shared:
+            return [sharing.doctor(self._place, self._place.settings)]
+        return doctor_rights.checks(self._bucket, admin=admin)
 
     def _read(self, key: str) -> bytes | str | None:
         """What is there; None if there is nothing, and a text if we may not know."""

@@ -14,6 +14,8 @@ from cli.grounds import ground
 from cli.here import data_folder
 from cli.main import Call
 from cli.place import Place
+from cli.sharing import FOLDER
+from launcher.profiles import Profile
 
 ENGINES = {"slurm": "partition", "ray": "dashboard"}
 """Runners of a cluster that is there already, and the flag that says where; the bastion lives on this machine."""
@@ -43,7 +45,11 @@ def completed(call: Call) -> tuple[Call, Chosen]:
         return call, Chosen()
     chosen = Chosen(
         name="" if profile.setting_of(call, "bastion") else _name(),
-        folder="" if profile.setting_of(call, "bucket") else str(data_folder(call.environ)),
+        folder=""
+        if profile.setting_of(call, "bucket")
+        else FOLDER
+        if call.flags["shared"]
+        else str(data_folder(call.environ)),
     )
     flags = {
         **call.flags,
@@ -106,6 +112,17 @@ def keep(call: Call, place: Place, chosen: Chosen) -> list[str]:
     if known.active and known.active != name:
         return [f"profile {known.active} stays active; to use this bastion: bastion config activate {name}"]
     return [f"profile {name} is active, so launch needs no flags: launch --follow -- python train.py"]
+
+
+def keep_for_all(call: Call, place: Place) -> str:
+    """Make a profile that all accounts of this machine go by who have none of their own. What to say of it."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
+    file = profile.path_for_all(call.environ)
+    known, said = profile.for_all(call.environ), {"bucket": place.root.url, "bastion": place.name}
+    if known.active and dict(known.named.get(known.active, Profile()).values) != said:
+        return f"{file} names another bastion and stays as it is; its users say {' '.join(place.flags())}"
+    profile.store_for_all(call.environ, {"active": name, "profiles": {name: said}})
+    return f"profile {name} is active for every account of this machine ({file}): launch needs no flags"
 
 
 def _name() -> str:

@@ -16,7 +16,7 @@ from bastion.google.cloud_builds import CloudBuilds
 from bastion.ports import Runner
 from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli import registry
+from cli import registry, sharing
 from cli.grounds import ground
 from cli.place import Place
 from runners.google.birth import Birth
@@ -43,6 +43,7 @@ def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
         builds=CloudBuilds(lambda project: GoogleApi(project, SystemClock(), RandomIds(), patience_s=0.0)),
         vet=registry.faults,
         store_clock=StoreClock(place.bucket, SystemClock(), host.name(), os.getpid()),
+        authors=sharing.authors(config),
     )
 
 
@@ -59,6 +60,8 @@ def runners(place: Place, config: Config, environ: Mapping[str, str]) -> dict[st
 def whose(config: Config) -> dict[str, str]:
     """The bastion's account, and that of its jobs. Raises `RunnerError` if jobs cannot run as the settings say."""
     mine = name_of(os.geteuid())
+    if config.shared:
+        return {"account": mine, "jobs_as": "who submits them"}
     return {"account": mine, "jobs_as": chosen(config.run_as, os.geteuid(), is_known) or mine}
 
 

@@ -12,7 +12,7 @@ from bastion.requests import AboutAll
 from bastion.stamp import since
 from bastion.state import State
 from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli.desk import user_of
+from cli.desk import check_user, user_of
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
 from launcher.reader import Reader
@@ -25,6 +25,7 @@ PATIENCE_S = 30.0
 def ask(call: Call, request: AboutAll, becomes: str, is_so: Callable[[State], bool]) -> int:
     """Ask unless it is so already. Raises `Forbidden`, or `BastionError` if the bastion refuses."""
     place, user, clock = known_place_of(call), user_of(call), SystemClock()
+    check_user(place.settings, user)
     if wrong := not_for(user, request, place.config().admins):
         raise Forbidden(wrong)
     reader = Reader(place.bucket, clock, ThreadTasks(), user=user)

@@ -19,7 +19,7 @@ from bastion.version import VERSION
 from cli import job_names
 from cli.bundler_settings import Settings, check_setup, settings_of
 from cli.bundling import bundle, came_from, reference
-from cli.desk import Desk, desk_of, docker_repo_of
+from cli.desk import Desk, check_user, desk_of, docker_repo_of
 from cli.folders import check_shape
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
@@ -113,6 +113,7 @@ def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, sour
     if wish.output_dir:
         check_shape(call, spec, url_of(desk.bucket, layout.OUTPUTS))
     check(spec, known)
+    check_user(desk.settings, spec.user)
     for text in doubts(spec, known):
         call.output.note(f"warning: {text}")
     if wish.gpus is None and (hint := build.gpu_hint(spec, known.pool)):

@@ -12,6 +12,7 @@ from cli.here import secrets_folder, state_folder, work_folder
 from runners.local.gpus import inventory
 from runners.local.runner import LocalRunner
 from runners.worker.account import chosen, is_known
+from runners.worker.machine import PRIVATE
 
 
 class Local:
@@ -23,20 +24,23 @@ class Local:
 
     def make(self, ground: Ground) -> Runner:
         """Raises `RunnerError` if the GPUs cannot be listed, or jobs cannot run as the settings say."""
-        run_as = chosen(ground.config.run_as, os.geteuid(), is_known)
+        config = ground.config
+        run_as = "" if config.shared else chosen(config.run_as, os.geteuid(), is_known)
+        private = {PRIVATE: 1} if config.private_logs else {}
         return LocalRunner(
             scope=ground.scope,
             bucket_url=ground.bucket.url,
-            work_root=work_folder(ground.environ, others=bool(run_as)),
+            work_root=work_folder(ground.environ, others=bool(run_as or config.shared)),
             ids=ground.ids,
             clock=ground.clock,
             given=ground.given,
             devices=inventory(),
             inherited=ground.environ,
-            flags={**ground.flags, "secrets": secrets_folder(ground.environ)},
+            flags={**ground.flags, **private, "secrets": secrets_folder(ground.environ)},
             run_as=run_as,
             registry=state_folder(ground.environ) / "machines",
             adopts=True,
+            as_submitter=bool(config.shared),
         )
 
     def preview(self, _ground: Ground, _placement: Placement) -> str:

@@ -21,9 +21,25 @@ def path_of(environ: Mapping[str, str]) -> Path:
     return config_folder(environ) / "config.toml"
 
 
+def path_for_all(environ: Mapping[str, str]) -> Path:
+    """The file of profiles of all accounts of this machine, which its root writes."""
+    folders = environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)
+    return Path(next(filter(os.path.isabs, folders), "/etc/xdg")) / "bastion" / "config.toml"
+
+
 def load(environ: Mapping[str, str]) -> Profiles:
-    """All profiles; none if there is no file. Raises `BastionError` if the file cannot be used."""
+    """All profiles, those of this account before those of the machine; none if there is no file.
+
+    Raises `BastionError` if a file cannot be used.
+    """
     path = path_of(environ)
+    own, others = parse(_text(path), str(path)), for_all(environ)
+    return Profiles(where=own.where, active=own.active or others.active, named={**others.named, **own.named})
+
+
+def for_all(environ: Mapping[str, str]) -> Profiles:
+    """The profiles of the machine. Raises `BastionError` if the file cannot be used."""
+    path = path_for_all(environ)
     return parse(_text(path), str(path))
 
 
@@ -49,12 +65,21 @@ def settings_of(call: Call) -> Settings:
 
 def store(environ: Mapping[str, str], change: Change) -> Profiles:
     """Change values in the file, and nothing else of it. The profiles as they are now. Raises `BastionError`."""
-    path = path_of(environ)
+    return _change(path_of(environ), change, folder=0o700, file=0o600)
+
+
+def store_for_all(environ: Mapping[str, str], change: Change) -> Profiles:
+    """The same of the machine's file, which everybody may read."""
+    return _change(path_for_all(environ), change, folder=0o755, file=0o644)
+
+
+def _change(path: Path, change: Change, *, folder: int, file: int) -> Profiles:
     before = _text(path)
     parse(before, str(path))
     text = amended(before, change)
     found = parse(text, str(path))
-    _replace(path, text)
+    path.parent.mkdir(parents=True, exist_ok=True, mode=folder)
+    _replace(path, text, file)
     return found
 
 
@@ -72,15 +97,15 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def _replace(path: Path, text: str) -> None:
-    """The whole file at once, for this account only. One that is a link stays one: its target is replaced."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _replace(path: Path, text: str, mode: int) -> None:
+    """The whole file at once. One that is a link stays one: its target is replaced."""
     target = Path(os.path.realpath(path))
     number, half = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
+            os.fchmod(number, mode)
             os.fsync(file.fileno())
         os.replace(half, target)
     except BaseException:

@@ -22,17 +22,18 @@ _NAMESAKES = {"gcs": "gs", "s3a": "s3", "local": "file"}
 _USE = "use file:///folder, gs://bucket/prefix, s3://bucket/prefix, or another that fsspec knows"
 
 
-def open_bucket(url: str, *, create: bool = False) -> Bucket:
+def open_bucket(url: str, *, create: bool = False, logs_of: int | None = None) -> Bucket:
     """The bucket of this URL: `file:///folder` (or just a path), `gs://…`, `s3://…`, `memory://name`, or of fsspec.
 
-    `create` makes the folder of a `file://` bucket; cloud buckets are made by their admins.
+    `create` makes the folder of a `file://` bucket; cloud buckets are made by their admins. `logs_of` is the account that
+    alone may read the logs that are written through it, in a folder that several share.
     Raises `UsageError`, `NoBucket`, `Denied`.
     """
     scheme, separator, _ = url.partition("://")
     if not separator and url:
         return LocalBucket("file://" + os.path.abspath(url), create=create)
     if scheme == "file":
-        return LocalBucket(url, create=create)
+        return LocalBucket(url, create=create, logs_of=logs_of)
     if scheme in _OWN:
         return _OWN[scheme](url)
     check_scheme(url, "bucket")
@@ -64,10 +65,10 @@ def check_scheme(url: str, what: str) -> None:
         raise UsageError(f"{what} is {url[:200]!r}, and {scheme}:// is no kind of store here; {use}")
 
 
-def open_part(url: str) -> Bucket:
+def open_part(url: str, *, logs_of: int | None = None) -> Bucket:
     """A bastion's part of a bucket, by its own URL. Opened at the bucket's root, as everybody does: one lock for all."""
     root, _, name = url.rpartition("/")
-    return Prefixed(open_bucket(root), name)
+    return Prefixed(open_bucket(root, logs_of=logs_of), name)
 
 
 def housed(part: Bucket, urls: Mapping[str, str]) -> Bucket:

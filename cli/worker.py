@@ -36,7 +36,7 @@ from runners.worker.engine import SOCKET, Engine
 from runners.worker.google_secrets import GoogleSecrets
 from runners.worker.keeper import keep
 from runners.worker.limits import set_limits
-from runners.worker.machine import Inside, LocalMachine
+from runners.worker.machine import PRIVATE, Inside, LocalMachine
 from runners.worker.nvml import NvmlGpus
 from runners.worker.outputs import Put
 from runners.worker.registry import login
@@ -128,7 +128,8 @@ def _doors(
 ) -> Doors:
     """Of one process: connections and threads are nothing to share with a child."""
     elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
-    bucket = housed(open_part(flags["bucket"]), elsewhere)
+    logs_of = account(flags["run_as"]).uid if PRIVATE in flags and "run_as" in flags else None
+    bucket = housed(open_part(flags["bucket"], logs_of=logs_of), elsewhere)
     return Doors(
         bucket=bucket,
         outputs=url_of(bucket, layout.OUTPUTS),
@@ -175,6 +176,7 @@ def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> Lo
         account=whose,
         bounds=bounds,
         outputs=flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"]),
+        private=PRIVATE in flags,
         inside=inside,
         begun=_begun(flags),
     )

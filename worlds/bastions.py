@@ -8,11 +8,15 @@ from typing import Protocol
 
 from bastion import loop
 from bastion.chores import Doors
+from bastion.letter import Authors
 from bastion.ports import Bucket, Clock, Runner
 from bastion.store_clock import StoreClock
 from bastion.tick import Bastion
+from worlds.input_laws import ACCOUNTS
 from worlds.kernel import Kernel, Life, SimIds, SimTasks
 from worlds.laws import Laws
+
+AUTHORS = Authors(own=0, number_of=ACCOUNTS.get, name_of=str, as_submitter=True)
 
 
 class Ground(Protocol):
@@ -56,6 +60,7 @@ class SimBastion:
             tasks=tasks,
             snapshot=snapshot,
             store_clock=store_clock,
+            authors=AUTHORS,
         )
 
     def begin(self, doors: Doors, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False) -> bool:

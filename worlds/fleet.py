@@ -113,7 +113,7 @@ class SimRunner:
         name = self.named(placement.key, worker, placement.epoch)
         machine = Machine(id=name, key=placement.key, worker=worker, epoch=placement.epoch)
         host = self._hosts[name] = SimHost(self._kernel, self._scripts, machine)
-        host.holds = placement.resources
+        host.holds, host.account = placement.resources, placement.user
         self._born(host)
         self._kernel.spawn(host.worker, lambda: self.work(host))
 

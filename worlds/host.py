@@ -117,7 +117,8 @@ Script = Callable[[SimProcess], int]
 
 
 class SimHost:
-    """One machine: its worker, its process, its files. The worker's `Machine`. `holds`: what a replica of its attempt does.
+    """One machine: its worker, its process, its files. The worker's `Machine`. `holds`: what a replica of its attempt does;
+    `account`: whose its process is.
 
     `full`: its disk has no room. `kept`: its keeper lives, and will end in the worker's place. `deaf_until`: it heeds no
     delete till then. `lives` counts the starts of workers and keepers.
@@ -126,6 +127,7 @@ class SimHost:
     def __init__(self, kernel: Kernel, scripts: Mapping[str, Script], machine: Machine) -> None:
         self.machine = machine
         self.holds: Resources = {}
+        self.account = ""
         self.code, self.tmp, self.progress, self.world = "/code", "/tmp", "/progress", "/world"
         self.log = bytearray()
         self.progress_data = b""

@@ -1,9 +1,11 @@
-"""What must hold of what people write: nobody acts for another, and what cannot be read changes nothing."""
+"""What must hold of what people write: nobody acts for another or runs as another, and what cannot be read changes nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from bastion import layout
 from bastion.events import (
     AnyEvent,
     CancelRequested,
@@ -21,6 +23,8 @@ from bastion.state import State
 from worlds.broken import Broken
 
 ADMINS = frozenset({"root"})
+ACCOUNTS = {"root": 0, "ann": 1001, "bob": 1002, "eve": 1003}
+"""The people of a world by the numbers of their accounts, which own what they write."""
 
 _ASKED = (CancelRequested, Held, Released, Topped, Updated)
 _OF_ALL = (Paused, Resumed)
@@ -28,12 +32,16 @@ _OF_ALL = (Paused, Resumed)
 
 @dataclass(slots=True)
 class InputLaws:
-    """Keeps what was written that is no good: the names of garbage in the inbox; and the good texts of the two files."""
+    """Keeps what was written that is no good: the names of garbage in the inbox; and the good texts of the two files.
+
+    `writers` are the accounts that wrote each object of the store, as the store itself knows them.
+    """
 
     garbage: set[str] = field(default_factory=set)
     good: set[str] = field(default_factory=set)
     in_force: dict[str, str | None] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
+    writers: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def event(self, event: AnyEvent, truth: State) -> None:
         """An event of the journal."""
@@ -59,10 +67,23 @@ class InputLaws:
             raise Broken(f"request {request} is garbage, and became {type(event).__name__}")
         if request.partition("/")[0] != user:
             raise Broken(f"request {request} counts as {user}'s")
+        if not self._wrote(user, request):
+            raise Broken(f"request {request} acts in the name of {user}, who did not write it")
         whose = truth.jobs[event.job].user if isinstance(event, _ASKED) and event.job in truth.jobs else user
         allowed = ADMINS if isinstance(event, _OF_ALL) else ADMINS | {whose}
         if user not in allowed:
             raise Broken(f"{user} may not ask for {type(event).__name__}, request {request}")
+
+    def runs(self, job: str, account: str, truth: State) -> None:
+        """A process of a job runs as this account."""
+        request = truth.jobs[job].request if job in truth.jobs else ""
+        if request and not self._wrote(account, request):
+            raise Broken(f"{job} runs as {account or 'the bastion itself'}, which did not submit it")
+
+    def _wrote(self, user: str, request: str) -> bool:
+        """Root may write for anybody. What the store does not know was put there before the world began."""
+        writers = self.writers.get(f"{layout.INBOX}{request}.json", (0,))
+        return not {ACCOUNTS["root"], ACCOUNTS.get(user, -1)}.isdisjoint(writers)
 
     def _user(self, event: AnyEvent) -> str:
         return event.spec.user if isinstance(event, Submitted) else str(getattr(event, "user", ""))

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
+import msgspec
+
 from bastion import layout
 from bastion.errors import BucketError
 from bastion.files import KEYS
-from bastion.requests import Cancel, Hold, Pause, Request, Resume, Submit
+from bastion.requests import Cancel, Hold, Pause, Request, Resume, Submit, Top
 from worlds.kernel import Life
 from worlds.line import bucket_of
 from worlds.plan import Act
@@ -117,6 +119,23 @@ class Mischief:
         body = dice.choice(asked)
         self._do(lambda: user.ask(who, body))
         return f"{type(body).__name__} of {job} by {who}"
+
+    def uid(self, dice: Random) -> str:
+        """Somebody writes a request whose path and text are in the name of another account."""
+        known = sorted(self._scene.acknowledged)
+        job, who = dice.choice([*known, "nobody-00000000"]), dice.choice(["eve", *PEOPLE])
+        spec = self._scene.specs.get(job)
+        names = [spec.user if spec else "ann", "root"]
+        asked: list[Request] = [Cancel(job=job), Hold(job=job), Top(job=job), Pause()]
+        if spec:
+            asked += [Submit(spec=msgspec.structs.replace(spec, name=f"{spec.name}-again"))] * 2
+        body = dice.choice(asked)
+        victim = names[0] if isinstance(body, Submit) else dice.choice(names)
+        if victim == who:
+            who = "eve"
+        user = self._user(dice)
+        self._do(lambda: user.ask(victim, body, by=who))
+        return f"{type(body).__name__} of {job} in the name of {victim} by {who}"
 
     def early(self, dice: Random) -> str:
         """A job is cancelled that is only submitted afterwards, or never."""

@@ -45,7 +45,7 @@ RATES: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 
 ACTS = (
     "crash pause rival older outage cut blind vanish preempt reboot kill sleep jump tear spoil quota config stranger "
-    "twice garbage foreign early pause_all spoof forge clock".split()
+    "twice garbage foreign early pause_all spoof forge clock uid".split()
 )
 """What befalls a world beside its calls."""
 

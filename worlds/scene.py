@@ -66,6 +66,7 @@ class Scene:
         self.trace = self.kernel.trace
         self.store = Store(self.kernel)
         self.laws = Laws(POOL, gentle=not any(fault in plan.rates for fault in RATES["call"]))
+        self.laws.inputs.writers = self.store.writers
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))
         self.rests_at = self.storm_over_at = 0.0
         pace = self.dice("pace")

@@ -57,4 +57,7 @@ def _started(scene: Scene, key: AttemptKey, worker: int, process: SimProcess) ->
     scene.trace.seen["process"] += 1
     scene.changed = True
     scene.laws.starts(key, worker, live)
+    own = next((host for host in scene.hosts.values() if host.process is process), None)
+    if own is not None:
+        scene.laws.inputs.runs(key.job, own.account, scene.laws.truth)
     scene.laws.uses({(key, worker): process.holds} | {place: host.holds for place, host in live.items()})

@@ -46,18 +46,24 @@ class Line:
 
 @dataclass(slots=True)
 class Store:
-    """The objects, with the number of their version and when it was written; and whoever watches them."""
+    """The objects, with the number of their version and when it was written; and whoever watches them.
+
+    `writers` are the accounts that ever wrote an object of this key; the last one owns it.
+    """
 
     kernel: Kernel
     objects: dict[str, tuple[bytes, int, float]] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
     versions: int = 0
     watchers: list[Watcher] = field(default_factory=list)
+    writers: dict[str, list[int]] = field(default_factory=dict)
     down_until: float = 0.0
 
-    def put(self, verb: str, key: str, data: bytes) -> str:
+    def put(self, verb: str, key: str, data: bytes, account: int = 0) -> str:
         """Write, and tell the watchers. The new version."""
         self.versions += 1
+        writers = self.writers.setdefault(key, [])
+        writers.append(writers[-1] if verb == "tear" and writers else account)
         if key not in self.objects:
             insort(self.keys, key)
         self.objects[key] = (data, self.versions, self.kernel.now)
@@ -89,12 +95,13 @@ class Store:
 
 
 class SimBucket:
-    """One program's bucket. `cut_until`: it is cut off till then, whatever its line."""
+    """One program's bucket. `cut_until`: it is cut off till then, whatever its line. What it writes is its `account`'s."""
 
     url = "sim://bucket"
 
     def __init__(self, store: Store, line: Line | None = None) -> None:
         self.cut_until = 0.0
+        self.account = 0
         self._store = store
         self._line = line or Line()
 
@@ -104,14 +111,16 @@ class SimBucket:
                 raise Missing(f"there is no object {key!r}")
             data, version, _ = self._store.objects[key]
             check_size(len(data), key, limit)
-            return Stored(data, str(version))
+            return Stored(data, str(version), self._store.writers[key][-1])
 
         found: Stored = self._call(f"read {key}", effect, lambda answer: answer.version)
         return found
 
     def create(self, key: str, data: bytes) -> str | None:
+        account = self.account  # of the program that asks, though the effect may come late
+
         def effect() -> str | None:
-            return None if key in self._store.objects else self._store.put("create", key, data)
+            return None if key in self._store.objects else self._store.put("create", key, data, account)
 
         version: str | None = self._call(f"create {key}", effect, str, may_echo=True)
         return version

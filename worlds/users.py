@@ -18,6 +18,7 @@ from launcher import submit
 from launcher.reader import Reader
 from worlds import scripts
 from worlds.broken import Broken
+from worlds.input_laws import ACCOUNTS
 from worlds.kernel import Life, SimClock, SimTasks
 from worlds.line import bucket_of
 from worlds.plan import Act
@@ -58,15 +59,16 @@ class User:
             scene.kernel.sleep(dice.choice([0.0, dice.uniform(0, 15), dice.uniform(0, 100)]))
             self.cancel(spec.user, job)
 
-    def ask(self, user: str, body: Request) -> str:
-        """Write a request until it stands: its id."""
+    def ask(self, user: str, body: Request, *, by: str = "") -> str:
+        """Write a request until it stands: its id. `by` writes it, if not the user themselves."""
         request = f"{self._dice.getrandbits(128):032x}"
-        self.send(user, body, request)
+        self.send(user, body, request, by=by)
         return request
 
-    def send(self, user: str, body: Request, request: str) -> None:
+    def send(self, user: str, body: Request, request: str, *, by: str = "") -> None:
         """The same, of this id. A request of this id with another content in the way is given up."""
         while True:
+            self.bucket.account = ACCOUNTS[by or user]
             try:
                 submit.send(self.bucket, user=user, request_id=request, request=body)
                 return

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import pwd
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -18,11 +19,12 @@ from functools import partial
 from typing import TypeVar
 
 from bastion import layout
-from bastion.buckets import tree
+from bastion.buckets import sharing, tree
 from bastion.buckets.folder import Folder, Swapped
 from bastion.buckets.guard import MODE, NEW, OWN, PATIENCE_S, Guard
 from bastion.buckets.keys import check_key, check_prefix
 from bastion.buckets.paths import PRIVATE, path_of
+from bastion.buckets.sharing import USERS
 from bastion.errors import BucketError, Denied, Full, Missing, NoBucket, UsageError
 from bastion.ports import Stat, Stored
 
@@ -45,14 +47,24 @@ class LocalBucket:
     `url` is `file://` and an absolute path, taken as it stands (no percent-encoding). `create` makes the folder.
     For `patience_s` a writer that stands still is waited for. Raises `NoBucket` if there is no such folder, `Denied` if it
     may not be made.
+
+    Where the folder is shared by several accounts (see `sharing`), each has a lock of its own, and `logs_of` is the account
+    that alone may read what is written below `logs/`; None: all may.
     """
 
-    def __init__(self, url: str, *, create: bool = False, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, url: str, *, create: bool = False, patience_s: float = PATIENCE_S, logs_of: int | None = None
+    ) -> None:
         path = url.removeprefix(_SCHEME)
         if not url.startswith(_SCHEME) or not os.path.isabs(path):
             raise UsageError(f"bucket is {url!r}; give an absolute path: file:///folder")
         self._root = os.fsencode(os.path.normpath(path))
-        self._guard = Guard(os.path.join(self._root, PRIVATE), patience_s)
+        self._logs_of = logs_of
+        self._owner = _owner_of_shared(self._root)
+        self._shared = self._owner is not None
+        self._mine = self._owner in (None, os.geteuid())
+        private = PRIVATE if self._mine else _own_folder(self._root)
+        self._guard = Guard(os.path.join(self._root, private), patience_s, mode=None if self._mine else sharing.CLOSED)
         self.url = _SCHEME + os.fsdecode(self._root)
         with self._asking(""):
             if create:
@@ -65,7 +77,7 @@ class LocalBucket:
         """The whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
         with self._asking(key):
-            stored = tree.read(self._path(key), key, limit)
+            stored = self._read_shared(key, limit) if self._shared else tree.read(self._path(key), key, limit)
             self._folder.require()
             if stored is None:
                 raise Missing(f"{self.url}: there is no object {key!r}")
@@ -77,9 +89,9 @@ class LocalBucket:
         path = self._path(key)
 
         def place(grant: bytes, new: bytes) -> bool:
-            tree.make_folder(os.path.dirname(path), self._root, grant)
-            with suppress(FileExistsError):
-                os.link(new, tree.home(path, grant))
+            tree.make_folder(os.path.dirname(path), self._root, grant, self._made)
+            with suppress(FileExistsError), self._held(path) as place:
+                os.link(new, tree.home(place, grant))
                 return True
             return False
 
@@ -95,7 +107,8 @@ class LocalBucket:
             found = tree.facts(path)
             same = found is not None and tree.version(found) == version
             if same:
-                os.replace(new, tree.home(path, grant))
+                with self._held(path) as place:
+                    os.replace(new, tree.home(place, grant))
             return same
 
         with self._asking(key):
@@ -107,8 +120,9 @@ class LocalBucket:
         path = self._path(key)
 
         def place(grant: bytes, new: bytes) -> bool:
-            tree.make_folder(os.path.dirname(path), self._root, grant)
-            os.replace(new, tree.home(path, grant))
+            tree.make_folder(os.path.dirname(path), self._root, grant, self._made)
+            with self._held(path) as place:
+                os.replace(new, tree.home(place, grant))
             return True
 
         with self._asking(key):
@@ -122,11 +136,11 @@ class LocalBucket:
         for key in keys:
             check_key(key)
             paths.append(self._path(key))
-        changed = set[bytes]()
+        changed, kept = set[bytes](), self._is_kept if self._shared else None
 
         def remove(some: Sequence[bytes], grant: bytes | None) -> None:
             with self._guard.locked(grant):
-                changed.update([tree.remove(path, self._root, grant) for path in some])
+                changed.update([tree.remove(path, self._root, grant, kept) for path in some])
 
         with self._asking(""):
             for first in range(0, len(paths), _AT_ONCE):
@@ -186,6 +200,49 @@ class LocalBucket:
     def _path(self, key: str) -> bytes:
         return os.path.join(self._root, path_of(key))
 
+    def _read_shared(self, key: str, limit: int | None) -> Stored | None:
+        """The object, and who put it there."""
+        try:
+            with tree.held(self._path(key), self._root) as (place, folder):
+                around = os.fstat(folder)
+                return tree.read(place, key, limit, lambda file: sharing.owner(file, around, self._owner or 0))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    @contextmanager
+    def _held(self, path: bytes) -> Iterator[bytes]:
+        """The path to change a file at: where others may change folders, one that leads through no link."""
+        if not self._shared:
+            yield path
+        else:
+            with tree.held(path, self._root) as (place, _):
+                yield place
+
+    def _is_kept(self, folder: bytes) -> bool:
+        """In a shared bucket a folder stays, also if it is empty, that others write in or own."""
+        parts = os.path.relpath(folder, self._root).split(b"/")
+        return sharing.is_kept(parts) or os.lstat(folder).st_uid != os.geteuid()
+
+    def _made(self, folder: bytes) -> None:
+        """A folder was made: in a shared bucket its mode is not the umask's; and an inbox is its user's, also if root made it."""
+        if not self._shared:
+            return
+        parts = os.path.relpath(folder, self._root).split(b"/")
+        os.chmod(folder, sharing.folder_mode(parts))
+        if self._owner == os.geteuid() == 0 and sharing.is_inbox(parts):
+            with suppress(KeyError):
+                os.chown(folder, pwd.getpwnam(os.fsdecode(parts[2])).pw_uid, -1, follow_symlinks=False)
+
+    def _dress(self, file: int, path: bytes) -> None:
+        """The same of a file; logs may be for one account alone."""
+        if not self._shared:
+            return
+        parts = os.path.relpath(path, self._root).split(b"/")
+        private = self._logs_of is not None and parts[1:2] == [b"logs"]
+        os.fchmod(file, 0o600 if private else sharing.file_mode(parts))
+        if private and self._logs_of is not None:
+            os.fchown(file, self._logs_of, -1)
+
     @contextmanager
     def _asking(self, key: str) -> Iterator[None]:
         try:
@@ -220,6 +277,7 @@ class LocalBucket:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep that we live
                 _fill(file, data)
+                self._dress(file, path)
                 os.fsync(file)
                 written = os.fstat(file).st_mtime_ns // 1000  # by the file system's clock: of a share, its server's
                 with self._guard.locked(grant, written) as stamp:
@@ -236,12 +294,30 @@ class LocalBucket:
     def _granted(self, change: Callable[[bytes], T]) -> T:
         """Make a change by a grant; anew if the grant was taken away, for we stood still while we held the lock."""
         for _ in range(_TRIES):
-            self._folder.claim()
+            self._folder.claim() if self._mine else self._folder.require()
             with suppress(FileNotFoundError), self._guard.granted() as grant:
                 return change(grant)
         raise BucketError(
             f"{self.url}: the lock was taken away {_TRIES} times in a row; see what makes this machine stand still"
         )
+
+
+def _owner_of_shared(root: bytes) -> int | None:
+    """The account that owns a shared bucket; None for one that is not shared."""
+    try:
+        return os.stat(os.path.join(root, USERS)).st_uid
+    except OSError:
+        return None
+
+
+def _own_folder(root: bytes) -> bytes:
+    """Where this account has its lock in another's bucket. Raises `Denied` if a third one was there first."""
+    own = os.path.join(USERS, b"%d" % os.geteuid())
+    with suppress(FileNotFoundError):
+        if os.stat(os.path.join(root, own), follow_symlinks=False).st_uid != os.geteuid():
+            place = os.fsdecode(os.path.join(root, own))
+            raise Denied(f"{place} is another account's; have root mend it: bastion create --local --shared")
+    return own
 
 
 def _fill(file: int, data: bytes) -> None:

@@ -9,22 +9,45 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from bastion.buckets.keys import check_size, is_key
 from bastion.buckets.paths import ASIDE, part_of
 from bastion.ports import Stored
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_PASS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 
-def read(path: bytes, key: str, limit: int | None) -> Stored | None:
+OwnerOf = Callable[[os.stat_result], int]
+"""The account that put a file there."""
+
+
+@contextmanager
+def held(path: bytes, root: bytes) -> Iterator[tuple[bytes, int]]:
+    """The same path by a descriptor of its folder, and the descriptor; no link below the root was followed on the way there.
+
+    Where others may change folders, one could be swapped for a link between two looks at it. Linux only.
+    """
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in os.path.relpath(os.path.dirname(path), root).split(b"/"):
+            below = os.open(part, _PASS, dir_fd=folder)
+            os.close(folder)
+            folder = below
+        yield b"/proc/self/fd/%d/%s" % (folder, os.path.basename(path)), folder
+    finally:
+        os.close(folder)
+
+
+def read(path: bytes, key: str, limit: int | None, owner: OwnerOf = lambda file: file.st_uid) -> Stored | None:
     """The object of this path; None if there is none. First its place, then aside: objects move only that way.
 
     Raises `TooLarge`, naming the key, for one of more than `limit` bytes.
     """
-    return _read_file(path, key, limit) or _read_file(path + ASIDE, key, limit)
+    return _read_file(path, key, limit, owner) or _read_file(path + ASIDE, key, limit, owner)
 
 
 def facts(path: bytes) -> os.stat_result | None:
@@ -52,8 +75,8 @@ def home(path: bytes, grant: bytes | None) -> bytes:
     return aside
 
 
-def make_folder(folder: bytes, root: bytes, grant: bytes) -> None:
-    """Make a folder and those above it, below the root. An object in the way steps aside."""
+def make_folder(folder: bytes, root: bytes, grant: bytes, made: Callable[[bytes], None] = lambda _: None) -> None:
+    """Make a folder and those above it, below the root; `made` is told of each. An object in the way steps aside."""
     missing = []
     while not os.path.isdir(folder):
         if folder == root:
@@ -68,19 +91,27 @@ def make_folder(folder: bytes, root: bytes, grant: bytes) -> None:
             _take(folder, grant)
         with suppress(FileExistsError):
             os.mkdir(folder)
+            made(folder)
         sync(os.path.dirname(folder))
 
 
-def remove(path: bytes, root: bytes, grant: bytes | None) -> bytes:
-    """Remove an object, if there is one, and the folders that this empties. The folder whose entries changed."""
+def remove(path: bytes, root: bytes, grant: bytes | None, kept: Callable[[bytes], bool] | None = None) -> bytes:
+    """Remove an object, if there is one, and the folders that this empties. The folder whose entries changed.
+
+    Where others may change folders, no link is followed, and `kept` says which folders stay.
+    """
     folder = os.path.dirname(path)
     try:
-        _take(home(path, grant), grant)
+        if kept:
+            with held(path, root) as (place, _):
+                _take(home(place, grant), grant)
+        else:
+            _take(home(path, grant), grant)
     except (FileNotFoundError, NotADirectoryError):
         os.stat(grant or root)  # or is it that which is not there any more?
         return folder
     with suppress(OSError):  # it is not empty: the usual end
-        while folder != root:
+        while folder != root and not (kept and kept(folder)):
             os.rmdir(folder)
             folder = os.path.dirname(folder)
     return folder
@@ -136,7 +167,7 @@ def _wanted(key: str, prefix: str, after: str) -> bool:
     return key.startswith(prefix) and (key > after or (key.endswith("/") and after.startswith(key)))
 
 
-def _read_file(path: bytes, key: str, limit: int | None) -> Stored | None:
+def _read_file(path: bytes, key: str, limit: int | None, owner: OwnerOf) -> Stored | None:
     """What an ordinary file holds; None for anything else. A link or a pipe in its place must not fool or hang us."""
     try:
         file = os.open(path, _READ)
@@ -150,6 +181,6 @@ def _read_file(path: bytes, key: str, limit: int | None) -> Stored | None:
             return None
         check_size(found.st_size, key, limit)
         with open(file, "rb", buffering=0, closefd=False) as whole:
-            return Stored(whole.readall(), version(found))
+            return Stored(whole.readall(), version(found), owner(found))
     finally:
         os.close(file)

@@ -82,6 +82,11 @@ CONFIG: Mapping[str, str] = {
     ),
     "default_shell": "Shell of jobs whose user names none: `bash` or `sh`; empty: bash where the machine has one, else sh",
     "docker_repo": "Registry and path of images that name no registry, as `docker.io/team`; a profile's `docker_repo` wins",
+    "shared": (
+        "Group of the accounts that share this machine, `*` for all: jobs run as who submits them; `bastion create --local "
+        "--shared` sets it, and the modes of the folder; see [security](../security.md)"
+    ),
+    "private_logs": "On a shared machine: whether logs and outputs can be read by their own account alone",
     "google": "Where and how the runners `tpu` and `gce` have machines; see [Google Cloud](../how-to/google.md)",
 }
 """Of a key of `config.toml`."""

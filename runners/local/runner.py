@@ -22,6 +22,7 @@ from runners.local.guard import Guard, send
 from runners.local.registry import KEEPER, Entry, Paper, Registry, register
 from runners.local.render import Name
 from runners.worker import groups
+from runners.worker.account import ROOT, is_known
 from runners.worker.family import started
 
 _GIB = 2**30
@@ -34,9 +35,10 @@ class LocalRunner:
 
     `scope` names the bastion on this machine: one word, the same at every start. `bucket_url` is the bastion's
     folder in the bucket. `given` replaces what the machine says of its capacity. `flags` go to every worker;
-    `run_as` is the account of the jobs' processes, if it is not the bastion's. `registry` is the folder of what all bastions
-    of this account have started here, beside the work folders if it is not said; `scan` reads it. `adopts`: what a machine
-    leaves without a parent becomes a child of this process. `kinds` are the control groups that a machine may have.
+    `run_as` is the account of the jobs' processes, if it is not the bastion's; `as_submitter`: it is that of each job's user.
+    `registry` is the folder of what all bastions of this account have started here, beside the work folders if it is not
+    said; `scan` reads it. `adopts`: what a machine leaves without a parent becomes a child of this process. `kinds` are the
+    control groups that a machine may have.
     """
 
     scope: str
@@ -50,6 +52,7 @@ class LocalRunner:
     inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     flags: Mapping[str, object] = field(default_factory=dict)
     run_as: str = ""
+    as_submitter: bool = False
     registry: Path | None = None
     scan: Callable[[Registry], list[Entry]] = Registry.entries
     adopts: bool = False
@@ -156,12 +159,12 @@ class LocalRunner:
         guard, what = self._guard, f"worker {worker} of {placement.key}"
         held = [index for entry in self.scan(guard.registry) if guard.lives(entry) for index in entry.paper.devices]
         devices = gpus.assign(placement.resources, self.devices, held)
-        folder = self.work_root / name.folder
+        folder, account = self.work_root / name.folder, self._account(placement)
         try:
             self._keep_others_out()
             folder.mkdir(parents=True)
             group = groups.make(name.nonce, self.kinds)
-            paper = Paper(str(name), guard.registry.boot, self.run_as, group, devices)
+            paper = Paper(str(name), guard.registry.boot, account, group, devices)
             entry = guard.registry.add(name, paper)
             with open(folder / "worker.log", "ab", opener=_private) as log:
                 pid = self._spawn(entry, folder, log.fileno())
@@ -175,14 +178,23 @@ class LocalRunner:
     def _keep_others_out(self) -> None:
         """Nobody else lists the work folders; a job's account passes through them and ours above, to what is its own."""
         self.work_root.mkdir(parents=True, exist_ok=True)
-        self.work_root.chmod(0o711 if self.run_as else 0o700)
-        if self.run_as:
+        others = bool(self.run_as or self.as_submitter)
+        self.work_root.chmod(0o711 if others else 0o700)
+        if others:
             above = self.work_root.parent
             above.chmod(stat.S_IMODE(above.stat().st_mode) | 0o011)
 
+    def _account(self, placement: Placement) -> str:
+        """Whose the job's processes are; "": the bastion's own. Raises `RunnerError` if nobody can tell."""
+        if not self.as_submitter:
+            return self.run_as
+        if not placement.user or not is_known(placement.user):
+            raise RunnerError(f"this machine has no account {placement.user!r} to run {placement.key} as; create it")
+        return "" if placement.user == ROOT else placement.user
+
     def _spawn(self, entry: Entry, folder: Path, log: int) -> int:
         name, paper = entry.name, entry.paper
-        own = {"run_as": self.run_as, "group": paper.group, "entry": str(entry.folder)}
+        own = {"run_as": paper.account, "group": paper.group, "entry": str(entry.folder)}
         flags = {**self.flags, **{key: value for key, value in own.items() if value}}
         return os.posix_spawn(
             self.python,

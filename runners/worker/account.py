@@ -21,6 +21,8 @@ DEDICATED = "bastion-job"
 
 ROOT = "root"
 _LIMIT_S = 600.0
+UMASK = 0o022
+"""Of what an account makes: as at a login, whatever the bastion's is."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -38,7 +40,7 @@ class Account:
     @property
     def how(self) -> dict[str, Any]:
         """For `subprocess`: as this account."""
-        return {"user": self.uid, "group": self.gid, "extra_groups": self.groups}
+        return {"user": self.uid, "group": self.gid, "extra_groups": self.groups, "umask": UMASK}
 
     def run(self, argv: Sequence[str]) -> None:
         """Run a command as this account. Raises `OSError` with its last words if it fails."""
@@ -116,6 +118,8 @@ def chosen(run_as: str, uid: int, is_known: Callable[[str], bool]) -> str:
 
     Raises `RunnerError` for what only root can do.
     """
+    if run_as == name_of(uid):
+        return ""
     if uid != 0 and run_as:
         raise RunnerError(
             f"run_as is {run_as!r}, and only root can run jobs as others; start as root, or leave run_as out"

@@ -31,6 +31,8 @@ from runners.worker.limits import FIRST_TO_GO
 from runners.worker.ports import free_port
 from runners.worker.tree import Tree
 
+PRIVATE = "private"
+"""The flag of a worker whose job's logs and outputs are for its account alone."""
 LOG = "output.log"
 GAPS = "gaps"
 _NO_BOUNDS = Bounds()
@@ -58,7 +60,8 @@ class LocalMachine:
     """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
     commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
     are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `outputs` is the URL that
-    default output folders lie below. `begun` gets the pid of each process that is started for the job.
+    default output folders lie below; `private`: nobody else gets into such a folder. `begun` gets the pid of each process that
+    is started for the job.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
     """
@@ -74,6 +77,7 @@ class LocalMachine:
         account: Account | None = None,
         bounds: Bounds = _NO_BOUNDS,
         outputs: str = "",
+        private: bool = False,
         inside: Inside | None = None,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> None:
@@ -86,7 +90,7 @@ class LocalMachine:
         self._inherited = inherited
         self._fetcher, self._cache = fetcher, cache
         self._account, self._bounds, self._outputs = account, bounds, outputs
-        self._inside, self._begun = inside, begun
+        self._inside, self._private, self._begun = inside, private, begun
         self._began = 0
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)
@@ -172,6 +176,8 @@ class LocalMachine:
         below = re.escape(f"{self._outputs.removeprefix('file://')}/{layout.OUTPUTS}")
         if self._outputs and re.fullmatch(below + r"(?!\.\.?/)[^/]+/[0-9]+", path):
             os.makedirs(path)
+            if self._private:
+                os.chmod(path, 0o700)
             account.give(path)
         else:
             account.run(["mkdir", "-p", "--", path])
