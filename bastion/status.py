@@ -40,6 +40,11 @@ def problems(status: Status | None, *, now: datetime, died: bool, full: bool = F
         if full:
             return [f"{silent}: no room is left on the disk of the bucket; make some, and it goes on by itself", *said]
         return [f"{silent}; look there, or start another with bastion start", *said]
+    if full and status.state != STOPPED:
+        return [
+            "no room is left on the disk of the bucket: nothing can be written; make some, and it goes on by itself",
+            *said,
+        ]
     return said
 
 

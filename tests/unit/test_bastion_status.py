@@ -63,9 +63,14 @@ def test_a_silent_one_whose_disk_is_full_says_that() -> None:
         "pid 71 on tower has been silent for 45 s: no room is left on the disk of the bucket; make some, and it goes on by "
         "itself"
     )
-    assert problems(STATUS, now=NOW, died=False, full=True) == ["the quota file is broken"], (
-        "it has given a sign of life"
-    )
+
+
+def test_a_full_disk_is_told_at_once() -> None:
+    """Its sign of life is young, and is the last for a while."""
+    first, *rest = problems(STATUS, now=NOW, died=False, full=True)
+    assert first.startswith("no room is left on the disk of the bucket: nothing can be written")
+    assert rest == ["the quota file is broken"]
+    assert problems(replace(STATUS, state="stopped"), now=NOW, died=False, full=True) == ["the quota file is broken"]
 
 
 @pytest.mark.parametrize(("free", "full"), [(0, True), (ROOM_BYTES - 1, True), (ROOM_BYTES, False)])
