@@ -48,6 +48,8 @@ TOOL = Tool(
                 Flag("local", "The fleet is this machine.", kind=bool, default=False),
                 Flag("shared", "With --local, as root: the accounts of this group share the machine, or without a group all of "
                      "them. Jobs run as who submits them.", "GROUP", bare="*"),
+                Flag("systemd", "With --local or an engine: install the unit that bastion unit prints, so that systemd starts "
+                     "the bastion with the machine and keeps it alive.", kind=bool, default=False),
                 _CAPACITY,
                 _POLL,
                 Flag("reclaim_delay", "Seconds that a project below its share waits for borrowers to end.", "SECONDS",
@@ -105,6 +107,11 @@ TOOL = Tool(
                      "what is pending then waits for the next start.", kind=bool, default=False),
                 _DRY,
             ),
+        ),
+        Command(
+            name="unit",
+            about="Print the systemd unit that keeps this bastion alive on this machine; bastion create --systemd installs it.",
+            module="cli.bastion_unit",
         ),
         Command(
             name="pause",

@@ -19,7 +19,8 @@ from bastion.layout import CONFIG
 from bastion.ports import Bucket
 from bastion.store_clock import StoreClock
 from bastion.system import RandomIds, SystemClock
-from cli import hosted, sharing
+from cli import bastion_unit, hosted, sharing
+from cli.bastion_unit import Unit
 from cli.config_file import changed
 from cli.desk import user_of
 from cli.detached import come_up
@@ -45,6 +46,7 @@ def run(call: Call) -> int:
     place = _shared_place(call) if call.flags["shared"] else place_of(call, create=True)
     if not call.flags["local"] and hosted.lodging(place):
         return _elsewhere(call, place)
+    unit = _unit(call, place)
     clock, old = SystemClock(), _before(place.bucket)
     said = given(call) | engine_settings(call, old.runner_options if old else {})
     with call.output.progress(f"proving the stores of bastion {place.name}"):
@@ -52,9 +54,9 @@ def run(call: Call) -> int:
     check_engine(call, place)
     changed = store(place.bucket, said, user_of(call), clock.wall())
     was_up = place.is_up(clock)
-    if not was_up:
+    if unit or not was_up:
         with call.output.progress(f"starting bastion {place.name}"):
-            come_up(place, call.environ, clock)
+            bastion_unit.install(place, unit, clock) if unit else come_up(place, call.environ, clock)
     if changed:
         later = (
             "; a running bastion takes new buckets, a new capacity, run_as and shared at its next start"
@@ -64,7 +66,9 @@ def run(call: Call) -> int:
         later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
         call.output.note(f"settings stored: {', '.join(changed)}{later}")
     _tell(call, place, already=was_up)
-    if not was_up and not call.output.json:
+    if unit:
+        call.output.note(f"systemd keeps it alive: {unit.file}; its output: journalctl --unit={unit.name}")
+    elif not was_up and not call.output.json:
         call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
     if place.settings.shared:
         call.output.note(keep_for_all(call, place))
@@ -74,6 +78,15 @@ def run(call: Call) -> int:
     else:
         _advise(call, place)
     return DONE
+
+
+def _unit(call: Call, place: Place) -> Unit | None:
+    """The unit that --systemd asks for. Raises `UsageError` where it cannot be."""
+    if not call.flags["systemd"]:
+        return None
+    unit = bastion_unit.unit(place, call.environ)
+    bastion_unit.check(place, unit, is_up=place.is_up(SystemClock()))
+    return unit
 
 
 def _shared_place(call: Call) -> Place:
@@ -95,6 +108,8 @@ def _fleet(place: Place) -> list[str]:
 
 def _elsewhere(call: Call, place: Place) -> int:
     """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
+    if call.flags["systemd"]:
+        raise UsageError("--systemd is for a bastion on this machine; leave it out")
     clock, way = SystemClock(), hosted.way(call, place)
     said = given(call) | way.settings(call, place)
     after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)

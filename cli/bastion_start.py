@@ -11,7 +11,7 @@ import msgspec
 
 from bastion import host, loop
 from bastion.system import SystemClock
-from cli import hosted, sharing
+from cli import bastion_unit, hosted, sharing
 from cli.bastion_create import given
 from cli.detached import Output, leads_to
 from cli.fleet import doors, whose
@@ -42,8 +42,10 @@ def run(call: Call) -> int:
     )
     stopping = Stopping()
     stopping.watch()
-    world = doors(place, config, call.environ)
+    environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
+    world = doors(place, config, environ)
     world.tasks.start("signal", stopping.wait)  # so that a signal ends the wait for the next tick
+    bastion_unit.notify(call.environ, "READY=1")  # at work or standing by: both is what the unit is for
     loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.flags["takeover"])
     return DONE
 
