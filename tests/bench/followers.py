@@ -40,7 +40,11 @@ TELL = "while :; do date +%s.%N; sleep 0.25; done"
 
 def rows() -> list[Row]:
     """The bastion alone for so many ticks, then for as many with followers; the lines of a minute."""
-    with fresh_folder() as folder, gcs_server(folder) as address, _stage(folder, address) as (bastion, bucket, job):
+    with (
+        fresh_folder() as folder,
+        gcs_server(folder) as (address, _),
+        _stage(folder, address) as (bastion, bucket, job),
+    ):
         _pass(bastion, YOUNG_S)
         alone = _asked(bastion, bucket)
         argv = [sys.executable, "-m", "tests.bench.crowd", bucket.url, job]

@@ -45,7 +45,7 @@ def local() -> list[Row]:
 
 def gcs() -> list[Row]:
     """The same from an emulated cloud store."""
-    with TemporaryDirectory() as folder, gcs_server(Path(folder)) as address:
+    with TemporaryDirectory() as folder, gcs_server(Path(folder)) as (address, _):
         os.environ["STORAGE_EMULATOR_HOST"] = address
         with storage.Client() as client:
             client.create_bucket("bench")

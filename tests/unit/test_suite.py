@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import sys
+import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests import depth
 from tests.order import ordered
+from tests.servers import Kept, server
 
 
 def file_of(test: str) -> str:
@@ -50,6 +54,20 @@ def test_a_property_has_more_examples_at_night(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(depth, "DEPTH", "deep")
     with pytest.raises(ValueError, match="TEST_DEPTH is 'deep'; use one of check, test, night"):
         depth.examples(100)
+
+
+def test_a_server_that_has_ended_is_started_anew_and_told_of(tmp_path: Path) -> None:
+    """It is a stranger's program, under thousands of other processes."""
+    argv = [sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1"]
+    with ExitStack() as stack:
+        kept = Kept(tmp_path, lambda folder: server(argv, "", folder / "said.log"), stack)
+        first = kept.address()
+        assert kept.address() == first
+        kept.running.kill()
+        kept.running.wait()
+        with pytest.warns(UserWarning, match="a server of the tests ended with -9"):
+            again = kept.address()
+        urllib.request.urlopen(again, timeout=60).close()
 
 
 def test_tests_see_nobodys_home(pytestconfig: pytest.Config) -> None:
