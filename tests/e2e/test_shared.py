@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import pytest
 from bastion.codec import encode
 from bastion.requests import Cancel
 from tests.e2e.fleet import Fleet, Said, until
+from tests.house.source import ROOT as REPO
 from tests.people import ROOT, Person, a_group, people
 
 ONLY_ROOT = "only root can run jobs as others: sudo bastion create --local --shared"
@@ -237,3 +239,40 @@ def test_a_folder_that_is_not_shared_runs_nobody_elses_jobs(tmp_path: Path) -> N
         assert "it would run as root, the account of the bastion" in fleet.job("his")["reason"]
         fleet.close()
     shutil.rmtree(folder)
+
+
+def test_the_page_plays_with_two_people() -> None:
+    """Each command of ours on docs/how-to/shared-server.md, by whom the heading says; the unit is another test's."""
+    if not ROOT:
+        return
+    folder = Path(tempfile.mkdtemp(prefix="bastion-server-"))
+    folder.chmod(0o755)
+    fleet = Fleet(folder)
+    fleet.environ |= {"HOME": str(folder), "XDG_CONFIG_DIRS": str(folder / "xdg")}
+    said: dict[str, list[str]] = {}
+    with a_group() as group, people("ada", "bob", group=group, environ={"XDG_CONFIG_DIRS": f"{folder}/xdg"}) as found:
+        for who, argv in commands_of_the_page():
+            if argv[1:3] == ["create", "--local"]:
+                given = ["--capacity=gpu=4,cpu=8", "--poll=0.1"] if "--shared=lab" in argv else []
+                argv = [f"--shared={group}" if word == "--shared=lab" else word for word in argv if word != "--systemd"]
+                argv += given
+            person = {"as ada": found[0], "bob": found[1]}.get(who)
+            done = person.tool(*argv) if person else fleet.run(*argv)
+            assert done.returncode == 0, done
+            said.setdefault(who, []).append(done.stdout)
+        assert said["as ada"][1].splitlines()[0] == found[0].name
+        assert {"first", "second"} <= {row["name"] for row in fleet.jobs()}
+        assert found[0].name in said["bob"][1]
+        fleet.close()
+    shutil.rmtree(folder)
+
+
+def commands_of_the_page() -> Iterator[tuple[str, list[str]]]:
+    """Who types, by the end of the heading, and what."""
+    who, fenced = "", False
+    for line in (REPO / "docs/how-to/shared-server.md").read_text().splitlines():
+        if line.startswith("## "):
+            who = line.rpartition(", ")[2]
+        fenced = line == "```bash" or (fenced and line != "```")
+        if fenced and line.startswith(("bastion ", "launch ")):
+            yield who, shlex.split(line)
