@@ -108,6 +108,8 @@ def exited(state: State, event: Exited, *_at: int) -> None:
     if worker.cause is not None:
         raise IllegalMove(f"{event.key} worker {event.worker} has ended before")
     worker.cause, worker.exit_code, worker.message = event.cause, event.exit_code, event.message
+    if event.cause is Cause.OK and attempt.finishing is None and attempt.at_work:
+        attempt.finishing = state.now
     attempt.step = event.step if event.step is not None else attempt.step
     if event.started and attempt.running and event.started < attempt.running:  # we saw it later than it was
         attempt.running = event.started

@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from bastion.spec import RULES, BundleRef, JobSpec, Provenance
 
 IN_PLACE = (
-    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s",
+    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s", "finish_timeout_s",
     "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
 )  # fmt: skip
 """What is changed of a job as it stands, attempts or not."""
@@ -29,6 +29,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     retry_interval_s: float | UnsetType = UNSET
     grace_s: float | UnsetType = UNSET
     time_limit_s: float | UnsetType | None = UNSET
+    finish_timeout_s: float | UnsetType = UNSET
     after: list[str] | UnsetType = UNSET
     begin: datetime | UnsetType | None = UNSET
     deadline: datetime | UnsetType | None = UNSET
@@ -105,6 +106,7 @@ _WORDS = {
     "retry_interval_s": "retry interval",
     "grace_s": "grace",
     "time_limit_s": "time limit",
+    "finish_timeout_s": "finish timeout",
     "after": "conditions",
     "begin": "begin",
     "deadline": "deadline",

@@ -8,9 +8,11 @@ from itertools import takewhile
 
 from bastion.awaiting import in_vain
 from bastion.events import Ended, Forgotten, Lapsed, Started, Stopping
+from bastion.holding import finish_by
 from bastion.moves import FAILURES
 from bastion.ports import AttemptKey
 from bastion.state import Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
+from bastion.wording import short
 
 FORMING = timedelta(minutes=10)
 """An attempt whose workers have not all claimed by then, since its machines were there to be had, is given up."""
@@ -87,12 +89,15 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
         return Cause.DEADLINE, "its deadline has passed", None
     if job.renewed is not None and attempt.renewed != job.renewed:
         return Cause.UPDATED, f"{job.renewed.user} gave it a new command, which its next attempt runs", None
-    if any(not worker.over and worker.cause is None for worker in attempt.workers):
+    if attempt.at_work:
         for index, worker in enumerate(attempt.workers):
             if worker.cause not in (None, Cause.OK):
                 return worker.cause, f"worker {index}: {_told(worker)}", worker.exit_code
             if worker.over and worker.cause is None:
                 return Cause.LOST, f"the machine of worker {index} is gone", None
+    late = finish_by(job, attempt)
+    if late is not None and now >= late:
+        return Cause.STRAGGLED, _straggle(job, attempt), None
     if attempt.state is AttemptState.STARTING and not attempt.waits_for and now >= forming_since(attempt) + FORMING:
         missing = sum(not worker.seen for worker in attempt.workers)
         return (
@@ -101,6 +106,17 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
             None,
         )
     return None
+
+
+def _straggle(job: Job, attempt: Attempt) -> str:
+    """Who still ran, and who had ended."""
+    left = attempt.at_work
+    address = attempt.workers[left[0]].address
+    who = f"rank {left[0]}" + (f" ({address})" if address else "")
+    others = f" and {len(left) - 1} others" if len(left) > 1 else ""
+    first = next(number for number, worker in enumerate(attempt.workers) if worker.cause is Cause.OK)
+    after = f"{short(job.finish_timeout_s)} after rank {first} had ended with 0"
+    return f"{who}{others} still ran {after}; --finish_timeout=0 waits for ever"
 
 
 def forming_since(attempt: Attempt) -> datetime:

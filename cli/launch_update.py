@@ -23,7 +23,7 @@ from launcher.durations import seconds
 from launcher.find import Found
 from launcher.provenance import provenance
 
-TIMES = ("retry_interval", "grace", "time_limit")
+TIMES = ("retry_interval", "grace", "time_limit", "finish_timeout")
 MOMENTS = ("begin", "deadline")
 PLAIN = {
     "priority": "priority",

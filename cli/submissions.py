@@ -78,6 +78,12 @@ LAUNCH = Command(
         Flag("retry_interval", "Pause before the next try.", "TIME", default="60s"),
         Flag("grace", "Time between SIGTERM and SIGKILL.", "TIME", default="30s"),
         Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
+        Flag(
+            "finish_timeout",
+            "Time that the others of a gang have once its first worker has ended with 0; 0: for ever.",
+            "TIME",
+            default="15m",
+        ),
         *WHEN,
         LITERAL,
         Flag(
@@ -250,7 +256,18 @@ CLUSTER = Command(
         replace(LAUNCH.flag("grace"), default="60s"),
         *(
             LAUNCH.flag(name)
-            for name in ("time_limit", "after", "begin", "deadline", "class", "max_tier", "env", "setup", "shell")
+            for name in (
+                "time_limit",
+                "finish_timeout",
+                "after",
+                "begin",
+                "deadline",
+                "class",
+                "max_tier",
+                "env",
+                "setup",
+                "shell",
+            )
         ),
         replace(LAUNCH.flag("bundler_type"), default="none"),
         LAUNCH.flag("bundler_spec"),

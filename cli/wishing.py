@@ -56,6 +56,7 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         retry_interval_s=length("retry_interval"),
         grace_s=length("grace"),
         time_limit_s=told("time_limit", "time_limit_s", lambda: _limit(flags["time_limit"])),
+        finish_timeout_s=length("finish_timeout"),
         output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
         outputs=told("outputs", "outputs", lambda: flags["outputs"]),
         checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),

@@ -37,6 +37,7 @@ class ControlLaws:
     runs: dict[AttemptKey, str] = field(default_factory=dict)
     orders: dict[str, int] = field(default_factory=dict)
     owed: tuple[str, int] | None = None
+    straggled: set[AttemptKey] = field(default_factory=set)
 
     def event(self, event: AnyEvent, truth: State, codes: Mapping[tuple[AttemptKey, int], int]) -> None:
         """An event of the journal. `codes` are what processes ended with by themselves, 0 if it was a success."""
@@ -73,6 +74,9 @@ class ControlLaws:
         if attempt is None or job is None:
             return
         own = {key for (key, _), code in codes.items() if (key.job, key.task) == (event.job, event.task) and code}
+        if event.cause is Cause.STRAGGLED:  # whether it may is another law
+            self.straggled.add(event.key)
+        own |= {key for key in self.straggled if (key.job, key.task) == (event.job, event.task)}
         counted = job.tasks[event.task].failures
         if counted > len(own) or (event.outcome is JobState.FAILED and len(own) < job.max_tries):
             told = f"{counted} of {job.max_tries} tries are used up"

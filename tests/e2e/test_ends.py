@@ -92,6 +92,14 @@ def test_a_time_limit_is_124(shared: Fleet) -> None:
     assert (shown["state"], shown["attempts"][0]["cause"]) == ("TIMEOUT", "time_limit")
 
 
+def test_who_runs_on_after_its_gang_has_ended_is_stopped(shared: Fleet) -> None:
+    job = shared.submit("gang", "--num_replicas=2", "--finish_timeout=1s", run='[ "$RANK" = 0 ] || sleep 1000')
+    assert shared.wait(job) == 100
+    shown = shared.job(job)
+    assert (shown["state"], shown["attempts"][0]["cause"]) == ("FAILED", "straggled")
+    assert "still ran 1s after rank 0 had ended with 0; --finish_timeout=0 waits for ever" in shown["reason"]
+
+
 def test_tries_are_counted_and_the_reason_is_told(shared: Fleet) -> None:
     job = shared.submit("trier", "--max_tries=3", "--retry_interval=1s", run=
         'echo "$BASTION_ATTEMPT $BASTION_RESTART_REASON"; [ "$BASTION_ATTEMPT" = 2 ] || exit 9')  # fmt: skip

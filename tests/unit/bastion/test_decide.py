@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bastion import decide
+from bastion.changes import Changes
 from bastion.decide import FORGET_AT_ONCE, FORMING, KEEP_REQUESTS, forget, settle
 from bastion.events import (
     AnyEvent,
@@ -21,8 +22,10 @@ from bastion.events import (
     Started,
     Stopping,
     Submitted,
+    Updated,
     Voided,
 )
+from bastion.holding import finish_by
 from bastion.state import Cause, JobState, State
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
@@ -235,6 +238,49 @@ def test_one_whose_machine_vanished_stops_the_others() -> None:
 @pytest.mark.parametrize("events", [[exited(0, C.OK, 0)], [exited(0, C.OK, 0), *gone(0)]])
 def test_one_that_succeeds_stops_nobody(events: list[AnyEvent]) -> None:
     assert settled(*gang(2), *events) == []
+
+
+RUNS_ON = [*gang(3, finish_timeout_s=60), exited(0, C.OK, 0), exited(2, C.OK, 0)]
+
+
+def test_who_runs_on_after_the_first_has_succeeded_is_stopped_in_time() -> None:
+    assert settled(*RUNS_ON, after=timedelta(seconds=59)) == []
+    stop = stop_of(*RUNS_ON, after=timedelta(seconds=60))
+    told = "rank 1 still ran 1m after rank 0 had ended with 0; --finish_timeout=0 waits for ever"
+    assert (stop.cause, stop.reason, stop.exit_code) == (C.STRAGGLED, told, None)
+
+
+@pytest.mark.parametrize(("cause", "outcome"), [(C.STRAGGLED, S.FAILED), (C.OK, S.SUCCEEDED)])
+def test_a_straggler_fails_its_gang_unless_it_ends_well_after_all(cause: Cause, outcome: JobState) -> None:
+    state = folded(*RUNS_ON)
+    [stop] = settle(state, NOON + timedelta(seconds=60))
+    folded(stop, exited(1, cause, 0 if cause is C.OK else 143), *gone(0, 1, 2), state=state)
+    [end] = settle(state, NOON + timedelta(seconds=61))
+    assert isinstance(end, Ended)
+    assert (end.cause, end.outcome) == (cause, outcome)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*gang(2, finish_timeout_s=0), exited(0, C.OK, 0)],
+        [*gang(2, finish_timeout_s=60)],
+        [*gang(2, finish_timeout_s=60), exited(0, C.OK, 0), exited(1, C.OK, 0)],
+        [
+            *gang(2, finish_timeout_s=60),
+            Updated(request="u", user="bob", job="j", changes=Changes(finish_timeout_s=0.0)),
+            exited(0, C.OK, 0),
+        ],
+    ],
+    ids=["for ever", "none has ended", "all have ended", "an update says for ever"],
+)
+def test_nobody_straggles(events: list[AnyEvent]) -> None:
+    assert settled(*events, after=timedelta(days=9)) == []
+
+
+def test_readers_know_until_when_the_rest_of_a_gang_may_run() -> None:
+    job = folded(*RUNS_ON).jobs["j"]
+    assert finish_by(job, job.tasks[0].attempts[0]) == NOON + timedelta(seconds=60)
 
 
 def test_one_that_fails_alone_stops_nobody() -> None:
