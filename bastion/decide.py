@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -16,6 +17,14 @@ from bastion.wording import short
 
 FORMING = timedelta(minutes=10)
 """An attempt whose workers have not all claimed by then, since its machines were there to be had, is given up."""
+
+CRASH = timedelta(minutes=2)
+"""Who fails so soon, again, with the same error and without a checkpoint is not tried on."""
+
+_CRASHES = (Cause.CODE, Cause.SIGNAL)
+_MINOR = re.compile(r"0x[0-9a-fA-F]+|(?:/[\w.@+-]+)+|[0-9]+(?:\.[0-9]+)*")
+"""What may differ in the same error: addresses, paths, numbers."""
+_PREFIX = re.compile(r"^(?:worker [0-9]+: )?exit code [0-9]+: ")
 
 KEEP_REQUESTS = timedelta(hours=24)
 FORGET_AT_ONCE = 2_000
@@ -127,6 +136,9 @@ def forming_since(attempt: Attempt) -> datetime:
 def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Ended:
     cause, exit_code, told = _verdict(job, task, attempt)
     outcome, wait = _outcome(cause, job, task, attempt)
+    if outcome is JobState.PENDING and _loops(job, task, attempt, (cause, exit_code, told), now):
+        outcome, wait = JobState.FAILED, None
+        told = f"the same error twice without progress: {_error(told)}; --no_crash_guard tries on"
     if outcome is JobState.PENDING and _is_late(job, now):
         outcome, wait = JobState.TIMEOUT, None
         told = told if cause is Cause.DEADLINE else f"{told}; its deadline has passed"
@@ -139,6 +151,7 @@ def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime)
         exit_code=exit_code,
         ready_at=now + wait if wait else None,
         reason=told,
+        progressed=attempt.progressed,
     )
 
 
@@ -162,6 +175,30 @@ def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None,
     if all(worker.voided for worker in workers):
         return Cause.VOID, None, "no worker came up"
     return Cause.LOST, code, _lost(workers)
+
+
+def _loops(job: Job, task: Task, attempt: Attempt, end: tuple[Cause, int | None, str], now: datetime) -> bool:
+    """Whether the attempt ended as the one before: by itself, with the same error, soon, and without a checkpoint."""
+    if not job.crash_guard or attempt.number == 0:
+        return False
+    before = task.attempts[attempt.number - 1]
+    ends = (before.cause, before.exit_code, before.reason), end
+    return (
+        end[0] in _CRASHES
+        and attempt.renewed == before.renewed == job.renewed
+        and len({(cause, code, _MINOR.sub("#", _error(told))) for cause, code, told in ends}) == 1
+        and all(each.stopping in (None, *_CRASHES) for each in (before, attempt))
+        and all(_was_short(each, now) and not each.progressed for each in (before, attempt))
+    )
+
+
+def _was_short(attempt: Attempt, now: datetime) -> bool:
+    return (attempt.finished or attempt.ended or now) - (attempt.running or attempt.started) < CRASH
+
+
+def _error(told: str) -> str:
+    """The error itself, where a line of output tells it; else all that was told."""
+    return _PREFIX.sub("", told)
 
 
 def _is_late(job: Job, now: datetime) -> bool:
@@ -196,7 +233,8 @@ def _outcome(cause: Cause, job: Job, task: Task, attempt: Attempt) -> tuple[JobS
     if cause is Cause.TIME_LIMIT:
         return JobState.TIMEOUT, None
     if cause in FAILURES:
-        if task.failures + 1 >= job.max_tries:
+        before = 0 if attempt.progressed else task.failures
+        if before + 1 >= job.max_tries:
             return JobState.FAILED, None
         return JobState.PENDING, timedelta(seconds=job.retry_interval_s)
     if cause in (Cause.LOST, Cause.VOID):

@@ -51,7 +51,8 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     the shell of both: "" is bash where the machine has one, else sh.
     `resources` are per replica; `alternatives` are what would do instead, the better first. Times are in seconds. It starts
     when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Once the
-    first worker of a gang has ended with 0, the others have `finish_timeout_s`; 0: for ever. Of an array
+    first worker of a gang has ended with 0, the others have `finish_timeout_s`; 0: for ever. With
+    `crash_guard` it fails for good with the same error twice without progress. Of an array
     at most `max_parallel` tasks hold resources at once. `output_dir` and `checkpoint_dir` are URLs or absolute paths that
     outlive attempts. `outputs` are globs of files that are kept there from the working folder.
     """
@@ -73,6 +74,7 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     grace_s: float = 30.0
     time_limit_s: float | None = None
     finish_timeout_s: float = FINISH_TIMEOUT_S
+    crash_guard: bool = True
     after: list[str] = []
     begin: datetime | None = None
     deadline: datetime | None = None
@@ -161,7 +163,7 @@ _FIELDS = msgspec.structs.fields(JobSpec)
 _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 _UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
-SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2}
+SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2}
 """The fields that came later, each with the schema of a spec that uses it: an older bastion refuses such a spec by its number."""
 
 

@@ -101,7 +101,7 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One try at running a task, in the shape of its `choice`. It holds that until every worker is voided or gone.
 
     `finishing` is when the first worker of a gang was known to have ended with 0, and `ended` when all were known to be over;
-    `finished` when the last of its processes had ended, as their workers say.
+    `finished` when the last of its processes had ended, as their workers say. `advanced`: one of them wrote a checkpoint.
     """
 
     number: int
@@ -127,6 +127,7 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     reason: str = ""
     step: int | None = None
     finished: Moment | None = None
+    advanced: bool = False
     saved: Moment | None = None
     every_s: float | None = None
     lost_s: float | None = None
@@ -135,6 +136,11 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     def at_work(self) -> list[int]:
         """The workers of which neither an end nor that they are over is known, by number."""
         return [number for number, worker in enumerate(self.workers) if worker.cause is None and not worker.over]
+
+    @property
+    def progressed(self) -> bool:
+        """A checkpoint of it is known."""
+        return self.advanced or self.saved is not None
 
 
 class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
@@ -188,6 +194,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     asked: Moment | None = None
     time_limit_s: float | None = None
     finish_timeout_s: float = FINISH_TIMEOUT_S
+    crash_guard: bool = True
     after: tuple[str, ...] = ()
     begin: Moment | None = None
     deadline: Moment | None = None

@@ -28,6 +28,7 @@ MOMENTS = ("begin", "deadline")
 PLAIN = {
     "priority": "priority",
     "max_tries": "max_tries",
+    "crash_guard": "crash_guard",
     "max_parallel": "max_parallel",
     "class": "job_class",
     "max_tier": "max_tier",

@@ -44,6 +44,7 @@ class Wish:
     grace_s: float
     time_limit_s: float | None
     finish_timeout_s: float = FINISH_TIMEOUT_S
+    crash_guard: bool = True
     output_dir: str
     checkpoint_dir: str = ""
     setup: str = ""
@@ -61,9 +62,7 @@ class Wish:
 def build(
     wish: Wish, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef, provenance: Provenance
 ) -> JobSpec:
-    """The job spec of a wish. Default output folders lie below the URL `home`, if there is one. Raises `SpecError` with all
-    that is wrong.
-    """
+    """The job spec of a wish. Default output folders lie below the URL `home`, if any. Raises `SpecError` with all complaints."""
     name = wish.name or default_name(wish.user, request_id)
     # The tasks of an array have a folder each, and their checkpoints lie in it, whoever has named the folder of all.
     outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
@@ -84,6 +83,7 @@ def build(
         grace_s=wish.grace_s,
         time_limit_s=wish.time_limit_s,
         finish_timeout_s=wish.finish_timeout_s,
+        crash_guard=wish.crash_guard,
         after=list(wish.after),
         begin=wish.begin,
         deadline=wish.deadline,

@@ -35,7 +35,7 @@ def _script(scene: Scene, command: str, seconds: float, seed: int) -> Callable[[
         process.print("begin\n")
         if dice.random() < 0.2:
             process.fork(seconds + dice.uniform(0, 40), traps=dice.random() < 0.5)
-        code = 0 if dice.random() < 0.8 else 1
+        code = 0 if dice.random() < 0.8 else Random(f"code {seed} {key}").choice([1, 1, 2])
         if process.sleep(lasts * dice.uniform(0.5, 1.5)):
             code = _told_to_end(process, dice)
         scene.laws.exited(key, worker, code, killed=code == 143)

@@ -101,10 +101,10 @@ def test_who_runs_on_after_its_gang_has_ended_is_stopped(shared: Fleet) -> None:
 
 
 def test_tries_are_counted_and_the_reason_is_told(shared: Fleet) -> None:
-    job = shared.submit("trier", "--max_tries=3", "--retry_interval=1s", run=
-        'echo "$BASTION_ATTEMPT $BASTION_RESTART_REASON"; [ "$BASTION_ATTEMPT" = 2 ] || exit 9')  # fmt: skip
+    run = 'echo "$BASTION_ATTEMPT $BASTION_RESTART_REASON"; [ "$BASTION_ATTEMPT" = 2 ] || exit $((9 - BASTION_ATTEMPT))'
+    job = shared.submit("trier", "--max_tries=3", "--retry_interval=1s", run=run)
     assert shared.wait(job) == 0
-    assert [attempt["exit_code"] for attempt in shared.job(job)["attempts"]] == [9, 9, 0]
+    assert [attempt["exit_code"] for attempt in shared.job(job)["attempts"]] == [9, 8, 0]
     assert [shared.log(job, f"--attempt={n}").strip() for n in range(3)] == ["0 first", "1 failure", "2 failure"]
 
 
@@ -112,6 +112,22 @@ def test_tries_run_out(shared: Fleet) -> None:
     job = shared.submit("loser", "--max_tries=2", "--retry_interval=0s", run="exit 9")
     assert shared.wait(job) == 9
     assert len(shared.job(job)["attempts"]) == 2
+
+
+def test_the_same_error_twice_is_enough(shared: Fleet) -> None:
+    error = "echo RuntimeError: same bug in step $BASTION_ATTEMPT; exit 9"
+    job = shared.submit("looper", "--max_tries=1000", "--retry_interval=0s", run=error)
+    assert shared.wait(job) == 9
+    shown = shared.job(job)
+    told = "the same error twice without progress: RuntimeError: same bug in step 1; --no_crash_guard tries on"
+    assert (len(shown["attempts"]), shown["state"], shown["reason"]) == (2, "FAILED", told)
+
+
+def test_who_saves_each_time_is_tried_on(shared: Fleet) -> None:
+    saves = """echo '{"step": 1, "checkpoint": true}' >"$BASTION_PROGRESS_FILE"; [ "$BASTION_ATTEMPT" = 3 ] || exit 9"""
+    job = shared.submit("saver", "--max_tries=2", "--retry_interval=0s", run=saves)
+    assert shared.wait(job) == 0
+    assert [attempt["exit_code"] for attempt in shared.job(job)["attempts"]] == [9, 9, 9, 0]
 
 
 def test_an_array_is_told_apart_and_each_task_has_a_name(shared: Fleet) -> None:

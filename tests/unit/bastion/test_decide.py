@@ -26,6 +26,7 @@ from bastion.events import (
     Voided,
 )
 from bastion.holding import finish_by
+from bastion.spec import BundleRef
 from bastion.state import Cause, JobState, State
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
@@ -211,6 +212,101 @@ def test_losses_in_a_row_back_off_and_a_failure_resets_them() -> None:
 
 def test_a_loss_after_thousands_still_has_a_wait() -> None:
     assert decide._backoff(100_000) == timedelta(minutes=15)
+
+
+# Crash loops
+
+
+def crashes(
+    state: State,
+    cause: Cause,
+    code: int,
+    message: str,
+    *,
+    saved: bool = False,
+    lasts_s: float = 1,
+    stop: Cause | None = None,
+) -> Ended:
+    """One more attempt of the job's only task that ends so, after so long."""
+    number = len(state.jobs["j"].tasks[0].attempts) if state.jobs["j"].tasks else 0
+    at: dict[str, Any] = {**J0, "attempt": number}
+    end = NOON + timedelta(seconds=lasts_s)
+    exited = Exited(**at, worker=0, cause=cause, exit_code=code, message=message, saved=saved, started=NOON, ended=end)
+    stops = [Stopping(**at, cause=stop, deadline=NOON, reason="why")] if stop else []
+    folded(Started(**at, runner="local", tier=0, workers=1), Claimed(**at, worker=0, machine="m"), state=state)
+    folded(*stops, exited, Gone(**at, worker=0), state=state)
+    [ended] = settle(state, NOON + timedelta(seconds=lasts_s))
+    assert isinstance(ended, Ended)
+    folded(ended, state=state)
+    return ended
+
+
+def tries(**fields: Any) -> State:
+    return folded(Submitted(request="r", job="j", spec=spec(max_tries=1000, retry_interval_s=0, **fields)))
+
+
+BUG = "RuntimeError: no shard 3 in /data/a.bin at 0x7f00"
+SAME = (C.CODE, 1, "RuntimeError: no shard 17 in /tmp/b/c.bin at 0xdeadbeef")
+LOOPS: list[tuple[dict[str, Any], dict[str, Any], tuple[Cause, int, str], JobState]] = [
+    ({}, {}, (C.CODE, 1, BUG), S.FAILED),
+    ({}, {}, SAME, S.FAILED),
+    ({}, {}, (C.CODE, 1, "RuntimeError: another"), S.PENDING),
+    ({}, {}, (C.CODE, 2, BUG), S.PENDING),
+    ({}, {}, (C.SIGNAL, 1, BUG), S.PENDING),
+    ({"saved": True}, {}, SAME, S.PENDING),
+    ({}, {"saved": True}, SAME, S.PENDING),
+    ({"lasts_s": 120}, {}, SAME, S.PENDING),
+    ({}, {"lasts_s": 120}, SAME, S.PENDING),
+    ({"lasts_s": 119}, {"lasts_s": 119}, SAME, S.FAILED),
+    ({"stop": C.PREEMPTED}, {}, SAME, S.PENDING),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "end", "outcome"), LOOPS, ids=[str(n) for n in range(len(LOOPS))])
+def test_the_same_error_twice_without_progress_is_enough(
+    first: dict[str, Any], second: dict[str, Any], end: tuple[Cause, int, str], outcome: JobState
+) -> None:
+    state = tries()
+    assert crashes(state, C.CODE, 1, BUG, **first).outcome is S.PENDING
+    assert crashes(state, *end, **second).outcome is outcome
+
+
+def test_it_is_told_which_error_and_how_to_try_on() -> None:
+    state = tries()
+    crashes(state, C.CODE, 1, "RuntimeError: same bug")
+    told = "the same error twice without progress: RuntimeError: same bug; --no_crash_guard tries on"
+    assert crashes(state, C.CODE, 1, "RuntimeError: same bug").reason == told
+
+
+def test_without_the_guard_all_tries_are_used() -> None:
+    state = tries(crash_guard=False)
+    assert {crashes(state, C.CODE, 1, BUG).outcome for _ in range(5)} == {S.PENDING}
+
+
+def test_an_update_lets_it_try_on_or_not() -> None:
+    state = tries()
+    crashes(state, C.CODE, 1, BUG)
+    folded(Updated(request="u", user="bob", job="j", changes=Changes(crash_guard=False)), state=state)
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.PENDING
+    folded(Updated(request="v", user="bob", job="j", changes=Changes(crash_guard=True)), state=state)
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.FAILED
+
+
+def test_the_error_of_another_command_is_another() -> None:
+    state = tries()
+    crashes(state, C.CODE, 1, BUG)
+    folded(Updated(request="u", user="bob", job="j", changes=Changes(command="new", bundle=BundleRef())), state=state)
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.PENDING
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.FAILED
+
+
+def test_a_checkpoint_gives_the_tries_before_it_back_but_not_its_own() -> None:
+    state = folded(Submitted(request="r", job="j", spec=spec(max_tries=2, retry_interval_s=0)))
+    assert [crashes(state, C.CODE, 1, BUG, saved=True).outcome for _ in range(9)] == [S.PENDING] * 9
+    assert crashes(state, C.CODE, 1, "ValueError: no").outcome is S.FAILED
+    assert state.jobs["j"].tasks[0].failures == 2
+    single = folded(Submitted(request="r", job="j", spec=spec(max_tries=1)))
+    assert crashes(single, C.CODE, 1, BUG, saved=True).outcome is S.FAILED
 
 
 # Stops
