@@ -108,7 +108,10 @@ def exited(state: State, event: Exited, *_at: int) -> None:
     if worker.cause is not None:
         raise IllegalMove(f"{event.key} worker {event.worker} has ended before")
     worker.cause, worker.exit_code, worker.message = event.cause, event.exit_code, event.message
+    if event.cause is Cause.OK and attempt.finishing is None and attempt.at_work:
+        attempt.finishing = state.now
     attempt.step = event.step if event.step is not None else attempt.step
+    attempt.advanced = attempt.advanced or event.saved
     if event.started and attempt.running and event.started < attempt.running:  # we saw it later than it was
         attempt.running = event.started
     if event.ended:
@@ -162,6 +165,8 @@ def ended(state: State, event: Ended, *_at: int) -> None:
     if not all(worker.over for worker in attempt.workers):
         raise IllegalMove(f"{event.key} has workers that may still run")
     _legal(MOVES, task.state, event.outcome, event)
+    if event.progressed:
+        task.failures = 0
     past_use.ends(state, job)
     attempt.state, attempt.cause, attempt.exit_code = AttemptState.ENDED, event.cause, event.exit_code
     attempt.reason, attempt.ended = event.reason, state.now

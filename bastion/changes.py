@@ -12,8 +12,8 @@ from msgspec import UNSET, UnsetType
 from bastion.spec import RULES, BundleRef, JobSpec, Provenance
 
 IN_PLACE = (
-    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s",
-    "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
+    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s", "finish_timeout_s",
+    "crash_guard",    "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
 )  # fmt: skip
 """What is changed of a job as it stands, attempts or not."""
 
@@ -29,6 +29,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     retry_interval_s: float | UnsetType = UNSET
     grace_s: float | UnsetType = UNSET
     time_limit_s: float | UnsetType | None = UNSET
+    finish_timeout_s: float | UnsetType = UNSET
+    crash_guard: bool | UnsetType = UNSET
     after: list[str] | UnsetType = UNSET
     begin: datetime | UnsetType | None = UNSET
     deadline: datetime | UnsetType | None = UNSET
@@ -90,6 +92,8 @@ def in_words(changes: Changes) -> str:
 def _word(field: str, value: Any) -> str:
     if field == "command":
         return f"the command {value if isinstance(value, str) else shlex.join(value)}"[:200]
+    if isinstance(value, bool):
+        return f"{'a' if value else 'no'} {_WORDS[field]}"
     if value is None or value == []:
         return f"no {_WORDS[field]}"
     if isinstance(value, datetime):
@@ -105,6 +109,8 @@ _WORDS = {
     "retry_interval_s": "retry interval",
     "grace_s": "grace",
     "time_limit_s": "time limit",
+    "finish_timeout_s": "finish timeout",
+    "crash_guard": "crash guard",
     "after": "conditions",
     "begin": "begin",
     "deadline": "deadline",

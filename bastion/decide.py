@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import takewhile
 
 from bastion.awaiting import in_vain
 from bastion.events import Ended, Forgotten, Lapsed, Started, Stopping
+from bastion.holding import finish_by
 from bastion.moves import FAILURES
 from bastion.ports import AttemptKey
 from bastion.state import Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
+from bastion.wording import short
 
 FORMING = timedelta(minutes=10)
 """An attempt whose workers have not all claimed by then, since its machines were there to be had, is given up."""
+
+CRASH = timedelta(minutes=2)
+"""Who fails so soon, again, with the same error and without a checkpoint is not tried on."""
+
+_CRASHES = (Cause.CODE, Cause.SIGNAL)
+_MINOR = re.compile(r"0x[0-9a-fA-F]+|(?:/[\w.@+-]+)+|[0-9]+(?:\.[0-9]+)*")
+"""What may differ in the same error: addresses, paths, numbers."""
+_PREFIX = re.compile(r"^(?:worker [0-9]+: )?exit code [0-9]+: ")
 
 KEEP_REQUESTS = timedelta(hours=24)
 FORGET_AT_ONCE = 2_000
@@ -87,12 +98,15 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
         return Cause.DEADLINE, "its deadline has passed", None
     if job.renewed is not None and attempt.renewed != job.renewed:
         return Cause.UPDATED, f"{job.renewed.user} gave it a new command, which its next attempt runs", None
-    if any(not worker.over and worker.cause is None for worker in attempt.workers):
+    if attempt.at_work:
         for index, worker in enumerate(attempt.workers):
             if worker.cause not in (None, Cause.OK):
                 return worker.cause, f"worker {index}: {_told(worker)}", worker.exit_code
             if worker.over and worker.cause is None:
                 return Cause.LOST, f"the machine of worker {index} is gone", None
+    late = finish_by(job, attempt)
+    if late is not None and now >= late:
+        return Cause.STRAGGLED, _straggle(job, attempt), None
     if attempt.state is AttemptState.STARTING and not attempt.waits_for and now >= forming_since(attempt) + FORMING:
         missing = sum(not worker.seen for worker in attempt.workers)
         return (
@@ -103,6 +117,17 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
     return None
 
 
+def _straggle(job: Job, attempt: Attempt) -> str:
+    """Who still ran, and who had ended."""
+    left = attempt.at_work
+    address = attempt.workers[left[0]].address
+    who = f"rank {left[0]}" + (f" ({address})" if address else "")
+    others = f" and {len(left) - 1} others" if len(left) > 1 else ""
+    first = next(number for number, worker in enumerate(attempt.workers) if worker.cause is Cause.OK)
+    after = f"{short(job.finish_timeout_s)} after rank {first} had ended with 0"
+    return f"{who}{others} still ran {after}; --finish_timeout=0 waits for ever"
+
+
 def forming_since(attempt: Attempt) -> datetime:
     """Since when nothing but its workers is waited for."""
     return attempt.waited or attempt.started
@@ -111,6 +136,9 @@ def forming_since(attempt: Attempt) -> datetime:
 def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime) -> Ended:
     cause, exit_code, told = _verdict(job, task, attempt)
     outcome, wait = _outcome(cause, job, task, attempt)
+    if outcome is JobState.PENDING and _loops(job, task, attempt, (cause, exit_code, told), now):
+        outcome, wait = JobState.FAILED, None
+        told = f"the same error twice without progress: {_error(told)}; --no_crash_guard tries on"
     if outcome is JobState.PENDING and _is_late(job, now):
         outcome, wait = JobState.TIMEOUT, None
         told = told if cause is Cause.DEADLINE else f"{told}; its deadline has passed"
@@ -123,6 +151,7 @@ def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime)
         exit_code=exit_code,
         ready_at=now + wait if wait else None,
         reason=told,
+        progressed=attempt.progressed,
     )
 
 
@@ -146,6 +175,30 @@ def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None,
     if all(worker.voided for worker in workers):
         return Cause.VOID, None, "no worker came up"
     return Cause.LOST, code, _lost(workers)
+
+
+def _loops(job: Job, task: Task, attempt: Attempt, end: tuple[Cause, int | None, str], now: datetime) -> bool:
+    """Whether the attempt ended as the one before: by itself, with the same error, soon, and without a checkpoint."""
+    if not job.crash_guard or attempt.number == 0:
+        return False
+    before = task.attempts[attempt.number - 1]
+    ends = (before.cause, before.exit_code, before.reason), end
+    return (
+        end[0] in _CRASHES
+        and attempt.renewed == before.renewed == job.renewed
+        and len({(cause, code, _MINOR.sub("#", _error(told))) for cause, code, told in ends}) == 1
+        and all(each.stopping in (None, *_CRASHES) for each in (before, attempt))
+        and all(_was_short(each, now) and not each.progressed for each in (before, attempt))
+    )
+
+
+def _was_short(attempt: Attempt, now: datetime) -> bool:
+    return (attempt.finished or attempt.ended or now) - (attempt.running or attempt.started) < CRASH
+
+
+def _error(told: str) -> str:
+    """The error itself, where a line of output tells it; else all that was told."""
+    return _PREFIX.sub("", told)
 
 
 def _is_late(job: Job, now: datetime) -> bool:
@@ -180,7 +233,8 @@ def _outcome(cause: Cause, job: Job, task: Task, attempt: Attempt) -> tuple[JobS
     if cause is Cause.TIME_LIMIT:
         return JobState.TIMEOUT, None
     if cause in FAILURES:
-        if task.failures + 1 >= job.max_tries:
+        before = 0 if attempt.progressed else task.failures
+        if before + 1 >= job.max_tries:
             return JobState.FAILED, None
         return JobState.PENDING, timedelta(seconds=job.retry_interval_s)
     if cause in (Cause.LOST, Cause.VOID):

@@ -202,7 +202,10 @@ class Voided(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A worker's facts say how its process ended; and when it had `started` and `ended`, as far as that can be."""
+    """A worker's facts say how its process ended; and when it had `started` and `ended`, as far as that can be.
+
+    `saved`: it wrote a checkpoint.
+    """
 
     worker: int
     cause: Cause
@@ -211,6 +214,7 @@ class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     step: int | None = None
     started: Moment | None = None
     ended: Moment | None = None
+    saved: bool = False
 
 
 class Gone(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -250,13 +254,17 @@ class Moved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
 
 class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Nothing of the attempt can run any more. `outcome` PENDING: the task waits again, from `ready_at` on."""
+    """Nothing of the attempt can run any more. `outcome` PENDING: the task waits again, from `ready_at` on.
+
+    `progressed`: it wrote a checkpoint, so the failures before it count no more.
+    """
 
     cause: Cause
     outcome: JobState
     reason: str
     exit_code: int | None = None
     ready_at: Moment | None = None
+    progressed: bool = False
 
 
 class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

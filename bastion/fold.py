@@ -175,6 +175,8 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
         since=state.now,
         asked=event.at,
         time_limit_s=spec.time_limit_s,
+        finish_timeout_s=spec.finish_timeout_s,
+        crash_guard=spec.crash_guard,
         begin=spec.begin,
         max_parallel=spec.max_parallel,
         job_class=spec.job_class,

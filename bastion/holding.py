@@ -18,6 +18,16 @@ def until(job: Job, attempt: Attempt) -> datetime | None:
     return min(ends, default=None)
 
 
+def finish_by(job: Job, attempt: Attempt) -> datetime | None:
+    """When what still runs of a gang is ended, because a worker of it has ended with 0; None if that is not so.
+
+    The policy foresees no end by this: its decisions stay those that the journal holds.
+    """
+    if attempt.finishing is None or not job.finish_timeout_s or attempt.state is AttemptState.STOPPING:
+        return None
+    return attempt.finishing + timedelta(seconds=job.finish_timeout_s) if attempt.at_work else None
+
+
 def saved(attempt: Attempt, now: datetime) -> datetime | None:
     """When an attempt last wrote a checkpoint, as far as is known or foreseen; None: never.
 

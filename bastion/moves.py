@@ -24,5 +24,5 @@ ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
     A.ENDED: frozenset(),
 }
 
-FAILURES = frozenset({Cause.CODE, Cause.SIGNAL, Cause.OOM, Cause.SETUP})
+FAILURES = frozenset({Cause.CODE, Cause.SIGNAL, Cause.OOM, Cause.SETUP, Cause.STRAGGLED})
 """The causes that use up one of the user's tries; infrastructure never does."""

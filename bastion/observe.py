@@ -148,6 +148,7 @@ def _facts(state: State, seen: FactsRead, now: datetime) -> Iterator[AnyEvent]:
             message=one_line(facts.message, 2_048),
             step=facts.step,
             started=began,
+            saved=facts.checkpoint_at is not None,
             ended=_bounded(facts.ended, began or attempt.started, now),
         )
     if seen.gone:

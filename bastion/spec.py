@@ -27,6 +27,7 @@ GLOBS_MAX = 32
 GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
+FINISH_TIMEOUT_S = 900.0
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
@@ -49,7 +50,9 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     `command` is an argv, or one text for a shell; `setup` is such a text, run once for a bundle on a machine. `shell` names
     the shell of both: "" is bash where the machine has one, else sh.
     `resources` are per replica; `alternatives` are what would do instead, the better first. Times are in seconds. It starts
-    when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Of an array
+    when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Once the
+    first worker of a gang has ended with 0, the others have `finish_timeout_s`; 0: for ever. With
+    `crash_guard` it fails for good with the same error twice without progress. Of an array
     at most `max_parallel` tasks hold resources at once. `output_dir` and `checkpoint_dir` are URLs or absolute paths that
     outlive attempts. `outputs` are globs of files that are kept there from the working folder.
     """
@@ -70,6 +73,8 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     retry_interval_s: float = 60.0
     grace_s: float = 30.0
     time_limit_s: float | None = None
+    finish_timeout_s: float = FINISH_TIMEOUT_S
+    crash_guard: bool = True
     after: list[str] = []
     begin: datetime | None = None
     deadline: datetime | None = None
@@ -158,7 +163,7 @@ _FIELDS = msgspec.structs.fields(JobSpec)
 _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 _UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
-SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2}
+SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2}
 """The fields that came later, each with the schema of a spec that uses it: an older bastion refuses such a spec by its number."""
 
 
@@ -253,6 +258,7 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("retry_interval_s", between(0, SECONDS_MAX, " seconds")),
     ("grace_s", between(0, GRACE_MAX_S, " seconds")),
     ("time_limit_s", between(1, SECONDS_MAX, " seconds")),
+    ("finish_timeout_s", between(0, SECONDS_MAX, " seconds")),
     ("after", conditions.after),
     ("begin", conditions.moment),
     ("deadline", conditions.moment),

@@ -18,6 +18,7 @@ from bastion.changes import Changes, Renewal
 from bastion.file import File
 from bastion.ports import AttemptKey
 from bastion.sharing import one, sharing
+from bastion.spec import FINISH_TIMEOUT_S
 from bastion.stamp import Moment, Stamp
 from bastion.used import Used
 from quota.claims import CLASSES, STANDARD
@@ -63,6 +64,7 @@ class Cause(StrEnum):
     VOID = "void"
     UPDATED = "updated"
     DEADLINE = "deadline"
+    STRAGGLED = "straggled"
 
 
 S = JobState
@@ -98,7 +100,8 @@ class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One try at running a task, in the shape of its `choice`. It holds that until every worker is voided or gone.
 
-    `ended` is when that was known, `finished` when the last of its processes had ended, as their workers say.
+    `finishing` is when the first worker of a gang was known to have ended with 0, and `ended` when all were known to be over;
+    `finished` when the last of its processes had ended, as their workers say. `advanced`: one of them wrote a checkpoint.
     """
 
     number: int
@@ -112,6 +115,7 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     waits_for: str = ""
     waited: Moment | None = None
     running: Moment | None = None
+    finishing: Moment | None = None
     ended: Moment | None = None
     stopping: Cause | None = None
     deadline: Moment | None = None
@@ -123,9 +127,20 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     reason: str = ""
     step: int | None = None
     finished: Moment | None = None
+    advanced: bool = False
     saved: Moment | None = None
     every_s: float | None = None
     lost_s: float | None = None
+
+    @property
+    def at_work(self) -> list[int]:
+        """The workers of which neither an end nor that they are over is known, by number."""
+        return [number for number, worker in enumerate(self.workers) if worker.cause is None and not worker.over]
+
+    @property
+    def progressed(self) -> bool:
+        """A checkpoint of it is known."""
+        return self.advanced or self.saved is not None
 
 
 class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
@@ -178,6 +193,8 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     since: Moment
     asked: Moment | None = None
     time_limit_s: float | None = None
+    finish_timeout_s: float = FINISH_TIMEOUT_S
+    crash_guard: bool = True
     after: tuple[str, ...] = ()
     begin: Moment | None = None
     deadline: Moment | None = None
@@ -212,7 +229,9 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         self.submitted, self.since = one(self.submitted), one(self.since)
         self.retry_interval_s, self.grace_s = one(self.retry_interval_s), one(self.grace_s)
         self.time_limit_s = one(self.time_limit_s)
-        self.job_class = CLASSES[CLASSES.index(self.job_class)]  # a default is left out by its identity
+        if self.finish_timeout_s == FINISH_TIMEOUT_S:  # a default is left out by its identity
+            self.finish_timeout_s = FINISH_TIMEOUT_S
+        self.job_class = CLASSES[CLASSES.index(self.job_class)]  # the same
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
 
     @property

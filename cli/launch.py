@@ -190,7 +190,10 @@ TOOL = Tool(
             most=1,
             takes_command=True,
             flags=(
-                *(_unset(LAUNCH, name) for name in ("priority", "max_tries", "retry_interval", "grace")),
+                *(
+                    _unset(LAUNCH, name)
+                    for name in ("priority", "max_tries", "crash_guard", "retry_interval", "grace", "finish_timeout")
+                ),
                 Flag("time_limit", "The longest that an attempt may run, or none. Not while one runs.", "TIME"),
                 Flag(
                     "after",

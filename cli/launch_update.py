@@ -23,11 +23,12 @@ from launcher.durations import seconds
 from launcher.find import Found
 from launcher.provenance import provenance
 
-TIMES = ("retry_interval", "grace", "time_limit")
+TIMES = ("retry_interval", "grace", "time_limit", "finish_timeout")
 MOMENTS = ("begin", "deadline")
 PLAIN = {
     "priority": "priority",
     "max_tries": "max_tries",
+    "crash_guard": "crash_guard",
     "max_parallel": "max_parallel",
     "class": "job_class",
     "max_tier": "max_tier",

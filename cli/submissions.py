@@ -75,9 +75,21 @@ LAUNCH = Command(
         Flag("count", "Tasks of an array: the same job N times, told apart by BASTION_TASK.", "N", kind=int, default=1),
         Flag("priority", "1 is the highest, 5 the lowest.", "N", kind=int, default=5),
         Flag("max_tries", "How often it may be tried; only its own failures count.", "N", kind=int, default=1),
+        Flag(
+            "crash_guard",
+            "Try no more after the same error twice within two minutes each and without a checkpoint; --no_crash_guard tries on.",
+            kind=bool,
+            default=True,
+        ),
         Flag("retry_interval", "Pause before the next try.", "TIME", default="60s"),
         Flag("grace", "Time between SIGTERM and SIGKILL.", "TIME", default="30s"),
         Flag("time_limit", "The longest that an attempt may run. Default: no limit.", "TIME"),
+        Flag(
+            "finish_timeout",
+            "Time that the others of a gang have once its first worker has ended with 0; 0: for ever.",
+            "TIME",
+            default="15m",
+        ),
         *WHEN,
         LITERAL,
         Flag(
@@ -244,13 +256,25 @@ CLUSTER = Command(
                 "num_replicas",
                 "priority",
                 "retry_interval",
+                "crash_guard",
             )
         ),
         replace(LAUNCH.flag("max_tries"), default=3),
         replace(LAUNCH.flag("grace"), default="60s"),
         *(
             LAUNCH.flag(name)
-            for name in ("time_limit", "after", "begin", "deadline", "class", "max_tier", "env", "setup", "shell")
+            for name in (
+                "time_limit",
+                "finish_timeout",
+                "after",
+                "begin",
+                "deadline",
+                "class",
+                "max_tier",
+                "env",
+                "setup",
+                "shell",
+            )
         ),
         replace(LAUNCH.flag("bundler_type"), default="none"),
         LAUNCH.flag("bundler_spec"),

@@ -52,16 +52,17 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         alternatives=_alternatives(call, said, listed[1:]),
         count=told("count", "count", lambda: flags["count"]),
         priority=told("priority", "priority", lambda: flags["priority"]),
-        max_tries=told("max_tries", "max_tries", lambda: flags["max_tries"]),
         retry_interval_s=length("retry_interval"),
         grace_s=length("grace"),
         time_limit_s=told("time_limit", "time_limit_s", lambda: _limit(flags["time_limit"])),
+        finish_timeout_s=length("finish_timeout"),
         output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
         outputs=told("outputs", "outputs", lambda: flags["outputs"]),
         checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
         setup=told("setup", "setup", lambda: flags["setup"] or ""),
         shell=told("shell", "shell", lambda: flags["shell"] or default_shell),
         gpus=flags["gpus"],
+        **_tries(call, told),
         **_when(call, told, now),
     )
 
@@ -100,6 +101,13 @@ def _when(call: Call, told: Told, now: datetime) -> dict[str, Any]:
         "max_parallel": told("max_parallel", "max_parallel", lambda: flags["max_parallel"]),
         "job_class": told("class", "job_class", lambda: flags["class"]),
         "max_tier": told("max_tier", "max_tier", lambda: flags["max_tier"]),
+    }
+
+
+def _tries(call: Call, told: Told) -> dict[str, Any]:
+    return {
+        "max_tries": told("max_tries", "max_tries", lambda: call.flags["max_tries"]),
+        "crash_guard": told("crash_guard", "crash_guard", lambda: call.flags["crash_guard"]),
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from bastion.holding import until
+from bastion.holding import finish_by, until
 from bastion.ports import AttemptKey
 from bastion.state import ENDED, Attempt, AttemptState, Cause, Job, JobState
 from launcher.exposure import Exposure
@@ -31,7 +31,8 @@ class Pulse:
 class Running:
     """One live attempt: where it is since when, when it ends at the latest, and what its workers said last.
 
-    `waits_for` is what its machines wait for, `for_job` for whose sake it is being stopped.
+    `finish_by` is when the rest of a gang is ended, because a worker of it has ended with 0. `waits_for` is what its machines
+    wait for, `for_job` for whose sake it is being stopped.
     """
 
     task: int
@@ -41,6 +42,7 @@ class Running:
     machines: tuple[str, ...]
     since: datetime
     until: datetime | None
+    finish_by: datetime | None
     waits_for: str
     stopping: str
     for_job: str
@@ -100,6 +102,7 @@ def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Runni
         machines=tuple(worker.address or worker.machine for worker in attempt.workers if worker.seen),
         since=attempt.running or attempt.started,
         until=until(job, attempt),
+        finish_by=finish_by(job, attempt),
         waits_for=attempt.waits_for,
         stopping=attempt.reason if attempt.state is AttemptState.STOPPING else "",
         for_job=attempt.for_job,
@@ -147,6 +150,8 @@ def _advice(job: Job, state: JobState, cause: Cause | None, task: int) -> str:
     if state is JobState.CANCELLED:
         asked = job.cancelled_by or task in job.tasks  # else it never began, and nobody ended it
         return f"launch it again {'if that was not meant' if asked else 'with conditions that can be met'}"
+    if state is JobState.FAILED and cause in (Cause.CODE, Cause.SIGNAL) and job.tasks[task].failures < job.max_tries:
+        return f"see the end of its log: launch logs {name} --tail=50; to try on all the same: --no_crash_guard"
     return _ADVICE.get(cause, "").format(name=name) if cause else ""
 
 
@@ -155,6 +160,7 @@ _ADVICE: Mapping[Cause, str] = {
     Cause.SIGNAL: "its process was killed from within or by its machine: launch logs {name} --tail=50",
     Cause.OOM: "ask for more memory, or let it use less: launch logs {name} --tail=50",
     Cause.TIME_LIMIT: "give it more with --time_limit, or let it go on from its checkpoint",
+    Cause.STRAGGLED: "see what the ranks that ran on waited for: launch logs {name} --tail=50; more time: --finish_timeout",
     Cause.SETUP: "its code could not be fetched or unpacked: launch it again, from the folder that it needs",
 }
 

@@ -15,7 +15,7 @@ from bastion.alternatives import Alternative
 from bastion.errors import SpecError, UsageError
 from bastion.gpus import is_accelerator, is_gpu
 from bastion.requests import job_id
-from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
+from bastion.spec import FINISH_TIMEOUT_S, BundleRef, JobSpec, Provenance, new_jobspec
 from quota.claims import CLASSES, STANDARD
 from quota.model import Quota
 from quota.resources import Resources, text
@@ -43,6 +43,8 @@ class Wish:
     retry_interval_s: float
     grace_s: float
     time_limit_s: float | None
+    finish_timeout_s: float = FINISH_TIMEOUT_S
+    crash_guard: bool = True
     output_dir: str
     checkpoint_dir: str = ""
     setup: str = ""
@@ -60,10 +62,7 @@ class Wish:
 def build(
     wish: Wish, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef, provenance: Provenance
 ) -> JobSpec:
-    """The job spec of a wish. `home` is the URL that default output folders lie below; empty: none is named.
-
-    Raises `SpecError` with all that is wrong.
-    """
+    """The job spec of a wish. Default output folders lie below the URL `home`, if any. Raises `SpecError` with all complaints."""
     name = wish.name or default_name(wish.user, request_id)
     # The tasks of an array have a folder each, and their checkpoints lie in it, whoever has named the folder of all.
     outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
@@ -83,6 +82,8 @@ def build(
         retry_interval_s=wish.retry_interval_s,
         grace_s=wish.grace_s,
         time_limit_s=wish.time_limit_s,
+        finish_timeout_s=wish.finish_timeout_s,
+        crash_guard=wish.crash_guard,
         after=list(wish.after),
         begin=wish.begin,
         deadline=wish.deadline,

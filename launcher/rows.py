@@ -115,6 +115,7 @@ _CAUSES: Mapping[Cause, str] = {
     Cause.VOID: "given up before it began",
     Cause.UPDATED: "replaced by a new command",
     Cause.DEADLINE: "deadline passed",
+    Cause.STRAGGLED: "ran on after others had ended",
 }
 
 

@@ -44,6 +44,11 @@ def _running(row: Running, now: datetime) -> Iterator[Line]:
         yield "waits", row.waits_for
     if row.stopping:
         yield "stops", row.stopping
+    if row.finish_by:
+        yield (
+            "ends",
+            f"{clock(row.finish_by, now)}: a rank of it has ended with 0, and others run on (--finish_timeout)",
+        )
     if row.until:
         yield "until", f"{clock(row.until, now)}, at the latest"
     if row.pulse and (said := [part for part in _said(row.pulse, now) if part]):

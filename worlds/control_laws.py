@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bastion.decide import CRASH
 from bastion.events import (
     AnyEvent,
     Ended,
@@ -37,6 +38,7 @@ class ControlLaws:
     runs: dict[AttemptKey, str] = field(default_factory=dict)
     orders: dict[str, int] = field(default_factory=dict)
     owed: tuple[str, int] | None = None
+    straggled: set[AttemptKey] = field(default_factory=set)
 
     def event(self, event: AnyEvent, truth: State, codes: Mapping[tuple[AttemptKey, int], int]) -> None:
         """An event of the journal. `codes` are what processes ended with by themselves, 0 if it was a success."""
@@ -73,10 +75,17 @@ class ControlLaws:
         if attempt is None or job is None:
             return
         own = {key for (key, _), code in codes.items() if (key.job, key.task) == (event.job, event.task) and code}
+        if event.cause is Cause.STRAGGLED:  # whether it may is another law
+            self.straggled.add(event.key)
+        own |= {key for key in self.straggled if (key.job, key.task) == (event.job, event.task)}
         counted = job.tasks[event.task].failures
-        if counted > len(own) or (event.outcome is JobState.FAILED and len(own) < job.max_tries):
+        if counted > len(own) or (
+            event.outcome is JobState.FAILED and len(own) < job.max_tries and not _alike(event, truth)
+        ):
             told = f"{counted} of {job.max_tries} tries are used up"
             raise Broken(f"{event.key} ended, {told}, and its task failed {len(own)} times by itself")
+        if event.outcome is JobState.PENDING and _alike(event, truth) and _soon(event, truth):
+            raise Broken(f"{event.key} had the same error as the attempt before it, and is tried again")
         goes_on = event.outcome is JobState.PENDING and not (self.paused or event.job in self.held)
         if attempt.stopping is Cause.UPDATED and goes_on:
             self.owed = event.job, event.task
@@ -98,3 +107,18 @@ class ControlLaws:
             own = [job.id for job in truth.jobs.values() if job.user == user]
             if sorted(before[job] for job in own) != sorted(self.orders[job] for job in own):
                 raise Broken(f"the places of {user} are not those that they were")
+
+
+def _alike(event: Ended, truth: State) -> bool:
+    """Whether the last two attempts of a task ended alike, by themselves. No program here runs long, or saves anything."""
+    job = truth.jobs[event.job]
+    last = job.tasks[event.task].attempts[-2:]
+    ends = {(each.cause, each.exit_code, each.renewed) for each in last}
+    by_themselves = all(each.cause is Cause.CODE and each.stopping in (None, Cause.CODE) for each in last)
+    return job.crash_guard and len(last) == 2 and by_themselves and len(ends) == 1 and last[-1].renewed == job.renewed
+
+
+def _soon(event: Ended, truth: State) -> bool:
+    """Whether they did so within the time of a crash, as the journal knows it."""
+    last = truth.jobs[event.job].tasks[event.task].attempts[-2:]
+    return all(each.ended and each.ended - each.started < CRASH for each in last)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bastion.changes import revised
-from bastion.events import AnyEvent, Decided, Epoch, Started, Submitted, Updated
+from bastion.events import AnyEvent, Decided, Epoch, Exited, Started, Stopping, Submitted, Updated
 from bastion.objects import JournalObject
+from bastion.ports import AttemptKey
 from bastion.spec import JobSpec
-from bastion.state import ENDED, AttemptState, JobState, State
+from bastion.state import ENDED, AttemptState, Cause, JobState, State
 from worlds.broken import Broken
 
 
@@ -17,11 +18,13 @@ from worlds.broken import Broken
 class GateLaws:
     """Keeps what was asked for, from the events alone: the specs in force, by job.
 
-    `decided`: when the starts that follow were decided, if the journal object says another time.
+    `decided`: when the starts that follow were decided, if the journal object says another time. `finishing`: when it
+    was journalled that the first worker of an attempt had ended with 0.
     """
 
     wishes: dict[str, JobSpec] = field(default_factory=dict)
     decided: datetime | None = None
+    finishing: dict[AttemptKey, datetime] = field(default_factory=dict)
 
     def event(self, event: AnyEvent, truth: State, *, replaces: bool) -> None:
         """An event of the journal; `replaces`: a start in the place of an attempt that was replaced."""
@@ -34,6 +37,14 @@ class GateLaws:
                 self.decided = event.now
             case Started():
                 self._started(event, truth, replaces=replaces)
+            case Exited(cause=Cause.OK) if truth.now:
+                self.finishing.setdefault(event.key, truth.now)
+            case Stopping(cause=Cause.STRAGGLED) if truth.now:
+                since = self.finishing.get(event.key, truth.now)
+                if (truth.now - since).total_seconds() < self.wishes[event.job].finish_timeout_s:
+                    raise Broken(
+                        f"{event.key} has not had its time since a rank of it ended with 0: {truth.now - since}"
+                    )
 
     def _started(self, event: Started, truth: State, *, replaces: bool) -> None:
         wish, now = self.wishes[event.job], self.decided or truth.now
@@ -54,11 +65,20 @@ class GateLaws:
         self.decided = None
         if all(isinstance(event, Epoch) for event in record.events):
             return
+        self._straggles(record.now, truth)
         for job, wish in self.wishes.items():
             if job in truth.jobs and not truth.jobs[job].ended:
                 self._late(job, wish.deadline, record.now, truth)
                 if job in truth.pending and any(_met(text, truth) is False for text in wish.after):
                     raise Broken(f"{job} waits for {wish.after}, in vain")
+
+    def _straggles(self, now: datetime, truth: State) -> None:
+        """No gang runs on for ever of which a rank has ended with 0."""
+        for key, job, attempt in truth.live_attempts():
+            most, since = self.wishes[job.id].finish_timeout_s, self.finishing.get(key, now)
+            runs = attempt.state is not AttemptState.STOPPING and any(w.cause is None for w in attempt.workers)
+            if runs and most and (now - since).total_seconds() >= most:
+                raise Broken(f"{key} runs on {now - since} after a rank of it had ended with 0")
 
     def _late(self, job: str, deadline: datetime | None, now: datetime, truth: State) -> None:
         if deadline is None or now < deadline:

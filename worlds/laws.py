@@ -194,7 +194,7 @@ class Laws:
         if event.cause in (Cause.LOST, Cause.VOID):
             self.lost.add(task)
         codes = [code for (key, _), code in self.codes.items() if key == event.key]
-        if event.outcome is JobState.FAILED and not any(codes):
+        if event.outcome is JobState.FAILED and event.cause is not Cause.STRAGGLED and not any(codes):
             raise Broken(f"{event.key} is said to have failed; its own codes are {codes}")
         if event.outcome is JobState.SUCCEEDED and (not codes or any(codes)):
             raise Broken(f"{event.key} is said to have succeeded; its own codes are {codes}")

@@ -12,6 +12,9 @@ from worlds.scene import Scene
 HANGS = "hang"
 """A command with this word in it never ends by itself."""
 
+LAGS = "lag"
+"""Of a gang with this word in its command only the first worker does."""
+
 
 def know(scene: Scene, command: str, dice: Random) -> None:
     """Let machines know what this command does."""
@@ -25,14 +28,15 @@ def _script(scene: Scene, command: str, seconds: float, seed: int) -> Callable[[
         key = AttemptKey(env["BASTION_JOB"], int(env["BASTION_TASK"]), int(env["BASTION_ATTEMPT"]))
         worker = int(env["BASTION_WORKER_INDEX"])
         dice = Random(f"{seed} {key} {worker}")
+        lasts = 1e6 if LAGS in command and worker else seconds
         scene.laws.control.process(key, command)
         _started(scene, key, worker, process)
         process.traps = dice.random() < 0.75
         process.print("begin\n")
         if dice.random() < 0.2:
             process.fork(seconds + dice.uniform(0, 40), traps=dice.random() < 0.5)
-        code = 0 if dice.random() < 0.8 else 1
-        if process.sleep(seconds * dice.uniform(0.5, 1.5)):
+        code = 0 if dice.random() < 0.8 else Random(f"code {seed} {key}").choice([1, 1, 2])
+        if process.sleep(lasts * dice.uniform(0.5, 1.5)):
             code = _told_to_end(process, dice)
         scene.laws.exited(key, worker, code, killed=code == 143)
         process.print("done\n")

@@ -13,7 +13,7 @@ from bastion.changes import Changes
 from bastion.config import parse
 from bastion.errors import BastionError, BucketError
 from bastion.requests import Cancel, Hold, Release, Request, Submit, Top, Update, job_id
-from bastion.spec import BundleRef, JobSpec, new_jobspec
+from bastion.spec import FINISH_TIMEOUT_S, BundleRef, JobSpec, new_jobspec
 from launcher import submit
 from launcher.reader import Reader
 from worlds import scripts
@@ -163,11 +163,12 @@ class User:
         user = dice.choice(list(PEOPLE))
         gang = dice.random() < 0.3
         hangs = dice.random() < 0.1
+        lags = gang and self._choices.random() < 0.3
         return new_jobspec(
             name=f"j{self._number}",
             user=user,
             project=PEOPLE[user],
-            command=f"{scripts.HANGS if hangs else 'work'} {self._number}",
+            command=f"{scripts.HANGS if hangs else scripts.LAGS if lags else 'work'} {self._number}",
             resources={"v4": dice.choice([1, 2]) if gang else dice.choice([1, 2, 3, 5])},
             replicas=2 if gang else 1,
             alternatives=self._alternatives(),
@@ -175,6 +176,7 @@ class User:
             max_tries=dice.choice([1, 2, 3]),
             retry_interval_s=dice.choice([0.0, 15.0]),
             time_limit_s=dice.choice([10.0, 60.0]) if hangs else None,
+            finish_timeout_s=self._choices.choice([20.0, 60.0]) if lags else FINISH_TIMEOUT_S,
             grace_s=dice.choice([5.0, 20.0]),
             priority=dice.choice([3, 5]),
             after=self._after() if dice.random() < 0.2 else [],

@@ -29,6 +29,14 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "retry_interval_s": ("retry_interval", "Seconds between a failure and the next try"),
     "grace_s": ("grace", "Seconds between SIGTERM and SIGKILL"),
     "time_limit_s": ("time_limit", "Seconds that one attempt may run; none: for ever"),
+    "finish_timeout_s": (
+        "finish_timeout",
+        "Seconds that the other workers of a gang have once the first has ended with 0; 0: for ever",
+    ),
+    "crash_guard": (
+        "crash_guard",
+        "Whether the same error twice, soon and without a checkpoint, ends it, whatever tries are left",
+    ),
     "after": ("after", "Ends to wait for, all of them, by the ids of their jobs; see [timing](../how-to/timing.md)"),
     "begin": ("begin", "It does not start before"),
     "deadline": ("deadline", "What has not ended by then is ended as `TIMEOUT`, and not tried again"),

@@ -92,11 +92,19 @@ def test_a_time_limit_is_124(shared: Fleet) -> None:
     assert (shown["state"], shown["attempts"][0]["cause"]) == ("TIMEOUT", "time_limit")
 
 
+def test_who_runs_on_after_its_gang_has_ended_is_stopped(shared: Fleet) -> None:
+    job = shared.submit("gang", "--num_replicas=2", "--finish_timeout=1s", run='[ "$RANK" = 0 ] || sleep 1000')
+    assert shared.wait(job) == 100
+    shown = shared.job(job)
+    assert (shown["state"], shown["attempts"][0]["cause"]) == ("FAILED", "straggled")
+    assert "still ran 1s after rank 0 had ended with 0; --finish_timeout=0 waits for ever" in shown["reason"]
+
+
 def test_tries_are_counted_and_the_reason_is_told(shared: Fleet) -> None:
-    job = shared.submit("trier", "--max_tries=3", "--retry_interval=1s", run=
-        'echo "$BASTION_ATTEMPT $BASTION_RESTART_REASON"; [ "$BASTION_ATTEMPT" = 2 ] || exit 9')  # fmt: skip
+    run = 'echo "$BASTION_ATTEMPT $BASTION_RESTART_REASON"; [ "$BASTION_ATTEMPT" = 2 ] || exit $((9 - BASTION_ATTEMPT))'
+    job = shared.submit("trier", "--max_tries=3", "--retry_interval=1s", run=run)
     assert shared.wait(job) == 0
-    assert [attempt["exit_code"] for attempt in shared.job(job)["attempts"]] == [9, 9, 0]
+    assert [attempt["exit_code"] for attempt in shared.job(job)["attempts"]] == [9, 8, 0]
     assert [shared.log(job, f"--attempt={n}").strip() for n in range(3)] == ["0 first", "1 failure", "2 failure"]
 
 
@@ -104,6 +112,22 @@ def test_tries_run_out(shared: Fleet) -> None:
     job = shared.submit("loser", "--max_tries=2", "--retry_interval=0s", run="exit 9")
     assert shared.wait(job) == 9
     assert len(shared.job(job)["attempts"]) == 2
+
+
+def test_the_same_error_twice_is_enough(shared: Fleet) -> None:
+    error = "echo RuntimeError: same bug in step $BASTION_ATTEMPT; exit 9"
+    job = shared.submit("looper", "--max_tries=1000", "--retry_interval=0s", run=error)
+    assert shared.wait(job) == 9
+    shown = shared.job(job)
+    told = "the same error twice without progress: RuntimeError: same bug in step 1; --no_crash_guard tries on"
+    assert (len(shown["attempts"]), shown["state"], shown["reason"]) == (2, "FAILED", told)
+
+
+def test_who_saves_each_time_is_tried_on(shared: Fleet) -> None:
+    saves = """echo '{"step": 1, "checkpoint": true}' >"$BASTION_PROGRESS_FILE"; [ "$BASTION_ATTEMPT" = 3 ] || exit 9"""
+    job = shared.submit("saver", "--max_tries=2", "--retry_interval=0s", run=saves)
+    assert shared.wait(job) == 0
+    assert [attempt["exit_code"] for attempt in shared.job(job)["attempts"]] == [9, 9, 9, 0]
 
 
 def test_an_array_is_told_apart_and_each_task_has_a_name(shared: Fleet) -> None:

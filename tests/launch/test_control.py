@@ -101,9 +101,17 @@ def test_an_update_is_shown_and_told(town: Asked) -> None:
     town.asks(Hold(job=job))
     town.ticks()
     said = town.launch(
-        "update", "j", "--priority=2", "--max-tries=3", "--time_limit=none", "--retry_interval=0", "--grace=2m"
+        "update",
+        "j",
+        "--priority=2",
+        "--max-tries=3",
+        "--time_limit=none",
+        "--retry_interval=0",
+        "--grace=2m",
+        "--finish_timeout=0",
+        "--no_crash_guard",
     )
-    told = "priority 2, tries 3, retry interval 0 s, grace 120 s, no time limit"
+    told = "priority 2, tries 3, retry interval 0 s, grace 120 s, no time limit, finish timeout 0 s, no crash guard"
     assert (said.code, said.out, said.err) == (0, "j\n", f"{job}: {told}\n")
     town.ticks()
     spec = town.launch("show", "j", "--json").json["spec"]

@@ -42,7 +42,8 @@ def test_with_json_it_prints_id_and_name(bench: Bench) -> None:
 def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
     bench.submit(
         "--name=j", "--project-id=nlp", "--resources=v4=2,cpu=1", "--num_replicas=2", "--count=1", "--priority=2",
-        "--max_tries=3", "--retry_interval=1m", "--grace=5s", "--time_limit=1h", "--env=A=1", "--env", "B=x=y",
+        "--max_tries=3", "--retry_interval=1m", "--grace=5s", "--time_limit=1h", "--finish_timeout=5m", "--no_crash_guard",
+            "--env=A=1", "--env", "B=x=y",
         "--output_dir=gs://o/run", "--outputs=*.txt", "--outputs=r/*", "--setup=make",
         "--begin=2090-01-31T09:30:00Z", "--deadline=2090-01-31T11:30:00+01:00",
         "--max_parallel=3", "--class=scavenger", "--max_tier=2", "--", "echo hi | cat",
@@ -54,6 +55,7 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
         "schema": 2, "name": "j", "user": "alice", "project": "nlp", "command": "echo hi | cat",
         "env": {"A": "1", "B": "x=y"}, "resources": {"v4": 2, "cpu": 1}, "instance_type": "", "replicas": 2, "count": 1,
         "priority": 2, "max_tries": 3, "retry_interval_s": 60.0, "grace_s": 5.0, "time_limit_s": 3600.0,
+            "finish_timeout_s": 300.0, "crash_guard": False,
         "bundle": {**NO_COMMIT, "type": "none", "key": "", "digest": ""}, "setup": "make", "shell": "", "output_dir": "gs://o/run",
         "outputs": ["*.txt", "r/*"], "checkpoint_dir": "gs://o/run/checkpoints", "after": [], "begin": "2090-01-31T09:30:00Z",
         "deadline": "2090-01-31T10:30:00Z", "max_parallel": 3, "job_class": "scavenger", "max_tier": 2,

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bastion import decide
+from bastion.changes import Changes
 from bastion.decide import FORGET_AT_ONCE, FORMING, KEEP_REQUESTS, forget, settle
 from bastion.events import (
     AnyEvent,
@@ -21,8 +22,11 @@ from bastion.events import (
     Started,
     Stopping,
     Submitted,
+    Updated,
     Voided,
 )
+from bastion.holding import finish_by
+from bastion.spec import BundleRef
 from bastion.state import Cause, JobState, State
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
@@ -210,6 +214,101 @@ def test_a_loss_after_thousands_still_has_a_wait() -> None:
     assert decide._backoff(100_000) == timedelta(minutes=15)
 
 
+# Crash loops
+
+
+def crashes(
+    state: State,
+    cause: Cause,
+    code: int,
+    message: str,
+    *,
+    saved: bool = False,
+    lasts_s: float = 1,
+    stop: Cause | None = None,
+) -> Ended:
+    """One more attempt of the job's only task that ends so, after so long."""
+    number = len(state.jobs["j"].tasks[0].attempts) if state.jobs["j"].tasks else 0
+    at: dict[str, Any] = {**J0, "attempt": number}
+    end = NOON + timedelta(seconds=lasts_s)
+    exited = Exited(**at, worker=0, cause=cause, exit_code=code, message=message, saved=saved, started=NOON, ended=end)
+    stops = [Stopping(**at, cause=stop, deadline=NOON, reason="why")] if stop else []
+    folded(Started(**at, runner="local", tier=0, workers=1), Claimed(**at, worker=0, machine="m"), state=state)
+    folded(*stops, exited, Gone(**at, worker=0), state=state)
+    [ended] = settle(state, NOON + timedelta(seconds=lasts_s))
+    assert isinstance(ended, Ended)
+    folded(ended, state=state)
+    return ended
+
+
+def tries(**fields: Any) -> State:
+    return folded(Submitted(request="r", job="j", spec=spec(max_tries=1000, retry_interval_s=0, **fields)))
+
+
+BUG = "RuntimeError: no shard 3 in /data/a.bin at 0x7f00"
+SAME = (C.CODE, 1, "RuntimeError: no shard 17 in /tmp/b/c.bin at 0xdeadbeef")
+LOOPS: list[tuple[dict[str, Any], dict[str, Any], tuple[Cause, int, str], JobState]] = [
+    ({}, {}, (C.CODE, 1, BUG), S.FAILED),
+    ({}, {}, SAME, S.FAILED),
+    ({}, {}, (C.CODE, 1, "RuntimeError: another"), S.PENDING),
+    ({}, {}, (C.CODE, 2, BUG), S.PENDING),
+    ({}, {}, (C.SIGNAL, 1, BUG), S.PENDING),
+    ({"saved": True}, {}, SAME, S.PENDING),
+    ({}, {"saved": True}, SAME, S.PENDING),
+    ({"lasts_s": 120}, {}, SAME, S.PENDING),
+    ({}, {"lasts_s": 120}, SAME, S.PENDING),
+    ({"lasts_s": 119}, {"lasts_s": 119}, SAME, S.FAILED),
+    ({"stop": C.PREEMPTED}, {}, SAME, S.PENDING),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "end", "outcome"), LOOPS, ids=[str(n) for n in range(len(LOOPS))])
+def test_the_same_error_twice_without_progress_is_enough(
+    first: dict[str, Any], second: dict[str, Any], end: tuple[Cause, int, str], outcome: JobState
+) -> None:
+    state = tries()
+    assert crashes(state, C.CODE, 1, BUG, **first).outcome is S.PENDING
+    assert crashes(state, *end, **second).outcome is outcome
+
+
+def test_it_is_told_which_error_and_how_to_try_on() -> None:
+    state = tries()
+    crashes(state, C.CODE, 1, "RuntimeError: same bug")
+    told = "the same error twice without progress: RuntimeError: same bug; --no_crash_guard tries on"
+    assert crashes(state, C.CODE, 1, "RuntimeError: same bug").reason == told
+
+
+def test_without_the_guard_all_tries_are_used() -> None:
+    state = tries(crash_guard=False)
+    assert {crashes(state, C.CODE, 1, BUG).outcome for _ in range(5)} == {S.PENDING}
+
+
+def test_an_update_lets_it_try_on_or_not() -> None:
+    state = tries()
+    crashes(state, C.CODE, 1, BUG)
+    folded(Updated(request="u", user="bob", job="j", changes=Changes(crash_guard=False)), state=state)
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.PENDING
+    folded(Updated(request="v", user="bob", job="j", changes=Changes(crash_guard=True)), state=state)
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.FAILED
+
+
+def test_the_error_of_another_command_is_another() -> None:
+    state = tries()
+    crashes(state, C.CODE, 1, BUG)
+    folded(Updated(request="u", user="bob", job="j", changes=Changes(command="new", bundle=BundleRef())), state=state)
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.PENDING
+    assert crashes(state, C.CODE, 1, BUG).outcome is S.FAILED
+
+
+def test_a_checkpoint_gives_the_tries_before_it_back_but_not_its_own() -> None:
+    state = folded(Submitted(request="r", job="j", spec=spec(max_tries=2, retry_interval_s=0)))
+    assert [crashes(state, C.CODE, 1, BUG, saved=True).outcome for _ in range(9)] == [S.PENDING] * 9
+    assert crashes(state, C.CODE, 1, "ValueError: no").outcome is S.FAILED
+    assert state.jobs["j"].tasks[0].failures == 2
+    single = folded(Submitted(request="r", job="j", spec=spec(max_tries=1)))
+    assert crashes(single, C.CODE, 1, BUG, saved=True).outcome is S.FAILED
+
+
 # Stops
 
 
@@ -235,6 +334,49 @@ def test_one_whose_machine_vanished_stops_the_others() -> None:
 @pytest.mark.parametrize("events", [[exited(0, C.OK, 0)], [exited(0, C.OK, 0), *gone(0)]])
 def test_one_that_succeeds_stops_nobody(events: list[AnyEvent]) -> None:
     assert settled(*gang(2), *events) == []
+
+
+RUNS_ON = [*gang(3, finish_timeout_s=60), exited(0, C.OK, 0), exited(2, C.OK, 0)]
+
+
+def test_who_runs_on_after_the_first_has_succeeded_is_stopped_in_time() -> None:
+    assert settled(*RUNS_ON, after=timedelta(seconds=59)) == []
+    stop = stop_of(*RUNS_ON, after=timedelta(seconds=60))
+    told = "rank 1 still ran 1m after rank 0 had ended with 0; --finish_timeout=0 waits for ever"
+    assert (stop.cause, stop.reason, stop.exit_code) == (C.STRAGGLED, told, None)
+
+
+@pytest.mark.parametrize(("cause", "outcome"), [(C.STRAGGLED, S.FAILED), (C.OK, S.SUCCEEDED)])
+def test_a_straggler_fails_its_gang_unless_it_ends_well_after_all(cause: Cause, outcome: JobState) -> None:
+    state = folded(*RUNS_ON)
+    [stop] = settle(state, NOON + timedelta(seconds=60))
+    folded(stop, exited(1, cause, 0 if cause is C.OK else 143), *gone(0, 1, 2), state=state)
+    [end] = settle(state, NOON + timedelta(seconds=61))
+    assert isinstance(end, Ended)
+    assert (end.cause, end.outcome) == (cause, outcome)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [*gang(2, finish_timeout_s=0), exited(0, C.OK, 0)],
+        [*gang(2, finish_timeout_s=60)],
+        [*gang(2, finish_timeout_s=60), exited(0, C.OK, 0), exited(1, C.OK, 0)],
+        [
+            *gang(2, finish_timeout_s=60),
+            Updated(request="u", user="bob", job="j", changes=Changes(finish_timeout_s=0.0)),
+            exited(0, C.OK, 0),
+        ],
+    ],
+    ids=["for ever", "none has ended", "all have ended", "an update says for ever"],
+)
+def test_nobody_straggles(events: list[AnyEvent]) -> None:
+    assert settled(*events, after=timedelta(days=9)) == []
+
+
+def test_readers_know_until_when_the_rest_of_a_gang_may_run() -> None:
+    job = folded(*RUNS_ON).jobs["j"]
+    assert finish_by(job, job.tasks[0].attempts[0]) == NOON + timedelta(seconds=60)
 
 
 def test_one_that_fails_alone_stops_nobody() -> None:
