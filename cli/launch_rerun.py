@@ -15,7 +15,7 @@ from bundler.upload import upload
 from cli.bundling import DAY_S
 from cli.desk import Desk, desk_of, job_of
 from cli.folders import resumed
-from cli.launch_submit import checked_spec, submitted, warn
+from cli.launch_submit import checked_spec, from_this_shell, submitted, warn
 from cli.main import DONE, Call
 from cli.preview import preview
 from cli.wishing import wish_of
@@ -44,6 +44,7 @@ def run(call: Call) -> int:
         preview(call, job_id(spec.name, request_id), spec)
         return DONE
     _keep_code(desk, found.id, spec.bundle)
+    spec = from_this_shell(call, spec)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
 

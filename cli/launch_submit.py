@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from bastion import layout
+from bastion import host, layout
 from bastion.buckets.routed import url_of
 from bastion.codec import encode
 from bastion.errors import UsageError
@@ -24,6 +24,7 @@ from cli.folders import check_shape
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
+from cli.place import known_place_of
 from cli.preview import preview
 from cli.spec_file import bundler_of, spec_file, spec_text
 from cli.wiring import check_scheme
@@ -32,7 +33,7 @@ from launcher import build
 from launcher.after import when
 from launcher.credentials import warnings
 from launcher.find import find
-from launcher.provenance import provenance
+from launcher.provenance import provenance, session
 from launcher.streams import Choice
 from launcher.submit import check, doubts, ground, send
 
@@ -69,6 +70,7 @@ def run(call: Call) -> int:
         return DONE
     if kind is not None:
         spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))
+    spec = from_this_shell(call, spec)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
 
@@ -119,6 +121,20 @@ def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, sour
     if wish.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
         call.output.note(hint)
     return spec
+
+
+def from_this_shell(call: Call, spec: JobSpec) -> JobSpec:
+    """The spec with what its user's shell finds programs by, where the fleet is the machine of that shell: one more read.
+
+    What the job says itself stays. An image has an environment of its own.
+    """
+    place, is_image = known_place_of(call), bool(spec.bundle.image or spec.bundle.build)
+    if is_image or place.settings.runners != ["local"] or not place.bucket.url.startswith("file://"):
+        return spec
+    status = place.status()
+    if status is None or status.host != host.name():
+        return spec
+    return msgspec.structs.replace(spec, env={**session(call.environ), **spec.env})
 
 
 def warn(call: Call, spec: JobSpec) -> None:

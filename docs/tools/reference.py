@@ -179,7 +179,8 @@ def _environment() -> Iterator[str]:
         "",
         "What a process finds. Later ones win: in a pod the image's variables; the account's PATH, HOME, USER and LANG; the",
     )
-    yield "defaults marked *; what the job's `--env` says; all others, which `--env` may not set."
+    yield "defaults marked *; on the machine that the job was submitted from, what its user's shell finds programs by (PATH,"
+    yield "VIRTUAL_ENV, CONDA_*); what the job's `--env` says; all others, which `--env` may not set."
     mine = variables({})
     free = {name for name in mine if variables({name: "mine"})[name] == "mine"}
     rows = ([f"`{name}`" + " *" * (name in free), ENVIRONMENT[name]] for name in mine)

@@ -6,6 +6,8 @@ machine is, its entry in the registry says.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +76,11 @@ def command(
 
 
 def environment(inherited: Mapping[str, str], name: Name, devices: Iterable[str]) -> dict[str, str]:
-    """The worker's own: the bastion's, whose credentials it needs, without what names another job or machine."""
+    """The worker's own: the bastion's, whose credentials it needs, without what names another job or machine, or leads jobs to
+    the programs of the environment that the bastion is installed in.
+    """
     kept = {key: value for key, value in inherited.items() if not key.startswith("BASTION_")}
+    if sys.prefix != sys.base_prefix and "PATH" in kept:
+        own = os.path.join(sys.prefix, "bin")
+        kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
     return kept | {MARK: str(name), DEVICES: ",".join(devices)}

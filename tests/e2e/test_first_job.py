@@ -44,3 +44,19 @@ def test_two_commands_lead_to_a_first_job(newcomer: Fleet, tmp_path: Path) -> No
     again = newcomer.run("bastion", "create", "--local")
     assert f"bastion {name} already runs: " in again.stdout
     assert "chose" not in again.stderr
+
+
+def test_a_job_finds_its_programs_as_the_shell_does_that_it_is_submitted_from(newcomer: Fleet, tmp_path: Path) -> None:
+    program = tmp_path / "mine" / "hello"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\necho from $VIRTUAL_ENV and ${CONDA_PREFIX-nothing} and ${ELSE-nothing}\n")
+    program.chmod(0o755)
+    assert newcomer.run("bastion", "create", "--local", *QUICK).returncode == 0
+    path = newcomer.environ["PATH"]
+    newcomer.environ |= {"PATH": f"{program.parent}:{path}", "VIRTUAL_ENV": "/an/environment", "ELSE": "what"}
+    words = ("--bundler_type=none", "--follow", "--", "hello")
+    said = newcomer.run("launch", *words)
+    assert said.stdout.splitlines()[0] == "from /an/environment and nothing and nothing", said
+    said = newcomer.run("launch", f"--env=PATH={path}", *words)
+    assert "hello" in said.stdout
+    assert said.returncode == 100, "what the job says itself stays, and there is no such program"

@@ -1,0 +1,44 @@
+"""What a worker of this machine finds in its environment, and what of a shell travels with a job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from bastion.ports import AttemptKey
+from launcher.provenance import SESSION_BYTES, session
+from runners.local.render import Name, environment
+
+NAME = Name("scope", AttemptKey("job-12345678", 0, 0), 0, 1, "nonce")
+
+
+def test_no_job_finds_the_programs_that_the_bastion_is_installed_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    found = environment({"PATH": f"/first:{tmp_path}/bin:/last", "BASTION_JOB": "other", "KEY": "value"}, NAME, ["0"])
+    assert (found["PATH"], found["KEY"], "BASTION_JOB" in found) == ("/first:/last", "value", False)
+
+
+def test_the_system_s_own_programs_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", "/usr")
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    assert environment({"PATH": "/usr/bin:/bin"}, NAME, [])["PATH"] == "/usr/bin:/bin"
+
+
+def test_of_a_shell_only_what_finds_programs_travels() -> None:
+    shell = {
+        "PATH": "/a:/b",
+        "VIRTUAL_ENV": "/venv",
+        "CONDA_PREFIX": "",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "HOME": "/h",
+    }
+    assert session(shell) == {"PATH": "/a:/b", "VIRTUAL_ENV": "/venv"}
+
+
+@pytest.mark.parametrize("path", ["a" * (SESSION_BYTES + 1), "a\nb", "a\udcffb"])
+def test_what_is_too_long_or_no_text_is_left_out(path: str) -> None:
+    assert session({"PATH": path, "CONDA_PREFIX": "/conda"}) == {"CONDA_PREFIX": "/conda"}
