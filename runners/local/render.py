@@ -6,8 +6,6 @@ machine is, its entry in the registry says.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,12 +73,11 @@ def command(
     return [python, "-I", "-m", "bastion_entry", "worker", *(f"--{flag}={value}" for flag, value in flags.items())]
 
 
-def environment(inherited: Mapping[str, str], name: Name, devices: Iterable[str]) -> dict[str, str]:
+def environment(inherited: Mapping[str, str], name: Name, devices: Iterable[str], own: str = "") -> dict[str, str]:
     """The worker's own: the bastion's, whose credentials it needs, without what names another job or machine, or leads jobs to
-    the programs of the environment that the bastion is installed in.
+    the programs of the environment that the bastion is installed in, which are in the folder `own`.
     """
     kept = {key: value for key, value in inherited.items() if not key.startswith("BASTION_")}
-    if sys.prefix != sys.base_prefix and "PATH" in kept:
-        own = os.path.join(sys.prefix, "bin")
-        kept["PATH"] = os.pathsep.join(part for part in kept["PATH"].split(os.pathsep) if part != own)
+    if own and "PATH" in kept:
+        kept["PATH"] = ":".join(part for part in kept["PATH"].split(":") if part != own)
     return kept | {MARK: str(name), DEVICES: ",".join(devices)}

@@ -26,6 +26,7 @@ from runners.worker.account import ROOT, is_known
 from runners.worker.family import started
 
 _GIB = 2**30
+_OWN = os.path.join(sys.prefix, "bin") if sys.prefix != sys.base_prefix else ""
 _END_S, _END_LOOK_S = 0.25, 0.01
 
 
@@ -199,7 +200,7 @@ class LocalRunner:
         return os.posix_spawn(
             self.python,
             render.command(self.python, name, self.bucket_url, folder, paper.devices, cache=self._cache, **flags),
-            render.environment(self.inherited, name, paper.devices),
+            render.environment(self.inherited, name, paper.devices, _OWN),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from bastion.ports import AttemptKey
@@ -14,18 +11,11 @@ from runners.local.render import Name, environment
 NAME = Name("scope", AttemptKey("job-12345678", 0, 0), 0, 1, "nonce")
 
 
-def test_no_job_finds_the_programs_that_the_bastion_is_installed_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    found = environment({"PATH": f"/first:{tmp_path}/bin:/last", "BASTION_JOB": "other", "KEY": "value"}, NAME, ["0"])
+def test_no_job_finds_the_programs_that_the_bastion_is_installed_with() -> None:
+    inherited = {"PATH": "/first:/bastion/bin:/last", "BASTION_JOB": "other", "KEY": "value"}
+    found = environment(inherited, NAME, ["0"], "/bastion/bin")
     assert (found["PATH"], found["KEY"], "BASTION_JOB" in found) == ("/first:/last", "value", False)
-
-
-def test_the_system_s_own_programs_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "prefix", "/usr")
-    monkeypatch.setattr(sys, "base_prefix", "/usr")
-    assert environment({"PATH": "/usr/bin:/bin"}, NAME, [])["PATH"] == "/usr/bin:/bin"
+    assert environment(inherited, NAME, [])["PATH"] == inherited["PATH"], "where it is installed with the system's"
 
 
 def test_of_a_shell_only_what_finds_programs_travels() -> None:
