@@ -241,6 +241,7 @@ def _pace(flags: dict[str, str]) -> Pace:
         flush_s=float(flags.get("flush_s", plain.flush_s)),
         steady_flush_s=float(flags.get("steady_flush_s", plain.steady_flush_s)),
         spool_bytes=int(flags.get("spool_bytes", plain.spool_bytes)),
+        give_up_s=float(flags.get("give_up_s", plain.give_up_s)),
     )
 
 

@@ -197,6 +197,9 @@ class SimHost:
     def keep(self, name: str, path: str) -> Kept:
         raise BundleError("a simulated machine has no Python")
 
+    def leave(self) -> str:
+        return "its output stays on the machine"
+
     def note(self, text: str) -> None:
         self._write()
         self.log += f"[bastion] {text}\n".encode()

@@ -9,12 +9,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 KEPT = timedelta(hours=24)
+LEFT = "left"
+"""In a folder whose output no bucket has: it stays until somebody removes it."""
 
 
 def sweep(root: Path, scope: str, live: Collection[Path], now: datetime) -> None:
     """Remove the folders of `scope` below `root` that nothing wrote to for `KEPT`, except the `live` ones."""
     for folder in root.glob(f"{scope}/*/*/*/*"):
-        if folder.relative_to(root) not in live and now - _used(folder) > KEPT:
+        if folder.relative_to(root) not in live and now - _used(folder) > KEPT and not (folder / LEFT).exists():
             shutil.rmtree(folder, ignore_errors=True)
             _remove_empty(folder.parent, root)
 

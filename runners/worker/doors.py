@@ -53,6 +53,7 @@ class Pace:
     driver_s: float = 150.0
     errors_s: float = 0.25
     last_look_s: float = 3.0
+    give_up_s: float = 86_400.0
     spool_bytes: int = 4 * 1024**3
 
 
@@ -146,6 +147,9 @@ class Machine(WorkingFolder, Protocol):
 
     def clear(self) -> None:
         """Kill what was begun here and given up."""
+
+    def leave(self) -> str:
+        """Have the output stay on the machine, since no bucket has it; where it lies, in words."""
 
     def note(self, text: str) -> None:
         """Append a line of ours to the log."""

@@ -20,6 +20,7 @@ from bastion.spec import BundleRef
 from bundler.checkout import Checkout
 from bundler.gitcall import Wanted
 from bundler.unpack import unpack
+from runners.local.folders import LEFT
 from runners.worker.account import Account, home_of, name_of, run_as
 from runners.worker.bounds import Bounds
 from runners.worker.cache import Cache, Entry
@@ -288,6 +289,12 @@ class LocalMachine:
         container = self._engine.run(wanted, self._log, bounds)
         self._begun(container.pid())
         return container
+
+    def leave(self) -> str:
+        """Have the work folder stay, with the output that no bucket has; where that lies, in words."""
+        with suppress(OSError):
+            (self._folder / LEFT).touch(mode=0o600)
+        return f"its output stays in {self._folder / LOG}"
 
     def close(self) -> None:
         """Remove the temporary folder."""

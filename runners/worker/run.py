@@ -306,6 +306,13 @@ class _Worker:
         pump.until_true(self._health.fresh_since(settled), lambda: pace.poll_s)
         return self._health.blame()
 
+    def _tell(self, told: Callable[[], bool], ended: float) -> None:
+        """Go on until the bucket has it; but no longer than `give_up_s` after the command's end: it may be gone for good."""
+        clock, deadline = self._doors.clock, ended + self._pace.give_up_s
+        self._pump.until_true(
+            lambda: told() or clock.monotonic() >= deadline, lambda: max(0.0, deadline - clock.monotonic())
+        )
+
     def _last_words(self) -> str:
         return fatal_line(self._output.last(_TAIL))
 
@@ -325,9 +332,13 @@ class _Worker:
         ended = self._doors.clock.monotonic()
         self._spool.close(note)
         self._pump.hurry("flush")
-        self._pump.until_true(lambda: self._spool.ended)
+        self._tell(lambda: self._spool.ended, ended)
         self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=self._time.at(ended))
-        self._pump.until_true(lambda: self._reporter.told)
+        self._tell(lambda: self._reporter.told, ended)
+        if not self._reporter.told:
+            self._doors.say(
+                f"the bucket did not answer for too long: nobody is told of the end; {self._doors.machine.leave()}"
+            )
         if cause is Cause.LOST:
             return TERMINATED
         return SETUP_FAILED if code is None else code

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from bastion_testing.fleets import workers
 from bastion_testing.stage import KEY, SAVES, Stage
 from tests.contract.local_fleet import LocalFleet
 
+DAY_S = 86_400
 DAEMON = "(setsid sh -c 'echo $$; touch up; exec sleep 600' &) & while [ ! -e up ]; do sleep 0.05; done"
 
 
@@ -114,3 +116,24 @@ raise SystemExit(keep(worker, stand_in))
     assert done.returncode == code
     assert said in done.stdout
     assert ("ValueError: ours" in done.stderr) == (worker == RAISES)
+
+
+def test_a_worker_whose_bucket_is_gone_for_good_ends_and_leaves_the_output_where_it_says(
+    fleet: LocalFleet, tmp_path: Path
+) -> None:
+    fleet.runner.flags = {**fleet.runner.flags, "give_up_s": 0.5}
+    stage = Stage(fleet)
+    machine = stage.running(f"echo begun; until [ -e {tmp_path}/go ]; do sleep 0.05; done; echo the last words")
+    (tmp_path / "bucket").rename(tmp_path / "away")
+    (tmp_path / "go").touch()
+    fleet.until(lambda: not workers(machine.id), "the end of worker and keeper")
+    (said,) = (tmp_path / "work").rglob("worker.log")
+    output = said.with_name("output.log")
+    assert output.read_text().startswith("begun\nthe last words\n")
+    assert f"nobody is told of the end; its output stays in {output}" in said.read_text()
+    old = time.time() - 3 * DAY_S
+    for path in (*output.parent.iterdir(), output.parent):
+        os.utime(path, (old, old))
+    (tmp_path / "away").rename(tmp_path / "bucket")
+    stage.runner.sweep()
+    assert output.exists(), "what no bucket has is not swept away"
