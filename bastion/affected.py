@@ -7,29 +7,50 @@ from collections.abc import Iterator
 from bastion.state import Job, State
 from bastion.usage import held, shares
 from quota.model import Quota
-from quota.resources import Resources, fits, plus, text
+from quota.resources import Resources, fits, plus, text, times
+
+STOP_AFFECTED = "--stop_affected"
 
 
 def affected(state: State, old: Quota, new: Quota) -> list[str]:
     """One line for each job, project and user that the change from `old` to `new` touches, in words for its admin."""
     open_jobs = [job for job in state.jobs.values() if job.ended is None]
     return [
-        *(line for job in open_jobs for line in _job(job, old, new)),
+        *(line for job in open_jobs for line in _job(state, job, old, new)),
         *_projects(state, old, new),
         *_users(state, old, new),
     ]
 
 
-def _job(job: Job, old: Quota, new: Quota) -> Iterator[str]:
+def _job(state: State, job: Job, old: Quota, new: Quota) -> Iterator[str]:
     who = f"job {job.id} of {job.user}"
     if old.admits(job.user, job.project) and not new.admits(job.user, job.project):
-        yield f"{who}: no longer a member of {job.project}; what runs goes on, what waits stays waiting"
+        yield f"{who}: no longer a member of {job.project}; {_left(state, job)}"
     if old.grants(job.project, job.job_class) and not new.grants(job.project, job.job_class):
         yield f"{who}: {job.project} is granted no {job.job_class} jobs any more; what runs goes on, what waits stays waiting"
     if fits(job.demand, _bound(old, job)) and not fits(job.demand, _bound(new, job)):
         yield f"{who}: needs {text(job.demand)}, more than the new total of {text(new.total())}"
     if not _over(job.demand, old.user_limit(job.project)) and _over(job.demand, new.user_limit(job.project)):
         yield f"{who}: needs {text(job.demand)}, more than each user of {job.project} may hold from now on"
+
+
+def _left(state: State, job: Job) -> str:
+    """What becomes of a job whose user left its project."""
+    tasks = len(state.live.get(job.id, ()))
+    waits = "what waits of it stays waiting" if job.id in state.pending else ""
+    if not tasks:
+        return f"it stays waiting; {STOP_AFFECTED} ends it"
+    held = (
+        f"{tasks} tasks run and hold {text(times(job.demand, tasks))}"
+        if tasks > 1
+        else f"it runs and holds {text(job.demand)}"
+    )
+    return f"{held}, from now on as borrowed{f', {waits}' if waits else ''}; {STOP_AFFECTED} ends it"
+
+
+def left(state: State, new: Quota) -> list[Job]:
+    """The jobs that have not ended and whose users are no members of their projects under a quota."""
+    return [job for job in state.jobs.values() if job.ended is None and not new.admits(job.user, job.project)]
 
 
 def _bound(quota: Quota, job: Job) -> Resources:
@@ -44,8 +65,11 @@ def _over(used: Resources, limit: Resources) -> dict[str, int]:
 
 def _projects(state: State, old: Quota, new: Quota) -> Iterator[str]:
     before, after = shares(state, old), shares(state, new)
-    for project, used in sorted(held(state).items()):
-        was = before.borrowed(project, used)
+    had, has = held(state, old), held(state, new)
+    for project in sorted(
+        {job.project for _, job, _ in state.live_attempts()}
+    ):  # of those who left it is told by their jobs
+        used, was = has.get(project, {}), before.borrowed(project, had.get(project, {}))
         for kind, now in after.borrowed(project, used).items():
             if now > was.get(kind, 0):
                 units = after.units(project).get(kind, 0)

@@ -10,6 +10,7 @@ from bastion.config import Config
 from bastion.placing import places
 from bastion.state import State
 from bastion.usage import held
+from quota.model import Quota
 from quota.resources import total
 
 
@@ -38,7 +39,7 @@ def _capacity(state: State, old: Config, new: Config) -> Iterator[str]:
     if old.capacity == new.capacity and not runners:
         return
     yield "capacity, runners and google: as they are until the bastion's next start"
-    used = total(held(state).values())
+    used = total(held(state, Quota.open()).values())
     for kind in old.capacity:
         if new.capacity and used.get(kind, 0) > new.capacity.get(kind, 0):
             yield f"{kind}: jobs hold {used[kind]}, and there will be {new.capacity.get(kind, 0)}"

@@ -33,10 +33,10 @@ class Lineup:
 
     def __init__(self) -> None:
         self._changed: dict[str, Tasks] = {}
-        self._begin(None)
+        self._begin(None, parts=False)
 
-    def _begin(self, quota: Quota | None) -> None:
-        self._quota = quota
+    def _begin(self, quota: Quota | None, *, parts: bool) -> None:
+        self._quota, self._parts = quota, parts
         self._board = Board()
         self._held: dict[str, set[int]] = {}
         self._until: dict[str, datetime] = {}
@@ -65,10 +65,10 @@ class Lineup:
         """The jobs of which time alone lets more wait for room by then."""
         return [job for at, job in self._later if at <= now]
 
-    def bring_up(self, state: State, quota: Quota, now: datetime) -> Board:
-        """The board of this state under this quota."""
-        if not (self._quota and _admit_alike(quota, self._quota)):
-            self._begin(quota)
+    def bring_up(self, state: State, quota: Quota, now: datetime, *, parts: bool = True) -> Board:
+        """The board of this state under this quota. `parts`: what those hold who left a project is apart from its use."""
+        if not (self._quota and _admit_alike(quota, self._quota) and parts == self._parts):
+            self._begin(quota, parts=parts)
             self._changed = dict.fromkeys((*state.pending, *state.live))
         while self._later and self._later[0][0] <= now:
             job = heappop(self._later)[1]
@@ -76,7 +76,7 @@ class Lineup:
         for job, tasks in self._changed.items():
             self._wait(state, job, quota, now)
             if job in state.live or job in self._held:
-                self._hold(state, job, tasks)
+                self._hold(state, job, tasks, quota)
         self._changed = {}
         return self._board
 
@@ -127,12 +127,15 @@ class Lineup:
         else:
             self._board.wait_no_more(job_id)
 
-    def _hold(self, state: State, job_id: str, tasks: Tasks) -> None:
+    def _hold(self, state: State, job_id: str, tasks: Tasks, quota: Quota) -> None:
         live, held = state.live.get(job_id, {}), self._held.setdefault(job_id, set())
         for number in {*held, *live} if tasks is None else tasks:
             if number in live:
                 job = state.jobs[job_id]
-                self._board.hold(hold(job, number, job.tasks[number].attempts[-1]))
+                holds = hold(job, number, job.tasks[number].attempts[-1])
+                if self._parts and quota.holder(job.user, job.project) != job.project:
+                    holds = structs.replace(holds, project=quota.holder(job.user, job.project))
+                self._board.hold(holds)
                 held.add(number)
             else:
                 self._board.hold_no_more((job_id, number))

@@ -22,11 +22,12 @@ class Use:
     borrowed: int
 
 
-def held(state: State) -> dict[str, Resources]:
-    """What every project holds now, stopping attempts included."""
+def held(state: State, quota: Quota) -> dict[str, Resources]:
+    """What every project holds now, stopping attempts included; and apart from that, what those hold who left it."""
     found: dict[str, Resources] = {}
     for _, job, _ in state.live_attempts():
-        found[job.project] = plus(found.get(job.project, {}), job.demand)
+        holder = quota.holder(job.user, job.project)
+        found[holder] = plus(found.get(holder, {}), job.demand)
     return found
 
 
@@ -37,7 +38,7 @@ def shares(state: State, quota: Quota) -> Shares:
 
 def usage(state: State, quota: Quota) -> list[Use]:
     """One row for each project and kind that has a share or is held, in order of the names."""
-    promised, holds = shares(state, quota), held(state)
+    promised, holds = shares(state, quota), held(state, quota)
     rows = []
     for project in sorted({*quota.shares, *holds}):
         units, used = promised.units(project), holds.get(project, {})

@@ -293,6 +293,8 @@ TOOL = Tool(
             flags=(
                 *_PAST,
                 Flag("since", "With simulate: the jobs since then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d"),
+                Flag("stop_affected", "With set: stop the jobs of users who are no members of their projects.", kind=bool,
+                     default=False),
                 Flag("trace", "With simulate: these jobs instead, as of bastion simulate.", "FILE"),
                 *_VIRTUAL,
                 _WHO,

@@ -6,14 +6,28 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bastion import recover
+from bastion.affected import left
+from bastion.errors import Forbidden
+from bastion.permit import stranger
+from bastion.plan import inputs
+from bastion.requests import Cancel
+from bastion.state import Job
+from bastion.system import RandomIds
 from bastion.usage import usage
+from bastion.wording import listed
 from cli import admin_file, quota_simulate
+from cli.ask import agree
 from cli.bastion_status import usage_table
+from cli.desk import user_of
 from cli.file_history import history
 from cli.main import DONE, Call
-from cli.place import is_known, known_place_of, place_of, unknown
+from cli.place import Place, is_known, known_place_of, place_of, unknown
 from cli.quota_file import QUOTA_FILE, load
+from launcher.submit import send
 from quota.changes import warnings
+from quota.model import Quota
+
+SHOWN = 5
 
 
 def run(call: Call) -> int:
@@ -70,8 +84,27 @@ def check(call: Call, path: Path) -> int:
 def put(call: Call, path: Path) -> int:
     """Check the file, show what changes and for whom, ask, and replace the one in the bucket if it is still the same."""
     place = place_of(call)
-    text, _ = load(path)
+    text, quota = load(path)
     held = admin_file.read(place.bucket, QUOTA_FILE)
     if not is_known(place):
         call.output.note(f"warning: {unknown(place)}")
-    return admin_file.put(call, place, QUOTA_FILE, held, text)
+    stopped = _to_stop(call, place, quota) if call.flags["stop_affected"] else []
+    code = admin_file.put(call, place, QUOTA_FILE, held, text)
+    for job in stopped:
+        send(place.bucket, user=user_of(call), request_id=RandomIds().new(), request=Cancel(job=job.id))
+        call.output.note(f"asked to stop {job.id} of {job.user}, who is no member of {job.project}")
+    return code
+
+
+def _to_stop(call: Call, place: Place, quota: Quota) -> list[Job]:
+    """The jobs of those who are no members under this quota, if it is agreed that they are stopped. Raises `Forbidden`."""
+    state = recover.load(place.bucket)
+    jobs = left(state, quota)
+    strange = (stranger(Cancel(job=job.id), user_of(call), job, inputs(state)) for job in jobs)
+    if wrong := next(filter(None, strange), ""):
+        raise Forbidden(wrong)
+    if jobs:
+        whose = listed([f"{job.id} of {job.user}" for job in jobs[:SHOWN]])
+        more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
+        agree(call, f"stop {whose}{more}, whose users are no members of their projects any more?")
+    return jobs

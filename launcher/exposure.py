@@ -59,8 +59,9 @@ def exposure(case: Case, job: Job, asked: Decisions) -> Exposure | None:
     quota = case.inputs.quota
     if quota is None or not any(n for row in quota.shares.values() for n in row.values()):
         return None
-    promised, used = shares(case.state, quota), held(case.state)
-    over = promised.borrowed(job.project, used.get(job.project, {}))
+    promised, used = shares(case.state, quota), held(case.state, quota)
+    holder = quota.holder(job.user, job.project)
+    over = promised.borrowed(holder, used.get(holder, {}))
     threat, claims = None, list[Claim]()
     try:
         threat = _threat(case, job, asked)
@@ -86,10 +87,11 @@ def _threat(case: Case, job: Job, asked: Decisions) -> Threat | None:
 
 
 def _claims(case: Case, job: Job, promised: Shares, asked: Decisions) -> Iterator[Claim]:
-    quota, used = case.inputs.quota, held(case.state)
+    quota = case.inputs.quota
     governed = [kind for kind, n in job.demand.items() if n and kind in promised.governed]
     if quota is None or not governed:
         return
+    used = held(case.state, quota)
     kind = max(governed, key=lambda kind: job.demand[kind])
     others = [project for project in quota.shares if project != job.project]
     room = {name: promised.units(name).get(kind, 0) - used.get(name, {}).get(kind, 0) for name in others}

@@ -47,7 +47,7 @@ def standing(case: Case, job: Job, answer: Plan) -> Standing:
     """Of a job with tasks that wait; `answer` is the decision that was taken on this case."""
     state, quota = case.state, case.inputs.quota
     assert quota is not None
-    promised, used = shares(state, quota), held(state)
+    promised, used = shares(state, quota), held(state, quota)
     there = pool_of(state, case.inputs)
     order = line(state, job, answer, there.of_sides())
     staying = [other for _, other, attempt in state.live_attempts() if attempt.state is not AttemptState.STOPPING]

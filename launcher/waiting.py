@@ -10,7 +10,7 @@ from bastion.holding import until
 from bastion.past_use import past
 from bastion.plan import Plan, pool_of
 from bastion.ports import AttemptKey
-from bastion.state import Attempt, AttemptState, Job, State
+from bastion.state import Attempt, AttemptState, Job
 from bastion.usage import held, shares
 from launcher.gates import Gate, gates
 from launcher.line import Ahead, Place, Use, ahead, kept, line, place
@@ -79,7 +79,7 @@ def waiting(case: Case, job: Job, answer: Plan) -> Waiting:
     rows.sort(key=lambda row: (row.project != job.project, -_sum([row.resources], *job.demand), row.since, row.job))
     order = line(state, job, answer, pool.of_sides())
     return Waiting(
-        amounts=tuple(_amounts(state, job, promised, rows)),
+        amounts=tuple(_amounts(case, job, promised, rows)),
         place=place(state, job, order),
         ahead=tuple(ahead(job, order, _uses(case, job.project, promised), kept(state, answer))),
         holders=tuple(rows),
@@ -99,8 +99,8 @@ def _uses(case: Case, project: str, promised: Shares) -> dict[str, Use]:
     return {user: (late.get((project, user), 0.0), promised.dominant(holds.get(user, {}))) for user in users}
 
 
-def _amounts(state: State, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[Amount]:
-    used = held(state)
+def _amounts(case: Case, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[Amount]:
+    used = held(case.state, case.inputs.quota or Quota.open())
     taken, own = total(used.values()), used.get(job.project, {})
     for kind, asked in job.demand.items():
         pool = promised.pool.get(kind, 0)

@@ -20,12 +20,15 @@ CLASSES = ("urgent", "standard", "scavenger")
 
 STANDARD = CLASSES.index("standard")
 
-RULES = 2
+RULES = 3
 """The newest rules of the default policy. Each marked decision is replayed by the rules that it was taken by.
 
 1: each share is rounded down for itself. 2: shares are given out whole, a share of which nothing is used is good for one
-task, and what a user holds in a project that they left is borrowed.
+task. 3: what a user holds in a project that they left is borrowed.
 """
+
+LEFT = 3
+"""From these rules on what those hold who left a project is none of its use."""
 
 
 class Want(Struct, frozen=True, kw_only=True, gc=False):

@@ -68,6 +68,13 @@ class Quota:
         """True if the user belongs to the project."""
         return self.is_open or project in self._members.projects_of(user)
 
+    def holder(self, user: str, project: str) -> str:
+        """In whose name a user of a project holds what they hold: the project's, or that of those who left it.
+
+        The latter is no name of a project, so it has no share: all that they hold is borrowed.
+        """
+        return project if self.admits(user, project) else f"{project} (members who left)"
+
     def administers(self, user: str, project: str) -> bool:
         """True if the user may stop, hold and change the jobs of the project."""
         return project in self._admins.projects_of(user)

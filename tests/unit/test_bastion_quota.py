@@ -10,15 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from bastion import layout
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.byline import split
 from bastion.config import Config, render
 from bastion.errors import BastionError
+from bastion.events import FileChanged
 from bastion.layout import CONFIG, QUOTA
+from bastion.requests import Cancel
+from bastion.requests import parse as parse_request
 from cli.bastion import TOOL
 from cli.exchange import exchange
 from cli.main import run
+from tests.unit.launcher.world import World
 
 GOOD = """[toml-schema]
 version = "1"
@@ -99,6 +104,49 @@ def test_a_set_shows_what_changes(bastion: Command, bucket: Prefixed, file: Path
     assert "total v4: 8 -> 16" in said.err
     assert "vision: members added: carol" in said.err
     assert text_in(bucket) == file.read_text()
+
+
+def inbox(bucket: Prefixed) -> list[str]:
+    asked = [parse_request(bucket.read(stat.key).data) for stat in bucket.list(layout.INBOX)]
+    return sorted(one.job for one in asked if isinstance(one, Cancel))
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["at once", "once the file is in force"])
+def test_jobs_of_those_who_left_are_stopped_where_it_is_asked(
+    bastion: Command, bucket: Prefixed, file: Path, *, again: bool
+) -> None:
+    world = World(bucket)
+    jobs = [world.submitted(f"{name:032}", name=f"job{name}", user="alice", project="nlp") for name in range(2)]
+    world.submitted("b" * 32, name="other", user="bob", project="vision")
+    bucket.write(CONFIG, render(Config(admins=["root"])).encode())
+    world.happens(FileChanged(file="config", version="1", text=render(Config(admins=["root"]))))
+    bucket.write(QUOTA, GOOD.encode())
+    file.write_text(GOOD.replace('["alice"]', '["carol"]'))
+    first = bastion("quota", "set", str(file), "--yes", "--user_id=root", *([] if again else ["--stop_affected"]))
+    assert first.err.count("no longer a member of nlp; it stays waiting; --stop_affected ends it") == 2
+    if again:
+        assert inbox(bucket) == []
+        bastion("quota", "set", str(file), "--yes", "--user_id=root", "--stop_affected")
+    assert inbox(bucket) == sorted(jobs)
+
+
+def test_who_may_not_stop_them_changes_nothing(bastion: Command, bucket: Prefixed, file: Path) -> None:
+    World(bucket).submitted(user="alice", project="nlp")
+    file.write_text(GOOD.replace('["alice"]', '["carol"]'))
+    said = bastion("quota", "set", str(file), "--yes", "--user_id=bob", "--stop_affected")
+    assert said.code != 0
+    assert "only they and admins may stop it" in said.err
+    assert not list(bucket.list("project-quotas/"))
+    assert inbox(bucket) == []
+
+
+def test_nobody_is_stopped_unasked(bastion: Command, bucket: Prefixed, file: Path) -> None:
+    World(bucket).submitted(user="alice", project="nlp")
+    file.write_text(GOOD.replace('["alice"]', '["carol"]'))
+    said = bastion("quota", "set", str(file), "--user_id=alice", "--stop_affected")
+    assert said.code != 0
+    assert "whose users are no members of their projects any more? say --yes" in said.err
+    assert not list(bucket.list("project-quotas/"))
 
 
 def test_setting_the_same_again_writes_nothing(bastion: Command, bucket: Prefixed, file: Path) -> None:

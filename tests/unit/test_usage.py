@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bastion.affected import affected
+from bastion.affected import affected, left
 from bastion.state import Attempt, AttemptState, Job, JobState, State, Task
 from bastion.usage import Use, usage
 from quota.file import parse
@@ -58,10 +58,29 @@ def test_waiting_jobs_use_nothing() -> None:
     assert usage(state(job("a", "nlp", "alice", 6, running=False)), parse(QUOTA))[0].used == 0
 
 
-def test_who_leaves_a_project_is_named_with_the_job() -> None:
-    new = parse(QUOTA.replace('"alice"', '"carol"'))
-    (line,) = affected(state(job("a", "nlp", "alice", 4, running=True)), parse(QUOTA), new)
-    assert line.startswith("job a-00000000 of alice: no longer a member of nlp")
+WITHOUT_ALICE = parse(QUOTA.replace('"alice"', '"carol"'))
+
+
+def test_what_those_hold_who_left_is_borrowed_and_none_of_their_projects_use() -> None:
+    rows = usage(
+        state(job("a", "nlp", "alice", 3, running=True), job("c", "nlp", "carol", 4, running=True)), WITHOUT_ALICE
+    )
+    assert rows == [
+        Use(project="nlp", kind="v4", share=4, used=4, borrowed=0),
+        Use(project="nlp (members who left)", kind="v4", share=0, used=3, borrowed=3),
+        Use(project="vision", kind="v4", share=4, used=0, borrowed=0),
+    ]
+
+
+def test_who_leaves_a_project_is_named_with_what_they_hold() -> None:
+    there = state(job("a", "nlp", "alice", 4, running=True), job("b", "nlp", "alice", 4, running=False))
+    assert affected(there, parse(QUOTA), WITHOUT_ALICE) == [
+        "job a-00000000 of alice: no longer a member of nlp; it runs and holds v4=4, from now on as borrowed; --stop_affected "
+        "ends it",
+        "job b-00000000 of alice: no longer a member of nlp; it stays waiting; --stop_affected ends it",
+    ]
+    assert [one.name for one in left(there, WITHOUT_ALICE)] == ["a", "b"]
+    assert left(there, parse(QUOTA)) == []
 
 
 def test_a_job_that_no_longer_fits_is_named() -> None:

@@ -48,6 +48,17 @@ def board_hold(state: State, lineup: Lineup, now: datetime = NOON) -> Hold:
     return lineup.bring_up(state, QUOTA, now).holds["j", 0]
 
 
+def test_what_is_held_by_who_left_is_in_the_name_of_nobody_that_has_a_share() -> None:
+    state, quota = running(), Quota(tiers=({"v4": 8},), members={"nlp": ("eve",)})
+    project = state.jobs["j"].project
+    lineup = Lineup()
+    assert lineup.bring_up(state, quota, NOON).holds["j", 0].project == f"{project} (members who left)"
+    assert (
+        lineup.bring_up(state, quota, NOON, parts=False).holds["j", 0].project == project
+    )  # as of before, and for axlearn
+    assert lineup.bring_up(state, QUOTA, NOON).holds["j", 0].project == project
+
+
 def stop(**fields: Any) -> Stopping:
     return Stopping(**AT, cause=Cause.PREEMPTED, deadline=after(600), reason="", **fields)
 

@@ -17,6 +17,7 @@ from bastion.replay import Difference, Replayed, replayed
 from bastion.requests import Cancel, Hold, Pause, Release, Resume, Top
 from bastion.state import Cause, State
 from bastion.version import VERSION
+from quota.claims import LEFT, RULES
 from quota.resources import Resources
 from tests.launch.bench import QUOTA
 from tests.unit.bastion.doors import HandRunner
@@ -182,6 +183,10 @@ def test_an_answer_of_several_objects_is_whole_or_cut_where_its_bastion_ended(mo
     assert part.difference is Difference.NONE
 
 
+def rules(found: list[JournalObject]) -> list[int]:
+    return [event.rules for record in found for event in record.events if isinstance(event, Decided)]
+
+
 THIRDS = """
 [toml-schema]
 version = "1"
@@ -201,10 +206,6 @@ audio = { v4 = 0.333 }
 
 def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the first rules a fourth unit was nobody's; now it is of `audio`, whose second job has it given back."""
-
-    def rules(found: list[JournalObject]) -> list[int]:
-        return [event.rules for record in found for event in record.events if isinstance(event, Decided)]
-
     town = Town((layout.CONFIG, CONFIG), (layout.QUOTA, THIRDS))
     with monkeypatch.context() as patch:
         patch.setattr("bastion.tick.RULES", 1)
@@ -222,7 +223,7 @@ def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch:
     town.bastion = town.begin()
     town.ticks(12)
     after = records(town)
-    assert set(rules(after)) == {1, 2}
+    assert set(rules(after)) == {1, RULES}
     assert any(isinstance(event, Stopping) for event in town.journal()), "the rules of now give audio its second unit"
     assert {each.difference for each in again(after)} == {Difference.NONE}
 
@@ -231,3 +232,54 @@ def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch:
 
     forged = [changed(record, unsaid) for record in after]
     assert Difference.ANSWER in {each.difference for each in again(forged)}
+
+
+HALVES = """
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 4
+[project_membership]
+nlp = ["alice", "eve"]
+vision = ["bob"]
+[project_resources]
+nlp = { v4 = 0.5 }
+vision = { v4 = 0.5 }
+"""
+
+
+def test_what_those_hold_who_left_is_given_back_to_their_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the rules of before it was the project's use of its share, and nobody else of it could begin."""
+    town = Town((layout.CONFIG, CONFIG), (layout.QUOTA, HALVES))
+    with monkeypatch.context() as patch:
+        patch.setattr("bastion.tick.RULES", LEFT - 1)
+        gone = town.submits(project="nlp", resources={"v4": 2}, replicas=1)
+        town.submits(user="bob", project="vision", resources={"v4": 2}, replicas=1)
+        town.ticks(2)
+        town.bucket.inner.write(layout.QUOTA, HALVES.replace('"alice", ', "").encode())
+        town.ticks(12)
+        stays = town.submits(user="eve", project="nlp", resources={"v4": 2}, replicas=1)
+        town.ticks(12)
+    assert not any(isinstance(event, Stopping) for event in town.journal())
+
+    town.bastion = town.begin()
+    town.ticks(12)
+    [stop] = [event for event in town.journal() if isinstance(event, Stopping)]
+    told = f"reclaimed for nlp/{stays} (eve): nlp (members who left) borrowed 2 v4 over its share of 0"
+    assert (stop.job, stop.for_job) == (gone, stays)
+    assert stop.reason.startswith(told)
+    assert set(rules(records(town))) == {LEFT - 1, RULES}
+    assert {each.difference for each in again(records(town))} == {Difference.NONE}
+
+
+def test_who_comes_back_gives_nothing_back() -> None:
+    town = Town((layout.CONFIG, CONFIG), (layout.QUOTA, HALVES))
+    town.submits(project="nlp", resources={"v4": 2}, replicas=1)
+    town.submits(user="bob", project="vision", resources={"v4": 2}, replicas=1)
+    town.ticks(2)
+    for text in (HALVES.replace('"alice", ', ""), HALVES):
+        town.bucket.inner.write(layout.QUOTA, text.encode())
+        town.ticks(12)
+    town.submits(user="eve", project="nlp", resources={"v4": 2}, replicas=1)
+    town.ticks(12)
+    assert not any(isinstance(event, Stopping) for event in town.journal())
