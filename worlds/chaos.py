@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from bastion import layout, loss
+from bastion.at_once import one_by_one
+from bastion.codec import decode
+from bastion.errors import RecordError
 from bastion.ports import AttemptKey, Machine
+from bastion.records import Status
+from worlds.broken import Broken
 from worlds.cloud import Cloud
 from worlds.damage import Damage
-from worlds.kernel import Life
+from worlds.kernel import Life, SimClock, SimIds
 from worlds.mischief import Mischief
 from worlds.plan import AIM_STEPS, Act
 from worlds.program import Program
 from worlds.scene import Scene
+from worlds.store import SimBucket, Store
 from worlds.users import User
 
 OFFS_S = (120.0, 3_600.0, 259_200.0)
 """So much a clock may be off that nobody has set."""
+
+PATIENCES_S = (240.0, 900.0)
+"""So long nobody has accepted that the end of the journal is lost."""
 
 STANDBY_S = 60.0
 """A bastion that died is started again within this time."""
@@ -66,6 +76,9 @@ class Chaos:
             program.end()
 
     def _begin(self, act: Act) -> None:
+        """After a loss of the journal's end nothing else befalls."""
+        if self._scene.laws.rollback.lost:
+            return
         does = [getattr(self, f"_{act.kind}", None), *(getattr(other, act.kind, None) for other in self._others)]
         do: Callable[[Random], str] = next(filter(None, does))
         if where := do(Random(act.seed)):
@@ -151,6 +164,41 @@ class Chaos:
         self._scene.laws.harmed.add(machine)
         return f"{line.name} until {line.cut_until:.0f}"
 
+    def _rollback(self, dice: Random) -> str:
+        """The newest journal objects are gone, of bastions at work or while all are down. All other weather is over by then."""
+        scene, store = self._scene, self._scene.store
+        number, seq = _told(store), scene.laws.truth.seq
+        if not number:
+            return ""
+        cut = dice.choice([number - 1, max(0, number - 3), number // 2, 0])
+        scene.laws.rollback.loses(scene.kernel.now, len(scene.lives))
+        down, snapshots = dice.random() < 0.5, dice.random() < 0.5
+        for program in self._programs:
+            program.line.cut_until = 0.0
+            if down or scene.kernel.now < program.life.paused_until:
+                program.end()
+        store.down_until = 0.0
+        scene.blind_until = dict.fromkeys(scene.fleet, 0.0)
+        for key in store.found(layout.SNAPSHOTS, ""):
+            if snapshots and layout.is_snapshot(key) and layout.seq_of(key) > cut:
+                store.drop(key)
+        for gone in range(cut, seq):
+            store.drop(layout.journal(gone))
+        scene.kernel.spawn(Life(), lambda: self._accept(dice.choice(PATIENCES_S)))
+        return f"objects {cut} to {seq - 1}, {'all are down' if down else 'at work'}"
+
+    def _accept(self, patience_s: float) -> None:
+        """An admin goes on without what is lost, sooner or later, while no bastion is at work."""
+        scene, bucket = self._scene, SimBucket(self._scene.store)
+        scene.kernel.sleep(patience_s)
+        while any(program.life.alive and program.epoch for program in self._programs):
+            scene.kernel.sleep(STANDBY_S / 2)
+        found = loss.survey(bucket, one_by_one)
+        if found.is_nothing:
+            raise Broken("bastion recover finds nothing that is lost")
+        loss.accept(bucket, SimClock(scene.kernel), SimIds(scene.kernel), found, user="root", host="desk", pid=0)
+        scene.trace.seen["accepted"] += 1
+
     # Machines
 
     def _blind(self, dice: Random) -> str:
@@ -224,6 +272,17 @@ class Chaos:
             return ""
         self._cloud.spoof(Machine(id=name, key=key, worker=0, epoch=epoch, doomed=dice.random() < 0.1))
         return name
+
+
+def _told(store: Store) -> int:
+    """How many journal objects `status.json` tells of; 0 if it is damaged, or tells nothing."""
+    if layout.STATUS not in store.objects:
+        return 0
+    try:
+        status = decode(store.objects[layout.STATUS][0], Status, layout.STATUS)
+    except RecordError:
+        return 0
+    return status.seq if status.head else 0
 
 
 def _long(dice: Random) -> float:

@@ -91,7 +91,7 @@ class Scene:
     @property
     def stormy(self) -> bool:
         """Faults happen."""
-        return self.plan.begins <= self.trace.steps < self.plan.ends
+        return self.plan.begins <= self.trace.steps < self.plan.ends and not self.laws.rollback.lost
 
     @property
     def calm(self) -> bool:

@@ -25,7 +25,8 @@ def _script(scene: Scene, command: str, seconds: float, seed: int) -> Callable[[
         key = AttemptKey(env["BASTION_JOB"], int(env["BASTION_TASK"]), int(env["BASTION_ATTEMPT"]))
         worker = int(env["BASTION_WORKER_INDEX"])
         dice = Random(f"{seed} {key} {worker}")
-        scene.laws.control.process(key, command)
+        if not scene.laws.rollback.lost:
+            scene.laws.control.process(key, command)
         _started(scene, key, worker, process)
         process.traps = dice.random() < 0.75
         process.print("begin\n")
