@@ -84,6 +84,8 @@ class Laws:
         """A write took effect."""
         if verb != "delete" and key.startswith(layout.JOURNAL):
             self.rollback.written(unpack(data, layout.seq_of(key)).events, now)
+        if verb == "create" and key.startswith(layout.ATTEMPTS):
+            self.rollback.orders(key)
         if verb == "tear" or self.rollback.lost:
             return
         if verb == "delete":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bastion import layout
 from bastion.events import AnyEvent, Epoch, LossAccepted, Started
 from bastion.ports import AttemptKey
 from worlds.broken import Broken
@@ -20,15 +21,15 @@ SILENT_S = 60.0 + FLIGHT_S
 class RollbackLaws:
     """From the loss on these are the laws of the world: all others go by a journal that is there no more.
 
-    `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `begun`: the attempts that
-    the journal started.
+    `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `ordered`: the attempts
+    of which there were orders.
     """
 
     lost_at: float | None = None
     newcomers: int = 0
     accepted_at: float | None = None
     resumed_at: float | None = None
-    begun: set[AttemptKey] = field(default_factory=set)
+    ordered: set[AttemptKey] = field(default_factory=set)
 
     @property
     def lost(self) -> bool:
@@ -52,10 +53,13 @@ class RollbackLaws:
         for event in events:
             if isinstance(event, Epoch) and event.pid >= self.newcomers and self.lost:
                 self._begins(event, now)
-            if isinstance(event, Started):
-                if self.accepted_at is not None and event.key in self.begun:
-                    raise Broken(f"{event.key} is given a second time, after a loss was accepted")
-                self.begun.add(event.key)
+            if isinstance(event, Started) and self.accepted_at is not None and event.key in self.ordered:
+                raise Broken(f"{event.key} is given a second time, after a loss was accepted")
+
+    def orders(self, key: str) -> None:
+        """An object of an attempt was written: its key is taken from then on. Before that nobody outside knows of it."""
+        if (attempt := layout.ordered(key)) is not None:
+            self.ordered.add(attempt)
 
     def acts(self, what: str, now: float) -> None:
         """A bastion calls a runner for more than a look."""
