@@ -63,8 +63,7 @@ class Chaos:
         waiting, self._aimed = self._aimed, []
         for act in waiting:
             if act.kind == "user":
-                scene.kernel.spawn(Life(), User(scene, act, self._users).live)
-                self._users += 1
+                scene.kernel.spawn(Life(), self._user(act).live)
             elif not act.aim or act.aim in scene.laws.states or now >= act.step + AIM_STEPS:
                 self._begin(act)
             elif scene.stormy:
@@ -98,6 +97,10 @@ class Chaos:
     def _start(self, *, older: bool = False, takeover: bool = False) -> Program:
         self._programs.append(Program(self._scene, self._cloud, older=older, takeover=takeover))
         return self._programs[-1]
+
+    def _user(self, act: Act) -> User:
+        self._users += 1
+        return User(self._scene, act, self._users - 1)
 
     def _alive(self) -> list[Program]:
         return [program for program in self._programs if program.life.alive and not program.older]
@@ -172,7 +175,7 @@ class Chaos:
             return ""
         cut = dice.choice([number - 1, max(0, number - 3), number // 2, 0])
         scene.laws.rollback.loses(scene.kernel.now, len(scene.lives))
-        down, snapshots = dice.random() < 0.5, dice.random() < 0.5
+        down, snapshots = dice.random() < 0.4, dice.random() < 0.5
         for program in self._programs:
             program.line.cut_until = 0.0
             if down or scene.kernel.now < program.life.paused_until:
@@ -184,6 +187,7 @@ class Chaos:
                 store.drop(key)
         for gone in range(cut, seq):
             store.drop(layout.journal(gone))
+        scene.kernel.spawn(Life(), self._user(Act(0, "user", dice.getrandbits(32))).live, 1.0)  # so that more is written
         scene.kernel.spawn(Life(), lambda: self._accept(dice.choice(PATIENCES_S)))
         return f"objects {cut} to {seq - 1}, {'all are down' if down else 'at work'}"
 

@@ -53,7 +53,7 @@ GAPS = (6, 15, 40, 120)
 """Steps between two acts, about."""
 
 
-ALONE: Mapping[str, tuple[float, float]] = {"rollback": (0.25, 0.75)}
+ALONE: Mapping[str, tuple[float, float]] = {"rollback": (0.3, 0.5)}
 """Acts with dice of their own for when they happen, so that worlds without them stay what they are: in which part of
 the seeds, and after which part of the storm at the earliest.
 """
@@ -133,7 +133,7 @@ def _alone(seed: int, begins: int, steps: int) -> Iterator[Act]:
         rng = Random(f"{kind} {seed}")
         if rng.random() < part:
             step = begins + int(steps * rng.uniform(earliest, 1))
-            yield Act(step, kind, rng.getrandbits(32), rng.choice(AIMS))
+            yield Act(step, kind, rng.getrandbits(32))
 
 
 def _users(rng: Random, begins: int, steps: int) -> tuple[Act, ...]:
