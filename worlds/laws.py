@@ -18,6 +18,7 @@ from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
 from worlds import clock_laws
+from worlds.bloat_laws import BloatLaws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
@@ -66,6 +67,7 @@ class Laws:
     control: ControlLaws = field(default_factory=ControlLaws)
     gates: GateLaws = field(default_factory=GateLaws)
     trust: TrustLaws = field(default_factory=TrustLaws)
+    bloat: BloatLaws | None = None
     rollback: RollbackLaws = field(default_factory=RollbackLaws)
     choices: ChoiceLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
@@ -141,6 +143,8 @@ class Laws:
         for event in record.events:
             self._event(event)
         self.control.places(record, self.truth)
+        if self.bloat is not None:
+            self.bloat.written(record)
         self.gates.written(record, self.truth)
         clock_laws.written(record, self.gates.wishes, now, silent_s)
         self.choices.written(self.truth, self.pool)
@@ -150,6 +154,8 @@ class Laws:
         if status.epoch < self.shown:
             raise Broken(f"the status is of epoch {status.epoch}, after one of epoch {self.shown}")
         self.shown = status.epoch
+        if self.bloat is not None:
+            self.bloat.texts(layout.STATUS, status.problems)
         self.said.add(status.epoch)
         self.heard_at[status.epoch] = now
         for epoch in range(status.epoch):

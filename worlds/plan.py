@@ -53,9 +53,9 @@ GAPS = (6, 15, 40, 120)
 """Steps between two acts, about."""
 
 
-ALONE: Mapping[str, tuple[float, float]] = {"rollback": (0.3, 0.5)}
-"""Acts with dice of their own for when they happen, so that worlds without them stay what they are: in which part of
-the seeds, and after which part of the storm at the earliest.
+ALONE: Mapping[str, tuple[float, float, int]] = {"rollback": (0.3, 0.5, 1), "bloat": (0.2, 0.0, 2)}
+"""Acts with dice of their own, so that worlds without them stay what they are: in which part of the seeds they happen, after
+which part of the storm at the earliest, and how often.
 """
 
 AIMS = ("", "", "RUNNING", "PREEMPTING", "CANCELLING")
@@ -129,9 +129,9 @@ def _acts(rng: Random, begins: int, steps: int) -> tuple[Act, ...]:
 
 
 def _alone(seed: int, begins: int, steps: int) -> Iterator[Act]:
-    for kind, (part, earliest) in ALONE.items():
+    for kind, (part, earliest, times) in ALONE.items():
         rng = Random(f"{kind} {seed}")
-        if rng.random() < part:
+        for _ in range(times if rng.random() < part else 0):
             step = begins + int(steps * rng.uniform(earliest, 1))
             yield Act(step, kind, rng.getrandbits(32))
 
