@@ -54,4 +54,6 @@ class BloatLaws:
         user = request.partition("/")[0]
         self.taken[user, day] += 1
         if self.bounded and self.taken[user, day] > REQUESTS_A_DAY:
-            raise Broken(f"{self.taken[user, day]} requests of {user} are taken in on a day, {REQUESTS_A_DAY} are allowed")
+            raise Broken(
+                f"{self.taken[user, day]} requests of {user} are taken in on a day, {REQUESTS_A_DAY} are allowed"
+            )

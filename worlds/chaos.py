@@ -28,6 +28,9 @@ OFFS_S = (120.0, 3_600.0, 259_200.0)
 PATIENCES_S = (240.0, 900.0)
 """So long nobody has accepted that the end of the journal is lost."""
 
+WAIT_STEPS = 20
+"""After so many steps more it is seen again whether a bastion is at work."""
+
 STANDBY_S = 60.0
 """A bastion that died is started again within this time."""
 
@@ -170,12 +173,14 @@ class Chaos:
     def _rollback(self, dice: Random) -> str:
         """The newest journal objects are gone, of bastions at work or while all are down. All other weather is over by then."""
         scene, store = self._scene, self._scene.store
-        number, seq = _told(store), scene.laws.truth.seq
-        if not number:
+        number, down, snapshots = _told(store), dice.random() < 0.4, dice.random() < 0.5
+        if not number or not (down or any(map(self._is_at_work, self._programs))):
+            self._acts.append(Act(scene.trace.steps + WAIT_STEPS, "rollback", dice.getrandbits(32)))
+            self._acts.sort(reverse=True)
             return ""
         cut = dice.choice([number - 1, max(0, number - 3), number // 2, 0])
-        scene.laws.rollback.loses(scene.kernel.now, len(scene.lives))
-        down, snapshots = dice.random() < 0.4, dice.random() < 0.5
+        lost = [layout.journal(gone) for gone in range(cut, scene.laws.truth.seq)]
+        scene.laws.rollback.loses(scene.kernel.now, len(scene.lives), {key: store.objects[key][0] for key in lost})
         for program in self._programs:
             program.line.cut_until = 0.0
             if down or scene.kernel.now < program.life.paused_until:
@@ -185,11 +190,16 @@ class Chaos:
         for key in store.found(layout.SNAPSHOTS, ""):
             if snapshots and layout.is_snapshot(key) and layout.seq_of(key) > cut:
                 store.drop(key)
-        for gone in range(cut, seq):
-            store.drop(layout.journal(gone))
-        scene.kernel.spawn(Life(), self._user(Act(0, "user", dice.getrandbits(32))).live, 1.0)  # so that more is written
+        for key in lost:
+            store.drop(key)
+        scene.kernel.spawn(
+            Life(), self._user(Act(0, "user", dice.getrandbits(32))).live, 1.0
+        )  # so that more is written
         scene.kernel.spawn(Life(), lambda: self._accept(dice.choice(PATIENCES_S)))
-        return f"objects {cut} to {seq - 1}, {'all are down' if down else 'at work'}"
+        return f"{len(lost)} objects from {cut} on, {'all are down' if down else 'at work'}"
+
+    def _is_at_work(self, program: Program) -> bool:
+        return bool(program.life.alive and program.epoch) and self._scene.kernel.now >= program.life.paused_until
 
     def _accept(self, patience_s: float) -> None:
         """An admin goes on without what is lost, sooner or later, while no bastion is at work."""
@@ -198,6 +208,8 @@ class Chaos:
         while any(program.life.alive and program.epoch for program in self._programs):
             scene.kernel.sleep(STANDBY_S / 2)
         found = loss.survey(bucket, one_by_one)
+        if not scene.laws.rollback.open:
+            return
         if found.is_nothing:
             raise Broken("bastion recover finds nothing that is lost")
         loss.accept(bucket, SimClock(scene.kernel), SimIds(scene.kernel), found, user="root", host="desk", pid=0)

@@ -85,7 +85,7 @@ class Laws:
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
         """A write took effect."""
         if verb != "delete" and key.startswith(layout.JOURNAL):
-            self.rollback.written(unpack(data, layout.seq_of(key)).events, now)
+            self.rollback.written(key, data, unpack(data, layout.seq_of(key)).events, now)
         if verb == "create" and key.startswith(layout.ATTEMPTS):
             self.rollback.orders(key)
         if verb == "tear" or self.rollback.lost:

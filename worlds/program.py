@@ -104,7 +104,9 @@ class Program(SimBastion):
                 self.bastion.give_up(lost)
             scene.trace.seen["refused"] += 1
         except Deposed as deposed:
-            if not scene.laws.rollback.lost and "wrote journal object" not in str(deposed):  # the journal itself deposes, whoever wrote there
+            if not scene.laws.rollback.lost and "wrote journal object" not in str(
+                deposed
+            ):  # the journal itself deposes, whoever wrote there
                 scene.laws.trust.gives_up(self.epoch, scene.laws.epochs)
             scene.trace.seen["deposed"] += 1
         self.end()

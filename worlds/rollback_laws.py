@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bastion import layout
@@ -22,13 +22,14 @@ class RollbackLaws:
     """From the loss on these are the laws of the world: all others go by a journal that is there no more.
 
     `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `ordered`: the attempts
-    of which there were orders.
+    of which there were orders. `missing`: the objects that are lost.
     """
 
     lost_at: float | None = None
     newcomers: int = 0
     accepted_at: float | None = None
     resumed_at: float | None = None
+    missing: dict[str, bytes] = field(default_factory=dict)
     ordered: set[AttemptKey] = field(default_factory=set)
 
     @property
@@ -41,12 +42,16 @@ class RollbackLaws:
         """The end is lost, and nobody has accepted that."""
         return self.lost and self.accepted_at is None
 
-    def loses(self, now: float, newcomers: int) -> None:
-        """The end is lost now."""
-        self.lost_at, self.newcomers = now, newcomers
+    def loses(self, now: float, newcomers: int, missing: Mapping[str, bytes]) -> None:
+        """The end is lost now: these objects."""
+        self.lost_at, self.newcomers, self.missing = now, newcomers, dict(missing)
 
-    def written(self, events: Sequence[AnyEvent], now: float) -> None:
-        """A journal object, at any time."""
+    def written(self, key: str, data: bytes, events: Sequence[AnyEvent], now: float) -> None:
+        """A journal object, at any time. A write that was on its way may put back all that was lost: then nothing is."""
+        if self.missing.get(key) == data:
+            del self.missing[key]
+            if not self.missing:
+                self.accepted_at = self.resumed_at = now
         if self.lost and any(isinstance(event, LossAccepted) for event in events):
             self.accepted_at = now
             return
