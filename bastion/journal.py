@@ -36,6 +36,7 @@ class Journal:
         self._bytes = 0
         self._full: list[tuple[bytes, str]] = []
         self._end = state.seq, state.head
+        self._looked = state.seq
 
     @property
     def end(self) -> tuple[int, str]:
@@ -80,15 +81,19 @@ class Journal:
         return first
 
     def look(self) -> None:
-        """Raise `LostEnd` if the newest object that we know of is there no more. One list request. Safe from any thread."""
-        seq = self._end[0] - 1
-        newest, after = layout.journal(seq), layout.journal(seq - 1) if seq > 0 else ""
-        if seq < 0 or any(stat.key == newest for stat in self._bucket.list(layout.JOURNAL, after=after)):
-            return
-        if not self._exists(seq):  # a listing may be torn; this is not
-            raise LostEnd(
-                f"journal object {seq} is gone, which was there; this bastion ends before it writes over the gap"
-            )
+        """Raise `LostEnd` if an object is there no more that was the newest at the look before, or was written since.
+
+        The newest alone proves nothing: it may have been written behind the gap. One list request. Only one thread looks.
+        """
+        first, end = self._looked, self._end[0]
+        after = layout.journal(first - 1) if first > 0 else ""
+        shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=after)} if first < end else set()
+        for seq in range(first, end):
+            if layout.journal(seq) not in shown and not self._exists(seq):  # a listing may be torn; this is not
+                raise LostEnd(
+                    f"journal object {seq} is gone, which was there; this bastion ends before it writes more behind the gap"
+                )
+        self._looked = max(first, end - 1)
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)

@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from bastion import layout, loss
+from bastion.at_once import one_by_one
+from bastion.codec import decode
+from bastion.errors import RecordError
 from bastion.ports import AttemptKey, Machine
+from bastion.records import Status
+from worlds.broken import Broken
 from worlds.cloud import Cloud
 from worlds.damage import Damage
-from worlds.kernel import Life
+from worlds.kernel import Life, SimClock, SimIds
 from worlds.mischief import Mischief
 from worlds.plan import AIM_STEPS, Act
 from worlds.program import Program
 from worlds.scene import Scene
+from worlds.store import SimBucket, Store
 from worlds.users import User
 
 OFFS_S = (120.0, 3_600.0, 259_200.0)
 """So much a clock may be off that nobody has set."""
+
+PATIENCES_S = (240.0, 900.0)
+"""So long nobody has accepted that the end of the journal is lost."""
+
+WAIT_STEPS = 20
+"""After so many steps more it is seen again whether a bastion is at work."""
 
 STANDBY_S = 60.0
 """A bastion that died is started again within this time."""
@@ -53,8 +66,7 @@ class Chaos:
         waiting, self._aimed = self._aimed, []
         for act in waiting:
             if act.kind == "user":
-                scene.kernel.spawn(Life(), User(scene, act, self._users).live)
-                self._users += 1
+                scene.kernel.spawn(Life(), self._user(act).live)
             elif not act.aim or act.aim in scene.laws.states or now >= act.step + AIM_STEPS:
                 self._begin(act)
             elif scene.stormy:
@@ -66,6 +78,9 @@ class Chaos:
             program.end()
 
     def _begin(self, act: Act) -> None:
+        """After a loss of the journal's end nothing else befalls."""
+        if self._scene.laws.rollback.lost:
+            return
         does = [getattr(self, f"_{act.kind}", None), *(getattr(other, act.kind, None) for other in self._others)]
         do: Callable[[Random], str] = next(filter(None, does))
         if where := do(Random(act.seed)):
@@ -85,6 +100,10 @@ class Chaos:
     def _start(self, *, older: bool = False, takeover: bool = False) -> Program:
         self._programs.append(Program(self._scene, self._cloud, older=older, takeover=takeover))
         return self._programs[-1]
+
+    def _user(self, act: Act) -> User:
+        self._users += 1
+        return User(self._scene, act, self._users - 1)
 
     def _alive(self) -> list[Program]:
         return [program for program in self._programs if program.life.alive and not program.older]
@@ -150,6 +169,51 @@ class Chaos:
         line.cut_until = self._scene.lasts(_long(dice))
         self._scene.laws.harmed.add(machine)
         return f"{line.name} until {line.cut_until:.0f}"
+
+    def _rollback(self, dice: Random) -> str:
+        """The newest journal objects are gone, of bastions at work or while all are down. All other weather is over by then."""
+        scene, store = self._scene, self._scene.store
+        number, down, snapshots = _told(store), dice.random() < 0.4, dice.random() < 0.5
+        if not number or not (down or any(map(self._is_at_work, self._programs))):
+            self._acts.append(Act(scene.trace.steps + WAIT_STEPS, "rollback", dice.getrandbits(32)))
+            self._acts.sort(reverse=True)
+            return ""
+        cut = dice.choice([number - 1, max(0, number - 3), number // 2, 0])
+        lost = [layout.journal(gone) for gone in range(cut, scene.laws.truth.seq)]
+        scene.laws.rollback.loses(scene.kernel.now, len(scene.lives), {key: store.objects[key][0] for key in lost})
+        for program in self._programs:
+            program.line.cut_until = 0.0
+            if down or scene.kernel.now < program.life.paused_until:
+                program.end()
+        store.down_until = 0.0
+        scene.blind_until = dict.fromkeys(scene.fleet, 0.0)
+        for key in store.found(layout.SNAPSHOTS, ""):
+            if snapshots and layout.is_snapshot(key) and layout.seq_of(key) > cut:
+                store.drop(key)
+        for key in lost:
+            store.drop(key)
+        scene.kernel.spawn(
+            Life(), self._user(Act(0, "user", dice.getrandbits(32))).live, 1.0
+        )  # so that more is written
+        scene.kernel.spawn(Life(), lambda: self._accept(dice.choice(PATIENCES_S)))
+        return f"{len(lost)} objects from {cut} on, {'all are down' if down else 'at work'}"
+
+    def _is_at_work(self, program: Program) -> bool:
+        return bool(program.life.alive and program.epoch) and self._scene.kernel.now >= program.life.paused_until
+
+    def _accept(self, patience_s: float) -> None:
+        """An admin goes on without what is lost, sooner or later, while no bastion is at work."""
+        scene, bucket = self._scene, SimBucket(self._scene.store)
+        scene.kernel.sleep(patience_s)
+        while any(program.life.alive and program.epoch for program in self._programs):
+            scene.kernel.sleep(STANDBY_S / 2)
+        found = loss.survey(bucket, one_by_one)
+        if not scene.laws.rollback.open:
+            return
+        if found.is_nothing:
+            raise Broken("bastion recover finds nothing that is lost")
+        loss.accept(bucket, SimClock(scene.kernel), SimIds(scene.kernel), found, user="root", host="desk", pid=0)
+        scene.trace.seen["accepted"] += 1
 
     # Machines
 
@@ -224,6 +288,17 @@ class Chaos:
             return ""
         self._cloud.spoof(Machine(id=name, key=key, worker=0, epoch=epoch, doomed=dice.random() < 0.1))
         return name
+
+
+def _told(store: Store) -> int:
+    """How many journal objects `status.json` tells of; 0 if it is damaged, or tells nothing."""
+    if layout.STATUS not in store.objects:
+        return 0
+    try:
+        status = decode(store.objects[layout.STATUS][0], Status, layout.STATUS)
+    except RecordError:
+        return 0
+    return status.seq if status.head else 0
 
 
 def _long(dice: Random) -> float:

@@ -141,7 +141,8 @@ class ShakyRunner:
     def create(self, placement: Placement) -> None:
         ordered = layout.order(placement.key) in self._scene.store.objects
         self._scene.laws.creates(placement, self._epoch(), ordered=ordered)
-        on_its_side(self._scene.laws.truth.attempt(placement.key), self.name, self._scene.fleet)
+        if not self._scene.laws.rollback.lost:
+            on_its_side(self._scene.laws.truth.attempt(placement.key), self.name, self._scene.fleet)
 
         def effect() -> None:
             self._fault = self._luck("create", f"create {placement.key}")

@@ -18,11 +18,13 @@ from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
 from worlds import clock_laws
+from worlds.bloat_laws import BloatLaws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
 from worlds.gate_laws import GateLaws
 from worlds.input_laws import InputLaws
+from worlds.rollback_laws import RollbackLaws
 from worlds.trust_laws import TrustLaws
 
 STOPS_MAX = 10
@@ -65,6 +67,8 @@ class Laws:
     control: ControlLaws = field(default_factory=ControlLaws)
     gates: GateLaws = field(default_factory=GateLaws)
     trust: TrustLaws = field(default_factory=TrustLaws)
+    bloat: BloatLaws | None = None
+    rollback: RollbackLaws = field(default_factory=RollbackLaws)
     choices: ChoiceLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
     shown: int = 0
@@ -80,7 +84,11 @@ class Laws:
 
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
         """A write took effect."""
-        if verb == "tear":
+        if verb != "delete" and key.startswith(layout.JOURNAL):
+            self.rollback.written(key, data, unpack(data, layout.seq_of(key)).events, now)
+        if verb == "create" and key.startswith(layout.ATTEMPTS):
+            self.rollback.orders(key)
+        if verb == "tear" or self.rollback.lost:
             return
         if verb == "delete":
             self._deleted(key)
@@ -135,6 +143,8 @@ class Laws:
         for event in record.events:
             self._event(event)
         self.control.places(record, self.truth)
+        if self.bloat is not None:
+            self.bloat.written(record)
         self.gates.written(record, self.truth)
         clock_laws.written(record, self.gates.wishes, now, silent_s)
         self.choices.written(self.truth, self.pool)
@@ -144,6 +154,8 @@ class Laws:
         if status.epoch < self.shown:
             raise Broken(f"the status is of epoch {status.epoch}, after one of epoch {self.shown}")
         self.shown = status.epoch
+        if self.bloat is not None:
+            self.bloat.texts(layout.STATUS, status.problems)
         self.said.add(status.epoch)
         self.heard_at[status.epoch] = now
         for epoch in range(status.epoch):
@@ -248,12 +260,14 @@ class Laws:
 
     def starts(self, key: AttemptKey, worker: int, live: Iterable[tuple[AttemptKey, int]]) -> None:
         """A process starts, while those of `live` run."""
-        for other, index in live:
-            if (other.job, other.task) == (key.job, key.task) and (other != key or index == worker):
-                raise Broken(f"{key} worker {worker} starts while {other} worker {index} runs")
         if (key, worker) in self.begun:
             raise Broken(f"{key} worker {worker} runs a second time")
         self.begun.add((key, worker))
+        if self.rollback.lost:
+            return
+        for other, index in live:
+            if (other.job, other.task) == (key.job, key.task) and (other != key or index == worker):
+                raise Broken(f"{key} worker {worker} starts while {other} worker {index} runs")
         attempt = self.truth.attempt(key)
         claims = [self.claims.get((key, i)) for i in range(len(attempt.workers))] if attempt is not None else []
         if any(claim is None or claim.void for claim in claims):
@@ -264,11 +278,14 @@ class Laws:
     def uses(self, live: Mapping[tuple[AttemptKey, int], Resources]) -> None:
         """These processes run, each with what its replica holds."""
         used = total(live.values())
-        if not fits(used, self.pool):
+        if not self.rollback.lost and not fits(used, self.pool):
             raise Broken(f"running processes use {used} of {self.pool}")
 
     def calls(self, epoch: int, now: float, what: str) -> None:
         """A bastion of this epoch calls a runner."""
+        self.rollback.acts(f"{what} by epoch {epoch}", now)
+        if self.rollback.lost:
+            return
         since = self.deposed_at.get(epoch)
         if since is not None and now - since > FENCED_S:
             raise Broken(f"{what} by epoch {epoch}, deposed {now - since:.0f} s ago")
@@ -279,6 +296,8 @@ class Laws:
 
     def creates(self, placement: Placement, epoch: int, *, ordered: bool) -> None:
         """Machines are asked for: only those of an attempt that the journal has begun, in the name of who asks."""
+        if self.rollback.lost:
+            return
         if self.truth.attempt(placement.key) is None or not ordered:
             raise Broken(f"{placement.key} is created before the {'journal' if ordered else 'order'} says so")
         if placement.epoch != epoch:
@@ -288,13 +307,15 @@ class Laws:
     def deletes(self, machine: str, key: AttemptKey, worker: int) -> None:
         """A machine is deleted: never the one that the journal wants to run."""
         attempt, claim = self.truth.attempt(key), self.claims.get((key, worker))
-        if attempt is None or attempt.state not in (AttemptState.STARTING, AttemptState.RUNNING):
+        if self.rollback.lost or attempt is None or attempt.state not in (AttemptState.STARTING, AttemptState.RUNNING):
             return
         if attempt.workers[worker].cause is None and (claim is None or claim.machine == machine):
             raise Broken(f"machine {machine} is deleted while {key} is {attempt.state}")
 
     def remembers(self, state: State) -> None:
         """What a bastion has in memory, with nothing unwritten, is the fold of the journal up to there."""
+        if self.rollback.lost:
+            return
         if state.seq > len(self.digests):
             raise Broken(f"memory is at {state.seq}, the journal at {len(self.digests)}")
         if state.seq and digest(state) != self.digests[state.seq - 1]:

@@ -33,7 +33,7 @@ class LogLaws:
         """A write took effect. Raises `Broken`."""
         if verb == "tear":
             self.torn.add(key)
-        if verb in ("tear", "delete"):
+        if verb in ("tear", "delete") or self.scene.laws.rollback.lost:
             return
         if match := _SEGMENT.fullmatch(key):
             named = AttemptKey(match[1], int(match[2]), int(match[3])), int(match[4])

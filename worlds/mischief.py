@@ -12,6 +12,7 @@ from bastion import layout
 from bastion.errors import BucketError
 from bastion.files import KEYS
 from bastion.requests import Cancel, Hold, Pause, Request, Resume, Submit, Top
+from bastion.spec import new_jobspec
 from worlds.kernel import Life
 from worlds.line import bucket_of
 from worlds.plan import Act
@@ -32,6 +33,9 @@ GARBAGE = (
     b"[" * 5000,
     b'{"kind":"submit","spec":"' + b"x" * 70_000,
 )
+FLOOD, COMPLAINTS, HUGE = 80, 60, 500_000
+"""Requests that somebody sends in one go, what is wrong with each, and the bytes of a word that is too long."""
+
 GOOD = 2
 """So many of each file's texts below are good."""
 
@@ -136,6 +140,27 @@ class Mischief:
         user = self._user(dice)
         self._do(lambda: user.ask(victim, body, by=who))
         return f"{type(body).__name__} of {job} in the name of {victim} by {who}"
+
+    def bloat(self, dice: Random) -> str:
+        """Somebody sends more than is taken in, each with more to complain of than is stored; or a worker's word is huge."""
+        store, user, floods = self._scene.store, self._user(dice), dice.random() < 0.85
+        facts = [key for key in store.keys if key.startswith(layout.FACTS)]
+        if facts and not floods:
+            key = dice.choice(facts)
+            self._scene.laws.torn(key)
+            store.put("tear", key, b'{"schema":1,"phase":"' + b"x" * HUGE)
+            return key
+        spec = new_jobspec(
+            name="bloat", user="eve", project="red", command="true", resources={"v4": 1},
+            after=[f"ok:{'long-' * 8}{dice.getrandbits(32):08x}" for _ in range(COMPLAINTS)],
+        )  # fmt: skip
+
+        def act() -> None:
+            for _ in range(FLOOD):
+                user.ask("eve", Submit(spec=spec))
+
+        self._do(act)
+        return f"{FLOOD} requests of eve"
 
     def early(self, dice: Random) -> str:
         """A job is cancelled that is only submitted afterwards, or never."""

@@ -6,7 +6,7 @@ own, so that a plan with less in it stays the same in the rest: that is how a sc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
@@ -52,6 +52,11 @@ ACTS = (
 GAPS = (6, 15, 40, 120)
 """Steps between two acts, about."""
 
+
+ALONE: Mapping[str, tuple[float, float, int]] = {"rollback": (0.3, 0.5, 1), "bloat": (0.2, 0.0, 2)}
+"""Acts with dice of their own, so that worlds without them stay what they are: in which part of the seeds they happen, after
+which part of the storm at the earliest, and how often.
+"""
 
 AIMS = ("", "", "RUNNING", "PREEMPTING", "CANCELLING")
 """States that acts wait for: what lasts only for moments would seldom be met."""
@@ -101,7 +106,7 @@ def draw(seed: int, steps: int | None = None) -> Plan:
         begins=begins,
         steps=length,
         rates=_rates(rng),
-        acts=_acts(rng, begins, length),
+        acts=(*_acts(rng, begins, length), *_alone(seed, begins, length)),
         users=_users(rng, begins, length),
         upgrade=rng.random() < 0.3,
         walls=rng.random() < 0.3,
@@ -121,6 +126,14 @@ def _acts(rng: Random, begins: int, steps: int) -> tuple[Act, ...]:
     while (step := step + 1 + int(rng.expovariate(1 / gap))) < begins + steps:
         acts.append(Act(step, rng.choice(kinds), rng.getrandbits(32), rng.choice(AIMS)))
     return tuple(acts)
+
+
+def _alone(seed: int, begins: int, steps: int) -> Iterator[Act]:
+    for kind, (part, earliest, times) in ALONE.items():
+        rng = Random(f"{kind} {seed}")
+        for _ in range(times if rng.random() < part else 0):
+            step = begins + int(steps * rng.uniform(earliest, 1))
+            yield Act(step, kind, rng.getrandbits(32))
 
 
 def _users(rng: Random, begins: int, steps: int) -> tuple[Act, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from bastion import layout, loop, snapshot
-from bastion.errors import Deposed, Newer
+from bastion.errors import Deposed, LostEnd, Newer, RecordError
 from bastion.ports import Stored
 from bastion.version import JOURNAL, STATUS
 from worlds.bastions import SimBastion
@@ -94,14 +94,21 @@ class Program(SimBastion):
         try:
             if self.begin(doors, takeover=self._takeover):
                 self._go_on()
-        except Deposed as deposed:
-            if "wrote journal object" not in str(deposed):  # the journal itself deposes, whoever wrote there
-                scene.laws.trust.gives_up(self.epoch, scene.laws.epochs)
-            scene.trace.seen["deposed"] += 1
         except Newer:
             if not self.older:
                 raise
             scene.trace.seen["too old"] += 1
+        except (LostEnd, RecordError) as lost:
+            scene.laws.rollback.refuses(lost)
+            if self.bastion is not None and isinstance(lost, LostEnd):
+                self.bastion.give_up(lost)
+            scene.trace.seen["refused"] += 1
+        except Deposed as deposed:
+            if not scene.laws.rollback.lost and "wrote journal object" not in str(
+                deposed
+            ):  # the journal itself deposes, whoever wrote there
+                scene.laws.trust.gives_up(self.epoch, scene.laws.epochs)
+            scene.trace.seen["deposed"] += 1
         self.end()
 
     def _go_on(self) -> None:
@@ -109,6 +116,7 @@ class Program(SimBastion):
         assert bastion is not None
         while True:
             loop.turn(bastion)
+            self._scene.laws.rollback.works(self.epoch, self.pid, self._scene.kernel.now)
             if "tick" in bastion.troubles and not self.older:
                 raise Fell(f"a tick of epoch {self.epoch} fell: {bastion.troubles['tick']}")
             self.compare()

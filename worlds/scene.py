@@ -11,6 +11,7 @@ from bastion import layout
 from bastion.ports import Machine
 from bastion.spec import JobSpec
 from bastion.state import JobState
+from worlds.bloat_laws import LIMITS, BloatLaws
 from worlds.host import SimHost, SimProcess
 from worlds.kernel import Kernel, Life
 from worlds.laws import Laws
@@ -85,6 +86,8 @@ class Scene:
         self.faults = 0
         self._tables = {call: _table(faults, plan) for call, faults in RATES.items()}
         self.config = CONFIG + WALLS if plan.walls else CONFIG
+        if any(act.kind == "bloat" for act in plan.acts):
+            self.config, self.laws.bloat = self.config + LIMITS, BloatLaws()
         self.quota = QUOTA.replace(b"[total_resources]\nv4 = 6\nv5p = 4\n", TIERS) if plan.walls else QUOTA
         self.store.put("write", layout.CONFIG, self.config)
         self.store.put("write", layout.QUOTA, self.quota)
@@ -92,7 +95,7 @@ class Scene:
     @property
     def stormy(self) -> bool:
         """Faults happen."""
-        return self.plan.begins <= self.trace.steps < self.plan.ends
+        return self.plan.begins <= self.trace.steps < self.plan.ends and not self.laws.rollback.lost
 
     @property
     def calm(self) -> bool:

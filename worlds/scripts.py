@@ -29,7 +29,8 @@ def _script(scene: Scene, command: str, seconds: float, seed: int) -> Callable[[
         worker = int(env["BASTION_WORKER_INDEX"])
         dice = Random(f"{seed} {key} {worker}")
         lasts = 1e6 if LAGS in command and worker else seconds
-        scene.laws.control.process(key, command)
+        if not scene.laws.rollback.lost:
+            scene.laws.control.process(key, command)
         _started(scene, key, worker, process)
         process.traps = dice.random() < 0.75
         process.print("begin\n")

@@ -22,6 +22,9 @@ from worlds.scene import Scene
 TASK_S = 180.0
 """The most that one try of a task takes in calm weather, from its start to the next one's."""
 
+RESUMED_S = 300.0
+"""So long a world goes on after a loss that was accepted."""
+
 BACKOFF_S = 900.0
 """The longest wait after a loss."""
 
@@ -51,15 +54,18 @@ class World(Scene):
 
     def _run(self) -> None:
         while not self.kernel.run(self._step, 60.0):
-            if self.calm and self.kernel.now > self._deadline():
+            if not self.laws.rollback.lost and self.calm and self.kernel.now > self._deadline():
                 raise Broken(f"never ends: {self._what_is_left()}")
-        self.trace.seen["decision"] += replays(self.store)
+        if not self.laws.rollback.lost:
+            self.trace.seen["decision"] += replays(self.store)
         self.trace.seen["other choice"] += sum(map(bool, self.laws.choices.choices.values()))
 
     def _step(self) -> bool:
         """After each step: what is due, what is checked, and whether all is over."""
         if self._chaos.due:
             self._chaos.act()
+        if self.laws.rollback.lost:
+            return self._is_resumed()
         if self.changed or self.laws.grown:
             self._fleet.check()
             self.changed = self.laws.grown = False
@@ -72,6 +78,15 @@ class World(Scene):
             return False
         self._may_be_over = False
         return not self._what_is_left()
+
+    def _is_resumed(self) -> bool:
+        """A loss was accepted, and a bastion has been at work for long enough since. Raises `Broken` if that takes too long."""
+        rollback, now = self.laws.rollback, self.kernel.now
+        if rollback.resumed_at is not None:
+            return now - rollback.resumed_at > RESUMED_S
+        if rollback.accepted_at is not None and now > max(rollback.accepted_at, self.rests_at) + SETTLE_S:
+            raise Broken("a loss was accepted, and nobody goes on from there")
+        return False
 
     def _deadline(self) -> float:
         """When all must have ended: all that there was to do, one task after the other, and each waited for once.

@@ -266,6 +266,15 @@ def test_a_bastion_whose_journal_loses_its_end_says_so_and_ends() -> None:
         town.begin()
 
 
+def test_a_gap_is_seen_by_a_bastion_that_has_written_behind_it() -> None:
+    town, _ = at_work()
+    town.ticks(30)  # it has looked
+    cut(stored(town), 1)
+    town.submits(name="next", command=["true"], resources={"v4": 1})
+    with pytest.raises(LostEnd, match="is gone, which was there"):
+        town.ticks(30)
+
+
 def test_one_whose_journal_was_purged_is_deposed() -> None:
     town, _ = at_work()
     kept = snapshot.fence_off(stored(town))

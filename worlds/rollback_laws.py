@@ -1,0 +1,88 @@
+"""What must hold once the store lost the end of the journal: nobody goes on from there before an admin accepts the loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bastion import layout
+from bastion.events import AnyEvent, Epoch, LossAccepted, Started
+from bastion.ports import AttemptKey
+from worlds.broken import Broken
+
+FLIGHT_S = 90.0
+"""A call that was on its way when the end was lost is over after this time."""
+
+SILENT_S = 60.0 + FLIGHT_S
+"""So long a bastion may work on after its end was lost: what is on its way first comes back."""
+
+
+@dataclass(slots=True)
+class RollbackLaws:
+    """From the loss on these are the laws of the world: all others go by a journal that is there no more.
+
+    `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `ordered`: the attempts
+    of which there were orders. `missing`: the objects that are lost.
+    """
+
+    lost_at: float | None = None
+    newcomers: int = 0
+    accepted_at: float | None = None
+    resumed_at: float | None = None
+    missing: dict[str, bytes] = field(default_factory=dict)
+    ordered: set[AttemptKey] = field(default_factory=set)
+
+    @property
+    def lost(self) -> bool:
+        """The end was lost, whatever came afterwards."""
+        return self.lost_at is not None
+
+    @property
+    def open(self) -> bool:
+        """The end is lost, and nobody has accepted that."""
+        return self.lost and self.accepted_at is None
+
+    def loses(self, now: float, newcomers: int, missing: Mapping[str, bytes]) -> None:
+        """The end is lost now: these objects."""
+        self.lost_at, self.newcomers, self.missing = now, newcomers, dict(missing)
+
+    def written(self, key: str, data: bytes, events: Sequence[AnyEvent], now: float) -> None:
+        """A journal object, at any time. A write that was on its way may put back all that was lost: then nothing is."""
+        if self.missing.get(key) == data:
+            del self.missing[key]
+            if not self.missing:
+                self.accepted_at = self.resumed_at = now
+        if self.lost and any(isinstance(event, LossAccepted) for event in events):
+            self.accepted_at = now
+            return
+        for event in events:
+            if isinstance(event, Epoch) and event.pid >= self.newcomers and self.lost:
+                self._begins(event, now)
+            if isinstance(event, Started) and self.accepted_at is not None and event.key in self.ordered:
+                raise Broken(f"{event.key} is given a second time, after a loss was accepted")
+
+    def orders(self, key: str) -> None:
+        """An object of an attempt was written: its key is taken from then on. Before that nobody outside knows of it."""
+        if (attempt := layout.ordered(key)) is not None:
+            self.ordered.add(attempt)
+
+    def acts(self, what: str, now: float) -> None:
+        """A bastion calls a runner for more than a look."""
+        if self.open and self.lost_at is not None and now - self.lost_at > SILENT_S:
+            raise Broken(f"{what} while the end of the journal is lost, and nobody accepted that")
+
+    def works(self, epoch: int, pid: int, now: float) -> None:
+        """A bastion has done a turn."""
+        if self.open and self.lost_at is not None and now - self.lost_at > SILENT_S and pid < self.newcomers:
+            raise Broken(f"epoch {epoch} works on {now - self.lost_at:.0f} s after the end of the journal was lost")
+
+    def refuses(self, what: Exception) -> None:
+        """A bastion ends, since the journal is not what it was."""
+        if not self.lost:
+            raise Broken(f"a bastion ends, and nothing of the journal is lost: {what}") from what
+
+    def _begins(self, event: Epoch, now: float) -> None:
+        if self.open:
+            raise Broken(f"epoch {event.epoch} begins while the end of the journal is lost, and nobody accepted that")
+        if self.resumed_at is None:
+            self.resumed_at = now
