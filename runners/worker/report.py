@@ -91,9 +91,8 @@ class Reporter:
 
     def resume(self) -> None:
         """Go on with the facts that an earlier writer told, if it told any that can be read. Raises `BucketError`."""
-        told = self._slot.read()
-        if told:
-            with suppress(RecordError):
+        with suppress(RecordError):
+            if told := self._slot.read():
                 self.facts = decode(told, Facts, self._slot.key)
 
     def change(self, **fields: Any) -> None:
