@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.ground import Ground
 from bastion.ports import Placement, Runner
-from cli.here import secrets_folder, work_folder
+from cli.here import secrets_folder, state_folder, work_folder
 from runners.local.gpus import inventory
 from runners.local.runner import LocalRunner
 from runners.worker.account import chosen, is_known
@@ -35,6 +35,8 @@ class Local:
             inherited=ground.environ,
             flags={**ground.flags, "secrets": secrets_folder(ground.environ)},
             run_as=run_as,
+            registry=state_folder(ground.environ) / "machines",
+            adopts=True,
         )
 
     def preview(self, _ground: Ground, _placement: Placement) -> str:

@@ -7,7 +7,9 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from bastion import host, layout
@@ -24,6 +26,8 @@ from runners.google import fate, ground
 from runners.google.metadata import HOST, MetadataServer
 from runners.kubernetes import ground as pod
 from runners.local.gpus import inventory, portion
+from runners.local.registry import KEEPER, WORKER, register, register_command
+from runners.worker import groups
 from runners.worker.account import account
 from runners.worker.bounds import Bounds
 from runners.worker.cache import Cache
@@ -60,6 +64,9 @@ def main(argv: Sequence[str]) -> int:
     if missing := NEEDED - flags.keys():
         print(f"error: a worker is started by a runner, with --{', --'.join(sorted(missing))} too", file=sys.stderr)
         return 2
+    if not entered(flags, KEEPER):
+        print(f"{flags['machine']} was given up before it began: nothing is run", file=sys.stderr)
+        return 1
     bounds = _bounds(flags)
     set_limits(bounds.open_files)
     notice = notices()
@@ -70,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     machine, keeper = _machine(flags, bounds, inside), os.getpid()
 
     def worker() -> int:
-        if "parent" in flags and not follow(keeper):
+        if ("parent" in flags and not follow(keeper)) or not entered(flags, WORKER):
             return 1
         gpus = NvmlGpus(post.devices) if post.devices else None
         farewell = _farewell(gpus is not None) if flags.get("on") == GOOGLE else None
@@ -83,6 +90,22 @@ def main(argv: Sequence[str]) -> int:
         return 0 if inside else code
     finally:
         machine.close()
+
+
+def entered(flags: Mapping[str, str], role: str) -> bool:
+    """Enter this process in the registry of its machine, and its group, if it has them. False: it is to do nothing."""
+    if "entry" not in flags:
+        return True
+    if "group" in flags and role == KEEPER:
+        with suppress(OSError):  # the registry tells who we are all the same
+            groups.enter(flags["group"])
+    return register(Path(flags["entry"]), role, os.getpid())
+
+
+def _begun(flags: Mapping[str, str]) -> Callable[[int], None]:
+    if "entry" not in flags:
+        return lambda pid: None
+    return partial(register_command, Path(flags["entry"]), flags["machine"])
 
 
 def _post(flags: dict[str, str]) -> Post:
@@ -153,6 +176,7 @@ def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> Lo
         bounds=bounds,
         outputs=flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"]),
         inside=inside,
+        begun=_begun(flags),
     )
 
 

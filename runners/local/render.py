@@ -1,6 +1,7 @@
 """How a worker of this machine is named and started. Pure.
 
-A machine is all processes that carry its id in `BASTION_MACHINE`: the worker, and what the user's command started.
+A worker has its machine's id in `BASTION_MACHINE`, and so has what it starts. That is for people and programs to read: what a
+machine is, its entry in the registry says.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The runner whose fleet is this machine. It remembers nothing: what runs is what a scan of the processes shows."""
+"""The runner whose fleet is this machine. What runs is what its registry says and its guard finds; nothing else counts."""
 
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -12,13 +13,19 @@ from threading import Lock
 
 import psutil
 
+from bastion import host
 from bastion.errors import RunnerError
 from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
 from quota.resources import Resources, plus
-from runners.local import folders, gpus, marks, render
+from runners.local import folders, gpus, render, upgrade
+from runners.local.guard import Guard, send
+from runners.local.registry import KEEPER, Entry, Paper, Registry, register
 from runners.local.render import Name
+from runners.worker import groups
+from runners.worker.family import started
 
 _GIB = 2**30
+_END_S, _END_LOOK_S = 0.25, 0.01
 
 
 @dataclass(kw_only=True)
@@ -27,7 +34,9 @@ class LocalRunner:
 
     `scope` names the bastion on this machine: one word, the same at every start. `bucket_url` is the bastion's
     folder in the bucket. `given` replaces what the machine says of its capacity. `flags` go to every worker;
-    `run_as` is the account of the jobs' processes, if it is not the bastion's; `scan` shows the marked processes.
+    `run_as` is the account of the jobs' processes, if it is not the bastion's. `registry` is the folder of what all bastions
+    of this account have started here, beside the work folders if it is not said; `scan` reads it. `adopts`: what a machine
+    leaves without a parent becomes a child of this process. `kinds` are the control groups that a machine may have.
     """
 
     scope: str
@@ -41,12 +50,21 @@ class LocalRunner:
     inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     flags: Mapping[str, object] = field(default_factory=dict)
     run_as: str = ""
-    scan: Callable[[], list[marks.Marked]] = marks.scan
+    registry: Path | None = None
+    scan: Callable[[Registry], list[Entry]] = Registry.entries
+    adopts: bool = False
+    kinds: tuple[str, ...] = (groups.V2, groups.V1)
     name: str = "local"
     pace_s: float = 0.25
     offers: Collection[str] | None = None
     _children: set[int] = field(default_factory=set)
     _creating: Lock = field(default_factory=Lock)
+    _guard: Guard = field(init=False)
+    _took_over: bool = False
+
+    def __post_init__(self) -> None:
+        registry = Registry(self.registry or self.work_root.parent / "machines", host.boot())
+        self._guard = Guard(registry=registry, clock=self.clock, adopts=self.adopts)
 
     def capacity(self) -> Resources:
         """As given; else the processors, the memory in whole GiB, and the GPUs by kind."""
@@ -62,7 +80,7 @@ class LocalRunner:
     def create(self, placement: Placement) -> None:
         """Start the workers of the attempt that do not run. `RunnerError` if one cannot be started."""
         with self._creating:
-            there = {name.worker for name in self._mine() if name.key == placement.key}
+            there = {entry.name.worker for entry in self._mine() if entry.name.key == placement.key}
             for worker in sorted(set(range(placement.workers)) - there):
                 self._start(placement, worker)
 
@@ -73,49 +91,60 @@ class LocalRunner:
 
     def stop(self, machine: str) -> None:
         """SIGTERM to the worker: it looks for its stop order at once."""
-        marks.notify(self._of(machine))
+        for entry in self._of(machine):
+            self._guard.tell(entry)
 
     def delete(self, machine: str) -> None:
-        """Kill everything that carries the mark, until a scan shows nothing new."""
-        killed: set[int] = set()
-        while found := [process for process in self._of(machine) if process.pid not in killed]:
-            marks.kill(found)
-            killed |= {process.pid for process in found}
+        """Kill all of the machine, and give it a moment to be gone. What cannot end yet is found by the next look."""
+        for entry in self._of(machine):
+            self._guard.end(entry)
+            deadline = self.clock.monotonic() + _END_S
+            while self._guard.processes(entry) and self.clock.monotonic() < deadline:
+                self.clock.sleep(_END_LOOK_S)
 
     def list(self) -> Sequence[Machine]:
         """All machines of this scope."""
-        self._reap()
-        return [name.machine for name in self._mine()]
+        with self._creating:
+            self._reap()
+            return [entry.name.machine for entry in self._mine()]
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """Nothing: workers start at once."""
         return {}
 
     def look(self, machine: str) -> Sight:
-        """A machine is gone when no process carries its mark."""
+        """A machine is gone when nothing of it runs; so is one that this bastion did not make."""
         try:
-            self._reap()
-            return Sight.THERE if self._of(machine) else Sight.GONE
+            with self._creating:
+                self._reap()
+                return Sight.THERE if any(str(entry.name) == machine for entry in self._mine()) else Sight.GONE
         except RunnerError:
             return Sight.BLIND
 
     def sweep(self) -> None:
         """Remove work folders that are 24 h old and of no live machine."""
-        live = {name.folder for name in self._mine()}
+        with self._creating:
+            live = {entry.name.folder for entry in self._mine()}
         folders.sweep(self.work_root, self.scope, live, self.clock.wall())
 
-    def _mine(self) -> Iterator[Name]:
-        """The machines of this scope."""
-        for machine in sorted({process.machine for process in self.scan()}):
-            name = render.parse(machine)
-            if name is not None and name.scope == self.scope:
-                yield name
+    def _mine(self) -> Iterator[Entry]:
+        """The machines of this scope of which something runs. The others are forgotten.
 
-    def _of(self, machine: str) -> Sequence[marks.Marked]:
-        name = render.parse(machine)
-        if name is None or name.scope != self.scope:
-            return []
-        return [process for process in self.scan() if process.machine == machine]
+        Only who lists may act, so what an older bastion started is taken in here, once no such bastion starts anything.
+        """
+        if not self._took_over:
+            upgrade.adopt(self._guard.registry, self.scope, self.work_root)
+            self._took_over = True
+        for entry in self.scan(self._guard.registry):
+            if entry.name.scope == self.scope and (self._guard.lives(entry) or not self._guard.forget(entry)):
+                yield entry
+
+    def _of(self, machine: str) -> Sequence[Entry]:
+        """The machine of this very id, if this bastion has started it."""
+        return [entry for entry in self.scan(self._guard.registry) if self._is(entry, machine)]
+
+    def _is(self, entry: Entry, machine: str) -> bool:
+        return entry.name.scope == self.scope and str(entry.name) == machine
 
     @property
     def _cache(self) -> Path:
@@ -124,16 +153,24 @@ class LocalRunner:
 
     def _start(self, placement: Placement, worker: int) -> None:
         name = Name(self.scope, placement.key, worker, placement.epoch, self.ids.new())
-        held = [index for process in self.scan() for index in process.devices]
+        guard, what = self._guard, f"worker {worker} of {placement.key}"
+        held = [index for entry in self.scan(guard.registry) if guard.lives(entry) for index in entry.paper.devices]
         devices = gpus.assign(placement.resources, self.devices, held)
         folder = self.work_root / name.folder
         try:
             self._keep_others_out()
             folder.mkdir(parents=True)
+            group = groups.make(name.nonce, self.kinds)
+            paper = Paper(str(name), guard.registry.boot, self.run_as, group, devices)
+            entry = guard.registry.add(name, paper)
             with open(folder / "worker.log", "ab", opener=_private) as log:
-                self._children.add(self._spawn(name, folder, devices, log.fileno()))
+                pid = self._spawn(entry, folder, log.fileno())
         except OSError as error:
-            raise RunnerError(f"cannot start worker {worker} of {placement.key}: {error}") from error
+            raise RunnerError(f"cannot start {what}: {error}") from error
+        self._children.add(pid)
+        if not register(entry.folder, KEEPER, pid):
+            send(pid, started(pid) or 0, signal.SIGKILL)
+            raise RunnerError(f"cannot start {what}: another bastion took its entry away; see bastion status")
 
     def _keep_others_out(self) -> None:
         """Nobody else lists the work folders; a job's account passes through them and ours above, to what is its own."""
@@ -143,12 +180,14 @@ class LocalRunner:
             above = self.work_root.parent
             above.chmod(stat.S_IMODE(above.stat().st_mode) | 0o011)
 
-    def _spawn(self, name: Name, folder: Path, devices: Sequence[str], log: int) -> int:
-        flags = {**self.flags, **({"run_as": self.run_as} if self.run_as else {})}
+    def _spawn(self, entry: Entry, folder: Path, log: int) -> int:
+        name, paper = entry.name, entry.paper
+        own = {"run_as": self.run_as, "group": paper.group, "entry": str(entry.folder)}
+        flags = {**self.flags, **{key: value for key, value in own.items() if value}}
         return os.posix_spawn(
             self.python,
-            render.command(self.python, name, self.bucket_url, folder, devices, cache=self._cache, **flags),
-            render.environment(self.inherited, name, devices),
+            render.command(self.python, name, self.bucket_url, folder, paper.devices, cache=self._cache, **flags),
+            render.environment(self.inherited, name, paper.devices),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_DUP2, log, 1),
@@ -159,8 +198,8 @@ class LocalRunner:
 
     def _reap(self) -> None:
         """Take the ended children off the system's table; those of an earlier bastion are not ours to wait for."""
-        with self._creating:
-            self._children = {child for child in self._children if _runs(child)}
+        self._children = {child for child in self._children if _runs(child)}
+        self._guard.reap()
 
 
 def _private(path: str, how: int) -> int:

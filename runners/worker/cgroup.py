@@ -18,6 +18,9 @@ OWN = Path("/proc/self/cgroup")
 LEAF = "bastion"
 """Where the bastion and its workers are: a group whose children are bounded can hold no processes itself."""
 
+MACHINE = "bastion-"
+"""The group of a machine, by the nonce of its id: its worker is in a leaf below, and its bounded job beside that."""
+
 _JOB = "job-"
 _NEEDED = frozenset({"memory", "pids"})
 _MOVES = 3
@@ -65,7 +68,7 @@ class Group:
 def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Group | None:
     """A group of this name, which this process can be in, with these bounds; None where none can be had."""
     try:
-        base = _base(root, own)
+        base = base_of(root, own)
         if base is None:
             return None
         for left in base.glob(f"{_JOB}*"):  # of a worker that fell; one with processes in it stays
@@ -85,15 +88,15 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
         return None
 
 
-def _base(root: Path, own: Path) -> Path | None:
+def base_of(root: Path, own: Path) -> Path | None:
     """The group below which those of jobs are made; None if the tree is not ours to change. Raises `OSError`."""
     base = _own(root, own)
     if base.name == LEAF:
         base = base.parent
     if not set(_words(base / "cgroup.controllers")) >= _NEEDED:
         return None
-    whole = not (base / "cgroup.type").exists()  # the machine's first group, which may hold processes as well
-    if not (whole or base == root or _is_delegated(base)):
+    whole = _is_first(base)
+    if not is_ours(base, root):
         return None
     for _ in range(_MOVES):
         if set(_words(base / "cgroup.subtree_control")) >= _NEEDED:
@@ -103,6 +106,17 @@ def _base(root: Path, own: Path) -> Path | None:
         with suppress(OSError):  # busy: one was born meanwhile
             _write(base / "cgroup.subtree_control", " ".join(f"+{word}" for word in sorted(_NEEDED)))
     return None
+
+
+def is_ours(base: Path, root: Path) -> bool:
+    """True for a group whose children we may make: nobody else keeps this part of the tree."""
+    machines = base.name.startswith(MACHINE) and is_ours(base.parent, root)
+    return base == root or _is_first(base) or machines or _is_delegated(base)
+
+
+def _is_first(base: Path) -> bool:
+    """The machine's first group, which may hold processes as well."""
+    return not (base / "cgroup.type").exists()
 
 
 def _own(root: Path, own: Path) -> Path:

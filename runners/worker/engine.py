@@ -132,6 +132,12 @@ class Container:
             engine.ask("POST", f"{self._path}/start", None, _DONE)
             self._connection = stack.pop_all()
 
+    def pid(self) -> int:
+        """Its first process, by its number on the engine's machine; 0 if that is not known. Best effort."""
+        with suppress(OSError, LookupError, TypeError, ValueError):
+            return int(self._engine.ask("GET", f"{self._path}/json", None, 200)["State"]["Pid"])
+        return 0
+
     def wait(self) -> int:
         """Copy its output, as long as there is any, and return when it has ended."""
         with self._connection:

@@ -9,7 +9,7 @@ import resource
 import shutil
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,7 +58,7 @@ class LocalMachine:
     """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
     commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
     are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `outputs` is the URL that
-    default output folders lie below.
+    default output folders lie below. `begun` gets the pid of each process that is started for the job.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
     """
@@ -75,6 +75,7 @@ class LocalMachine:
         bounds: Bounds = _NO_BOUNDS,
         outputs: str = "",
         inside: Inside | None = None,
+        begun: Callable[[int], None] = lambda pid: None,
     ) -> None:
         self.code = str(folder / "code")
         self.tmp = str(folder / "tmp")
@@ -85,7 +86,7 @@ class LocalMachine:
         self._inherited = inherited
         self._fetcher, self._cache = fetcher, cache
         self._account, self._bounds, self._outputs = account, bounds, outputs
-        self._inside = inside
+        self._inside, self._begun = inside, begun
         self._began = 0
         os.makedirs(folder, exist_ok=True)
         os.chmod(folder, 0o700)
@@ -201,7 +202,8 @@ class LocalMachine:
             self._give(self.code)
         self._began = self._next_moment()
         bounds = self._bounds.of_job(memory)
-        return Tree(argv, env, folder, self._log, self._account, guard_of(bounds) if bounds.of_all else None)
+        guard = guard_of(bounds) if bounds.of_all else None
+        return Tree(argv, env, folder, self._log, self._account, guard, self._begun)
 
     def _next_moment(self) -> int:
         """A time of the file system, in ns, later than that of all that was written before this call.
@@ -277,7 +279,9 @@ class LocalMachine:
         here, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # as far as this machine lets a process go
         bounds = replace(self._bounds.of_job(memory), open_files=here)
         wanted = body(image, argv, environment(env, self.tmp), str(self._folder), host, bounds)
-        return self._engine.run(wanted, self._log, bounds)
+        container = self._engine.run(wanted, self._log, bounds)
+        self._begun(container.pid())
+        return container
 
     def close(self) -> None:
         """Remove the temporary folder."""

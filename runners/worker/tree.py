@@ -10,7 +10,7 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,7 +24,7 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Tree:
-    """A command and its descendants. A worker has one at a time: it reaps every child."""
+    """A command and its descendants. A worker has one at a time: it reaps every child. `begun` gets the command's pid."""
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Tree:
         output: int,
         account: Account | None = None,
         guard: LocalGuard | None = None,
+        begun: Callable[[int], None] = lambda pid: None,
     ) -> None:
         adopt_orphans()
         self._kills = _memory_kills()
@@ -53,6 +54,7 @@ class Tree:
 
         uid = account.uid if account else os.geteuid()
         self._command = guard.start(start, uid) if guard else start_bounded(start, 0, uid)
+        begun(self._command.pid)
 
     def wait(self) -> int:
         """Reap children until it is the command itself."""

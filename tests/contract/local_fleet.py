@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bastion import host
 from bastion.buckets.local import LocalBucket
 from bastion.buckets.prefixed import Prefixed
 from bastion.errors import RunnerError
 from bastion.ports import AttemptKey
 from bastion.system import RandomIds, SystemClock
 from bastion_testing.fleets import ProcessFleet
-from runners.local import marks
+from runners.local.registry import Entry, Registry
 from runners.local.runner import LocalRunner
 
 _SCOPE = f"test-{os.getpid()}"
@@ -29,12 +30,16 @@ class LocalFleet(ProcessFleet):
         self.runner = self.again()
 
     def again(self) -> LocalRunner:
-        return self._made(_SCOPE)
+        return self.made()
 
     def stranger(self) -> LocalRunner:
-        return self._made(f"another-{_SCOPE}")
+        return self.made(f"another-{_SCOPE}")
 
-    def _made(self, scope: str) -> LocalRunner:
+    def entries(self) -> list[Entry]:
+        """What the registry of this fleet holds."""
+        return Registry(self.folder / "machines", host.boot()).entries()
+
+    def made(self, scope: str = _SCOPE, *, adopts: bool = False) -> LocalRunner:
         return LocalRunner(
             scope=scope,
             bucket_url=self.bucket.url,
@@ -43,6 +48,7 @@ class LocalFleet(ProcessFleet):
             clock=SystemClock(),
             flags={"steady_flush_s": 1, "secrets": self.folder / "secrets"},
             scan=self._scan,
+            adopts=adopts,
         )
 
     @contextmanager
@@ -66,9 +72,8 @@ class LocalFleet(ProcessFleet):
             self.runner.delete(machine.id)
         self.until(lambda: not self.runner.list(), "the end of all machines")
 
-    def _scan(self) -> list[marks.Marked]:
-        """Without those of the tests beside this one, which hold devices of the same names."""
+    def _scan(self, registry: Registry) -> list[Entry]:
         self._scans += 1
         if self._away:
-            raise RunnerError("the processes of this machine cannot be listed")
-        return [process for process in marks.scan() if process.machine.startswith(f"{_SCOPE}|")]
+            raise RunnerError("what runs on this machine cannot be read")
+        return registry.entries()

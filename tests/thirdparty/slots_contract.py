@@ -18,7 +18,7 @@ from bastion.ports import AttemptKey, Runner
 from bastion.system import RandomIds, SystemClock, ThreadTasks
 from bastion_testing.fleets import ProcessFleet, sealing
 from bastion_testing.runner_contract import RunnerContract
-from runners.local import marks
+from runners.local.registry import Entry, Registry
 
 
 class Machines(ProcessFleet):
@@ -69,11 +69,11 @@ class Machines(ProcessFleet):
     def questions(self) -> int:
         return self.scans
 
-    def _scan(self) -> list[marks.Marked]:
+    def _scan(self, registry: Registry) -> list[Entry]:
         self.scans += 1
         if self.is_away:
-            raise RunnerError("the processes of this machine cannot be listed")
-        return marks.scan()
+            raise RunnerError("what runs on this machine cannot be read")
+        return registry.entries()
 
 
 @pytest.fixture

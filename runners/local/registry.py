@@ -1,0 +1,176 @@
+"""What bastions of this account have started on this machine, and still count: one folder for each machine of theirs.
+
+A machine's folder is made whole before its worker is started. Each process that is ours has a file in it, whose name is its
+role, its pid and its start: together they name it for good, within one boot. So a bastion may fall at any line:
+
+- before the start: a folder without processes, which the next bastion takes away. A worker that comes later all the same
+  finds no folder to register in, and ends before it has done anything;
+- after it: the worker registers itself, first of all.
+
+The folder lies below the bastion's state, where jobs of other accounts can neither read nor write. What a process says of
+itself, in its environment or its name, counts for nothing here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from bastion.errors import RunnerError
+from runners.local.render import MARK, Name, parse
+from runners.worker.family import started
+
+KEEPER, WORKER, COMMAND = "keeper", "worker", "command"
+OURS = frozenset({KEEPER, WORKER})
+"""The roles of our own processes; a command is the user's, and was started by us."""
+
+_PAPER, _GONE, _NEW = "machine.json", "gone-", "new-"
+_PAPER_BYTES_MAX = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A process that we started. `start` is in ticks since the boot."""
+
+    role: str
+    pid: int
+    start: int
+
+    @property
+    def lives(self) -> bool:
+        """True while it runs; a later process of its pid is not it."""
+        return started(self.pid) == self.start
+
+
+class Paper(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of a machine before it is started, as it is stored.
+
+    `account` is that of the job's processes, "" for the bastion's own; `group` the control group that all of it is in, ""
+    for none; `boot` names the time since the system's start.
+    """
+
+    machine: str
+    boot: str
+    account: str = ""
+    group: str = ""
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One machine: its name, what was written of it, and its folder in the registry."""
+
+    name: Name
+    paper: Paper
+    folder: Path
+
+    def processes(self) -> list[Started]:
+        """All that registered, alive or not. Raises `RunnerError`."""
+        return _processes(self.folder)
+
+    def living(self) -> list[Started]:
+        """Those that run."""
+        return [process for process in self.processes() if process.lives]
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The entries below `root`, of all bastions of this account. `boot` is this one's."""
+
+    root: Path
+    boot: str
+
+    def entries(self) -> list[Entry]:
+        """All of them, in the order of their ids. Raises `RunnerError` where they cannot be read."""
+        try:
+            folders = sorted(os.listdir(self.root))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RunnerError(f"cannot read what runs on this machine: {error}") from error
+        found = (self._entry(self.root / name) for name in folders if not name.startswith((_GONE, _NEW)))
+        return sorted((entry for entry in found if entry), key=lambda entry: str(entry.name))
+
+    def add(self, name: Name, paper: Paper) -> Entry:
+        """An entry, whole, before anything of it is started. Raises `OSError`."""
+        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new, folder = self.root / f"{_NEW}{name.nonce}", self.root / name.nonce
+        new.mkdir(mode=0o700)
+        (new / _PAPER).write_bytes(msgspec.json.encode(paper))
+        new.rename(folder)
+        return Entry(name, paper, folder)
+
+    def forget(self, entry: Entry) -> bool:
+        """Take an entry away, of which nothing runs. False if a process of it registered in this very moment: it stays."""
+        gone = self.root / f"{_GONE}{entry.name.nonce}"
+        try:
+            entry.folder.rename(gone)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            raise RunnerError(f"cannot forget {entry.name}: {error}") from error
+        if any(process.lives for process in _processes(gone)):
+            gone.rename(entry.folder)
+            return False
+        shutil.rmtree(gone, ignore_errors=True)
+        return True
+
+    def _entry(self, folder: Path) -> Entry | None:
+        """None for what is no entry, or was forgotten meanwhile."""
+        try:
+            with open(folder / _PAPER, "rb") as file:
+                paper = msgspec.json.decode(file.read(_PAPER_BYTES_MAX), type=Paper)
+        except (OSError, msgspec.MsgspecError):
+            return None
+        name = parse(paper.machine)
+        return Entry(name, paper, folder) if name is not None and name.nonce == folder.name else None
+
+
+def register(folder: Path, role: str, pid: int) -> bool:
+    """Enter a process that runs. False if there is no such entry any more: nobody may begin there."""
+    start = started(pid)
+    if start is None:  # it has ended already
+        return folder.is_dir()
+    try:
+        os.close(os.open(folder / f"{role}-{pid}-{start}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def register_command(folder: Path, machine: str, pid: int) -> None:
+    """Enter what the worker of this machine started for its job. An engine elsewhere has numbers of its own, so a process
+    that is no child of ours has to carry the mark.
+    """
+    mark = f"{MARK}={machine}".encode()
+    with suppress(OSError):
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            ours = int(file.read().rpartition(b") ")[2].split()[1]) == os.getpid()
+        if not ours:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                ours = mark in file.read().split(b"\0")
+        if ours:
+            register(folder, COMMAND, pid)
+
+
+def _processes(folder: Path) -> list[Started]:
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise RunnerError(f"cannot read what runs on this machine: {error}") from error
+    return list(_named(names))
+
+
+def _named(names: list[str]) -> Iterator[Started]:
+    for name in names:
+        with suppress(ValueError):
+            role, pid, start = name.split("-")
+            yield Started(role, int(pid), int(start))
