@@ -57,9 +57,9 @@ class Guard:
         """All that runs of the machine. Raises `RunnerError`."""
         roots = {process.pid: process.start for process in entry.living()}
         if entry.paper.group:
-            return roots | {
-                pid: start for pid in groups.members(entry.paper.group) if (start := started(pid)) is not None
-            }
+            found = {pid: start for pid in groups.members(entry.paper.group) if (start := started(pid)) is not None}
+            self._left |= found if self.adopts else {}
+            return roots | found
         kept = _alive(self._seen.get(str(entry.name), {}))
         roots |= kept if roots or kept else self._orphans(entry)
         found = roots | {member.pid: member.start for member in family(*roots)} if roots else {}
@@ -107,7 +107,8 @@ class Guard:
         mine = set(children()) if self._left else set()
         for pid in self._left.keys() & mine:
             with suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
+                if os.waitpid(pid, os.WNOHANG) != (0, 0):
+                    mine.remove(pid)  # its number may be another's from now on
         self._left = {pid: start for pid, start in self._left.items() if pid in mine or started(pid) == start}
 
     def _remember(self, entry: Entry) -> None:

@@ -34,6 +34,7 @@ WALLS: Mapping[str, set[str]] = {
         "bastion.google.settings",
         "bastion.gpus",
         "bastion.ground",
+        "bastion.host",
         "bastion.instances",
         "bastion.logs",
         "bastion.once",
