@@ -17,7 +17,7 @@ from bastion.errors import RunnerError
 from bastion.ports import Clock
 from runners.local.registry import OURS, Entry, Registry
 from runners.worker import groups
-from runners.worker.family import ahead, family, started
+from runners.worker.family import ahead, born, family, started
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SEEN_S = 2.0
@@ -104,12 +104,7 @@ class Guard:
 
     def reap(self) -> None:
         """Take what machines left to this process, and has ended, off the system's table."""
-        mine = set(children()) if self._left else set()
-        for pid in self._left.keys() & mine:
-            with suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG) != (0, 0):
-                    mine.remove(pid)  # its number may be another's from now on
-        self._left = {pid: start for pid, start in self._left.items() if pid in mine or started(pid) == start}
+        self._left = {pid: start for pid, start in self._left.items() if born(pid) == start and not _waited(pid)}
 
     def _remember(self, entry: Entry) -> None:
         """What descends from it, now and then: it may lose its parents before anybody looks again."""
@@ -155,6 +150,13 @@ def send(pid: int, start: int, number: int) -> None:
                 signal.pidfd_send_signal(handle, number)
         finally:
             os.close(handle)
+
+
+def _waited(pid: int) -> bool:
+    """True for a child of ours that had ended: its number may be another's from now on."""
+    with suppress(ChildProcessError):  # its parent has not ended yet
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    return False
 
 
 def _alive(some: Pids) -> Pids:

@@ -98,7 +98,7 @@ def test_what_outlives_its_worker_holds_its_units_until_it_is_ended(
     stage.runner.delete(machine.id)
     fleet.until(lambda: not host.is_alive(left), "the end of what was left")
     stage.gone(machine.id)
-    fleet.until(lambda: not stage.runner.list() and left not in guards.children(), "its place in the system's table")
+    fleet.until(lambda: not stage.runner.list() and families.born(left) is None, "its place in the system's table")
 
 
 def test_this_machine_has_a_group_for_each_that_it_starts(fleet: LocalFleet) -> None:
