@@ -78,6 +78,7 @@ class Guard:
         if entry.paper.boot != self.registry.boot:
             return
         if entry.paper.group:
+            self.processes(entry)  # to know whom to wait for
             groups.end(entry.paper.group)
         stopped: Pids = {}
         with ahead():
@@ -109,7 +110,7 @@ class Guard:
     def _remember(self, entry: Entry) -> None:
         """What descends from it, now and then: it may lose its parents before anybody looks again."""
         now, name = self.clock.monotonic(), str(entry.name)
-        if not entry.paper.group and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
+        if (self.adopts or not entry.paper.group) and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
             self._looked[name] = now
             self.processes(entry)
 
