@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 
 from bastion import layout
@@ -10,6 +11,8 @@ from bastion.codec import decode, encode
 from bastion.errors import BucketError, Deposed, Missing, Newer, RecordError
 from bastion.ports import Bucket, Clock
 from bastion.records import Status
+
+log = logging.getLogger("bastion")
 
 WINDOW_S = 30.0
 RETRY_S = 1.0
@@ -83,11 +86,14 @@ class Beacon:
 
     def swap(self, status: Status) -> None:
         """Write the status. Retries the same bytes until it is settled. Raises `Deposed`."""
-        first, data = self._clock.monotonic(), encode(status)
+        first, data, problem = self._clock.monotonic(), encode(status), ""
         while True:
             try:
                 version = self._try(data, status.epoch)
-            except BucketError:
+            except BucketError as error:
+                if str(error) != problem:
+                    log.warning("the sign of life cannot be written, trying on: %s", error)
+                problem = str(error)
                 self._clock.sleep(RETRY_S)
                 continue
             if version:

@@ -14,6 +14,7 @@ RUNNING = "running"
 STOPPED = "stopped"
 UNKNOWN = "unknown"
 ROOT = "root"
+NO_ROOM = "no room is left on the disk of the bucket; make some, and it goes on by itself"
 
 
 def word(status: Status | None, *, now: datetime, died: bool) -> str:
@@ -29,7 +30,7 @@ def word(status: Status | None, *, now: datetime, died: bool) -> str:
 
 
 def problems(status: Status | None, *, now: datetime, died: bool, full: bool = False) -> list[str]:
-    """What is wrong, as it says itself, and what its silence says. `full`: the bucket has no room for a sign of life."""
+    """What is wrong, as it says itself, and what its silence says. `full`: the bucket has no room for one."""
     if status is None:
         return ["it has never started; run bastion create"]
     said = list(status.problems)
@@ -38,14 +39,9 @@ def problems(status: Status | None, *, now: datetime, died: bool, full: bool = F
     if word(status, now=now, died=died) == UNKNOWN:
         silent = f"pid {status.pid} on {status.host} has been silent for {age(status.written, now):.0f} s"
         if full:
-            return [f"{silent}: no room is left on the disk of the bucket; make some, and it goes on by itself", *said]
+            return [f"{silent}: {NO_ROOM}", *said]
         return [f"{silent}; look there, or start another with bastion start", *said]
-    if full and status.state != STOPPED:
-        return [
-            "no room is left on the disk of the bucket: nothing can be written; make some, and it goes on by itself",
-            *said,
-        ]
-    return said
+    return [NO_ROOM, *said] if full and status.state != STOPPED else said
 
 
 def accounts(status: Status | None) -> str:

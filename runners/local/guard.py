@@ -17,7 +17,7 @@ from bastion.errors import RunnerError
 from bastion.ports import Clock
 from runners.local.registry import OURS, Entry, Registry
 from runners.worker import groups
-from runners.worker.family import ahead, family, started
+from runners.worker.family import ahead, born, family, started
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SEEN_S = 2.0
@@ -57,9 +57,9 @@ class Guard:
         """All that runs of the machine. Raises `RunnerError`."""
         roots = {process.pid: process.start for process in entry.living()}
         if entry.paper.group:
-            return roots | {
-                pid: start for pid in groups.members(entry.paper.group) if (start := started(pid)) is not None
-            }
+            found = {pid: start for pid in groups.members(entry.paper.group) if (start := started(pid)) is not None}
+            self._left |= found if self.adopts else {}
+            return roots | found
         kept = _alive(self._seen.get(str(entry.name), {}))
         roots |= kept if roots or kept else self._orphans(entry)
         found = roots | {member.pid: member.start for member in family(*roots)} if roots else {}
@@ -78,6 +78,7 @@ class Guard:
         if entry.paper.boot != self.registry.boot:
             return
         if entry.paper.group:
+            self.processes(entry)  # to know whom to wait for
             groups.end(entry.paper.group)
         stopped: Pids = {}
         with ahead():
@@ -104,16 +105,12 @@ class Guard:
 
     def reap(self) -> None:
         """Take what machines left to this process, and has ended, off the system's table."""
-        mine = set(children()) if self._left else set()
-        for pid in self._left.keys() & mine:
-            with suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-        self._left = {pid: start for pid, start in self._left.items() if pid in mine or started(pid) == start}
+        self._left = {pid: start for pid, start in self._left.items() if born(pid) == start and not _waited(pid)}
 
     def _remember(self, entry: Entry) -> None:
         """What descends from it, now and then: it may lose its parents before anybody looks again."""
         now, name = self.clock.monotonic(), str(entry.name)
-        if not entry.paper.group and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
+        if (self.adopts or not entry.paper.group) and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
             self._looked[name] = now
             self.processes(entry)
 
@@ -154,6 +151,13 @@ def send(pid: int, start: int, number: int) -> None:
                 signal.pidfd_send_signal(handle, number)
         finally:
             os.close(handle)
+
+
+def _waited(pid: int) -> bool:
+    """True for a child of ours that had ended: its number may be another's from now on."""
+    with suppress(ChildProcessError):  # its parent has not ended yet
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    return False
 
 
 def _alive(some: Pids) -> Pids:

@@ -154,6 +154,13 @@ def started(pid: int) -> int | None:
     return None
 
 
+def born(pid: int) -> int | None:
+    """The same, also of one that has ended and that nobody has waited for."""
+    with suppress(OSError, IndexError, ValueError):
+        return int(_read(f"{pid}/stat").rpartition(b") ")[2].split()[19])
+    return None
+
+
 def _figure(path: str, words: tuple[bytes, ...]) -> int:
     """The sum of the lines that begin so, in bytes; 0 for what is gone or not for us to see."""
     try:

@@ -84,10 +84,8 @@ sleep 600
 def test_what_outlives_its_worker_holds_its_units_until_it_is_ended(
     fleet: LocalFleet, tmp_path: Path, kinds: tuple[str, ...]
 ) -> None:
+    fleet.runner = fleet.made(adopts=True)
     fleet.runner.kinds = kinds
-    if not kinds:
-        fleet.runner = fleet.made(adopts=True)
-        fleet.runner.kinds = ()
     stage = Stage(fleet)
     machine = stage.running(FLEES.format(folder=tmp_path))
     left = written(tmp_path / "left")
@@ -100,6 +98,7 @@ def test_what_outlives_its_worker_holds_its_units_until_it_is_ended(
     stage.runner.delete(machine.id)
     fleet.until(lambda: not host.is_alive(left), "the end of what was left")
     stage.gone(machine.id)
+    fleet.until(lambda: not stage.runner.list() and families.born(left) is None, "its place in the system's table")
 
 
 def test_this_machine_has_a_group_for_each_that_it_starts(fleet: LocalFleet) -> None:

@@ -65,12 +65,12 @@ def test_a_silent_one_whose_disk_is_full_says_that() -> None:
     )
 
 
-def test_a_full_disk_is_told_at_once() -> None:
-    """Its sign of life is young, and is the last for a while."""
+def test_a_full_disk_is_a_problem_at_once_also_of_one_that_has_just_given_a_sign_of_life() -> None:
     first, *rest = problems(STATUS, now=NOW, died=False, full=True)
-    assert first.startswith("no room is left on the disk of the bucket: nothing can be written")
-    assert rest == ["the quota file is broken"]
-    assert problems(replace(STATUS, state="stopped"), now=NOW, died=False, full=True) == ["the quota file is broken"]
+    assert first == "no room is left on the disk of the bucket; make some, and it goes on by itself"
+    assert rest == STATUS.problems
+    stopped = replace(STATUS, state="stopped")
+    assert problems(stopped, now=NOW, died=False, full=True) == STATUS.problems, "it does not go on"
 
 
 @pytest.mark.parametrize(("free", "full"), [(0, True), (ROOM_BYTES - 1, True), (ROOM_BYTES, False)])

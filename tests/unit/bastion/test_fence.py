@@ -122,6 +122,15 @@ def test_a_newer_version_of_us_is_not_written_over() -> None:
     assert not fence.may_act()
 
 
+def test_a_store_without_room_is_told_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    bucket = FaultyBucket()
+    mine, _ = beacon(bucket)
+    bucket.faults = [fails, fails]
+    mine.swap(status())
+    (told,) = caplog.messages
+    assert told.startswith("the sign of life cannot be written, trying on: ")
+
+
 def test_a_status_is_read_or_nobodys() -> None:
     assert parse(encode(status())) == status()
     assert parse(b"rubbish") is None
