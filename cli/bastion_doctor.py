@@ -50,4 +50,4 @@ def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
 def lines(check: Check) -> list[str]:
     """For people."""
     told = [plain(f"{check.level:<8} {check.name}: {check.found}")]
-    return told if check.level is Level.OK else [*told, f"{'':<8} -> {check.advice}"]
+    return told if check.level is Level.OK else [*told, f"{'':<8} -> {plain(check.advice)}"]

@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from tests import depth
 from tests.stages import python, run
 
-PROPERTIES = ("tests/unit/quota", "tests/unit/bastion", "tests/unit/launcher", "tests/unit/bundler", "tests/unit/cli",
-              "tests/unit/buckets", "tests/unit/google")  # fmt: skip
 STAGES = {
-    "properties": python("pytest", "-n", "logical", *PROPERTIES),
+    "properties": python("pytest", "-n", "logical", "tests/unit"),
     "worlds": python("worlds.main", "--seeds=20000", "--from=2000", "--steps=80"),
     "storms": python("worlds.main", "--seeds=240", "--from=2000", "--steps=2000"),
     "crashes": python("worlds.crashes", "--pairs=30"),

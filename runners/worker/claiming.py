@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bastion import layout
 from bastion.codec import decode, encode
 from bastion.errors import Missing
@@ -41,5 +43,5 @@ def _came_with_the_first(post: Post, doors: Doors, pace: Pace) -> bool:
             doors.clock.sleep(pace.order_s)
             continue
         first = decode(data, AnyClaim, key)
-        return not first.void and post.creation in first.machine.split("/")
+        return not first.void and post.creation in re.split("[/.]", first.machine)
     return True

@@ -18,7 +18,8 @@ from runners.worker.outputs import Put, WorkingFolder, no_store
 class Post:
     """Which worker this is. `machine` is the backend's own id; `devices` are the GPUs that are its alone.
 
-    `creation` is a part of the ids of all machines that came together, where only such may form a gang.
+    `creation` is a part, between slashes and dots, of the ids of all machines that came together, where only such may form a
+    gang.
     """
 
     key: AttemptKey

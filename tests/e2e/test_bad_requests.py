@@ -156,6 +156,18 @@ def test_a_rejected_job_is_shown_and_its_waiter_exits_with_104(shared: Fleet) ->
     assert shared.run("launch", "logs", job).returncode == 104
 
 
+def test_a_request_that_cannot_be_parsed_is_shown_to_its_user(shared: Fleet) -> None:
+    request = put(shared, b'{"kind": "submit", "spec": ')
+    rejection(shared, request)
+    job = f"request-{request[:8]}"
+    rows = {row["id"]: row for row in shared.ask("launch", "ls", "--all")["jobs"]}
+    assert (rows[job]["user"], rows[job]["state"]) == ("dave", "REJECTED")
+    assert "cannot be read" in rows[job]["reason"]
+    said = shared.run("launch", "why", job)
+    assert (said.returncode, "REJECTED" in said.stdout, "cannot be read" in said.stdout) == (0, True, True), said
+    assert shared.wait(job) == 104
+
+
 def test_the_same_request_twice_is_one_job_also_after_it_was_consumed(shared: Fleet) -> None:
     request = put(shared, submit(name="twin"))
     job = f"twin-{request[:8]}"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+from datetime import datetime
+
 import psutil
 from msgspec.structs import replace
 
@@ -202,3 +206,36 @@ def test_a_second_bastion_stands_by_and_takes_over_when_told(fleet: Fleet) -> No
         assert fleet.ask("bastion", "status")["epoch"] == 2
     assert started.read_text() == "x\n"
     assert len(fleet.job("patient")["attempts"]) == 1
+
+
+def test_times_of_what_happened_while_no_bastion_was_there_are_those_of_the_request_and_the_worker(
+    fleet: Fleet,
+) -> None:
+    fleet.create()
+    go = fleet.folder / "go"
+    ran = fleet.submit("ran", run=f"until [ -e {go} ]; do sleep 0.1; done")
+    fleet.await_state(ran, "RUNNING")
+    assert fleet.run("bastion", "stop").returncode == 0
+    go.touch()
+    facts = fleet.root / "workers" / ran / "0" / "0" / "0.json"
+    until(lambda: json.loads(facts.read_bytes())["phase"] == "ended")
+    asked = fleet.submit("asked", run="true")
+    (request,) = (fleet.root / "inbox").rglob("*.json")
+    hour_ago = request.stat().st_mtime - 3_600
+    os.utime(request, (hour_ago, hour_ago))
+    fleet.create()
+    assert (fleet.wait(ran), fleet.wait(asked)) == (0, 0)
+
+    told = moment(json.loads(facts.read_bytes())["ended"])
+    (attempt,) = fleet.job(ran)["attempts"]
+    assert abs(moment(attempt["ended"]) - told) < 0.002, "the end is the worker's"
+    assert abs(moment(fleet.job(asked)["submitted"]) - hour_ago) < 0.002, "the submission is the request's"
+    assert "; that was at " in fleet.run("launch", "history", asked).stdout
+    usage = fleet.ask("bastion", "usage")
+    assert usage["rows"][0]["wait_s"]["p95"] > 3_590
+    assert usage["found_out_later"]["v4"] > 0, "held until the bastion was back, and it says so"
+
+
+def moment(text: str) -> float:
+    """Seconds since 1970 of a moment as our JSON tells it."""
+    return datetime.fromisoformat(text).timestamp()

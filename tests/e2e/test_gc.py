@@ -74,6 +74,7 @@ def test_what_is_old_goes_and_what_is_needed_stays(fleet: Fleet) -> None:
     assert before - names(fleet.root) == {
         f"bundles/{ended}.tar.zst",
         *(f"logs/{log}" for log in logs if ids["ended"] in log),
+        f"outputs/{ids['ended']}/0/own",
     }
     assert "bundles: 0 objects" in fleet.run("bastion", "gc").stdout
     fleet.create()

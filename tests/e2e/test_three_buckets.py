@@ -66,7 +66,11 @@ def test_a_purge_empties_all_three_but_for_the_fence_of_two_small_objects(fleet:
     said = fleet.run("bastion", "delete", "--force", "--yes", "--purge")
     assert said.returncode == 0, said
     left = {
-        folder: [path.name for path in (fleet.folder / folder).rglob("*") if path.is_file() and path.name != "lock"]
+        folder: [
+            path.name
+            for path in (fleet.folder / folder).rglob("*")
+            if path.is_file() and path.parent.name != "%private"
+        ]
         for folder in ("bucket", "kept", "expiring")
     }
     assert (left["kept"], left["expiring"]) == ([], [])

@@ -12,6 +12,9 @@ from bastion.codec import encode
 from bastion.ports import AttemptKey
 from bastion.records import Claim
 from bastion.system import RandomIds
+from runners.google.names import Host
+from runners.kubernetes.names import pod_id
+from runners.slurm.render import Name, Node
 from runners.worker.doors import Post
 from runners.worker.run import NOTHING_DONE, run
 from tests.unit.bastion.doors import memory
@@ -53,6 +56,22 @@ def test_who_came_with_the_first_claims() -> None:
     claimed(bucket, machine="z/n/aaaa/0")
     with pytest.raises(Claims, match=layout.claim(KEY, 1)):
         worker(bucket, "aaaa")
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        str(Node(1, 0, "aaaa", Name("scope-1", KEY, 7, "aaaa"))),
+        str(Host(zone="z", name="n", nonce="aaaa", host=0)),
+        pod_id("n", "aaaa", "uid"),
+    ],
+)
+def test_the_creation_is_found_in_the_ids_of_every_runner_that_asks_for_it(first: str) -> None:
+    bucket = memory()
+    claimed(bucket, machine=first)
+    with pytest.raises(Claims, match=layout.claim(KEY, 1)):
+        worker(bucket, "aaaa")
+    assert worker(bucket, "bbbb") == NOTHING_DONE
 
 
 def test_who_came_otherwise_does_nothing() -> None:
