@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing
+from bastion.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing, TooLarge
 from bastion.events import AnyEvent, Illegal, bounded
 from bastion.fold import apply, follow
 from bastion.objects import OBJECT_BYTES_MAX, digest, pack
@@ -36,7 +36,7 @@ class Journal:
         self._bytes = 0
         self._full: list[tuple[bytes, str]] = []
         self._end = state.seq, state.head
-        self._looked = state.seq
+        self._looked: tuple[int, str] | None = None
 
     @property
     def end(self) -> tuple[int, str]:
@@ -77,23 +77,37 @@ class Journal:
             seq, (data, head) = self.state.seq - len(self._full), self._full[0]
             self._append(seq, data)
             self._end = seq + 1, head
+            self._looked = self._looked or (seq, head)
             del self._full[0]
         return first
 
     def look(self) -> None:
-        """Raise `LostEnd` if an object is there no more that was the newest at the look before, or was written since.
-
-        The newest alone proves nothing: it may have been written behind the gap. One list request. Only one thread looks.
+        """Raise `LostEnd` if an object of ours is gone, or another lies under its number: a bastion that begins on a journal
+        without its end writes the same numbers again. Of those since the look before, the first and the newest are read, and
+        the others listed; at rest that is one read. Only one thread looks.
         """
-        first, end = self._looked, self._end[0]
-        after = layout.journal(first - 1) if first > 0 else ""
-        shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=after)} if first < end else set()
-        for seq in range(first, end):
+        (end, head), since = self._end, self._looked
+        if since is None:
+            return
+        for seq, ours in {since[0]: since[1], end - 1: head}.items():
+            try:
+                same = digest(self._bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data) == ours
+            except Missing:
+                raise _lost(seq, "is gone, which was there") from None
+            except TooLarge:
+                same = False
+            if not same:
+                raise _lost(seq, "is not what this bastion wrote")
+        between = range(since[0] + 1, end - 1)
+        shown = (
+            {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(since[0]))}
+            if between
+            else set()
+        )
+        for seq in between:
             if layout.journal(seq) not in shown and not self._exists(seq):  # a listing may be torn; this is not
-                raise LostEnd(
-                    f"journal object {seq} is gone, which was there; this bastion ends before it writes more behind the gap"
-                )
-        self._looked = max(first, end - 1)
+                raise _lost(seq, "is gone, which was there")
+        self._looked = end - 1, head
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)
@@ -137,6 +151,10 @@ class Journal:
         except Missing:
             return False
         return True
+
+
+def _lost(seq: int, what: str) -> LostEnd:
+    return LostEnd(f"journal object {seq} {what}; this bastion ends before it writes more behind the gap")
 
 
 def take_over(journal: Journal, event: AnyEvent) -> bool:

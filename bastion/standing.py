@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from bastion import layout
 from bastion.clocks import OFF_MAX_S, Reading
 from bastion.codec import decode, encode
-from bastion.errors import BucketError, Deposed, Missing, Newer, RecordError
+from bastion.errors import BucketError, Deposed, LostEnd, Missing, Newer, RecordError
 from bastion.ports import Bucket, Clock
 from bastion.records import Status
 
@@ -85,11 +85,13 @@ class Beacon:
         self._version = version
 
     def swap(self, status: Status) -> None:
-        """Write the status. Retries the same bytes until it is settled. Raises `Deposed`."""
+        """Write the status. Retries the same bytes until it is settled. Raises `Deposed`; `LostEnd` where another bastion has
+        this epoch, too.
+        """
         first, data, problem = self._clock.monotonic(), encode(status), ""
         while True:
             try:
-                version = self._try(data, status.epoch)
+                version = self._try(data, status)
             except BucketError as error:
                 if str(error) != problem:
                     log.warning("the sign of life cannot be written, trying on: %s", error)
@@ -110,7 +112,7 @@ class Beacon:
         _heed(status, epoch)
         return True
 
-    def _try(self, data: bytes, epoch: int) -> str | None:
+    def _try(self, data: bytes, status: Status) -> str | None:
         if self._version:
             version = self._bucket.replace(layout.STATUS, data, self._version)
         else:
@@ -125,9 +127,15 @@ class Beacon:
         if found.data == data:
             return found.version
         try:
-            _heed(parse(found.data), epoch)
+            theirs = parse(found.data)
         except Newer as newer:
             raise Deposed(f"a newer version of Bastion took over: this one ends ({newer})") from newer
+        _heed(theirs, status.epoch)
+        if theirs is not None and theirs.epoch == status.epoch and _who(theirs) != _who(status):
+            raise LostEnd(
+                f"epoch {status.epoch} is also that of pid {theirs.pid} on {theirs.host}, so the journal lost what the first of "
+                "them wrote: this one ends"
+            )
         self._version = found.version
         return None
 
@@ -135,6 +143,10 @@ class Beacon:
 def _heed(theirs: Status | None, epoch: int) -> None:
     if theirs is not None and theirs.epoch > epoch:
         raise Deposed(f"the bastion of epoch {theirs.epoch} on {theirs.host} took over: this one ends")
+
+
+def _who(status: Status) -> tuple[str, str, int]:
+    return status.host, status.boot, status.pid
 
 
 def parse(data: bytes) -> Status | None:

@@ -275,6 +275,18 @@ def test_a_gap_is_seen_by_a_bastion_that_has_written_behind_it() -> None:
         town.ticks(30)
 
 
+def test_another_object_under_the_number_of_the_newest_is_seen() -> None:
+    """A second bastion that was about to begin at the loss writes the number again."""
+    town, _ = at_work()
+    town.ticks(30)
+    newest = layout.journal(town.bastion.journal.end[0] - 1)
+    other = stored(town).read(newest).data.replace(b"train", b"other")
+    stored(town).delete([newest])
+    stored(town).create(newest, other)
+    with pytest.raises(LostEnd, match="is not what this bastion wrote"):
+        town.ticks(30)
+
+
 def test_one_whose_journal_was_purged_is_deposed() -> None:
     town, _ = at_work()
     kept = snapshot.fence_off(stored(town))

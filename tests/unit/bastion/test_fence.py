@@ -6,7 +6,7 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import Deposed
+from bastion.errors import Deposed, LostEnd
 from bastion.records import Status
 from bastion.standing import WINDOW_S, Beacon, Fence, parse, read, vacant
 from tests.unit.bastion.doors import Fault, FaultyBucket, fails, loses_the_answer
@@ -57,6 +57,18 @@ def test_a_swap_costs_one_request_and_opens_the_fence() -> None:
     found, _ = read(bucket)
     assert found is not None
     assert found.nonce == "2"
+
+
+def test_two_of_one_epoch_are_told_apart_by_who_they_are() -> None:
+    """A journal that lost its end gives an epoch a second time."""
+    bucket = FaultyBucket()
+    first, _ = beacon(bucket)
+    first.swap(status(nonce="1"))
+    second, _ = beacon(bucket)
+    with pytest.raises(LostEnd, match="epoch 1 is also that of pid 1 on h"):
+        second.swap(status(nonce="2", host="another"))
+    again, _ = beacon(bucket)
+    again.swap(status(nonce="3"))
 
 
 @pytest.mark.parametrize("faults", [[fails], [loses_the_answer], [fails, loses_the_answer, fails, fails]])
