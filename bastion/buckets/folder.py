@@ -1,6 +1,7 @@
 """Which folder a local bucket is: an empty mount point, or another folder in its place, is a store that is down.
 
-A marker below `%private/` names the folder; the first who writes makes it. A share that drops and comes back may have another
+A marker below `%private/` names the folder; the first who writes makes it. In a bucket that several accounts share each has
+one of its own. A share that drops and comes back may have another
 device number, so the marker's content decides, and its place on the disk only saves the reading. Who opened a folder without a
 marker, as an older bastion left it, goes by the device and the inode of the folder. Raises `OSError`.
 """
@@ -27,10 +28,13 @@ class Swapped(OSError):
 
 
 class Folder:
-    """The folder that was there when this was made. Raises `FileNotFoundError` if there is none."""
+    """The folder that was there when this was made. Raises `FileNotFoundError` if there is none.
 
-    def __init__(self, root: bytes) -> None:
-        self._root, self._private = root, os.path.join(root, PRIVATE)
+    Its marker lies in the folder `private` below it, which is made, if need be, with this mode.
+    """
+
+    def __init__(self, root: bytes, private: bytes = PRIVATE, mode: int = 0o777) -> None:
+        self._root, self._private, self._mode = root, os.path.join(root, private), mode
         self._marker = os.path.join(self._private, MARK)
         self._folder = _place(root)
         self._mark = self._marked()
@@ -57,7 +61,7 @@ class Folder:
         if self._mark:
             return
         with suppress(FileExistsError):
-            os.mkdir(self._private)
+            os.mkdir(self._private, self._mode)
         new = os.path.join(self._private, b"%s.%s" % (MARK, uuid4().hex.encode()))
         file = os.open(new, _NEW, _MODE)
         try:

@@ -35,27 +35,17 @@ _SAID = re.compile(rb"([0-9]{1,16})\n(?:([0-9a-f]{32})\n)?")  # microseconds unt
 
 
 class Guard:
-    """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for.
+    """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for."""
 
-    `mode`: the folder is made when it is needed, with this mode; None: that is another's work.
-    """
-
-    def __init__(self, private: bytes, patience_s: float, mode: int | None = None) -> None:
-        self._private, self._patience_s, self._mode = private, patience_s, mode
+    def __init__(self, private: bytes, patience_s: float) -> None:
+        self._private, self._patience_s = private, patience_s
         self._lock = os.path.join(private, b"lock")
 
     @contextmanager
     def granted(self) -> Iterator[bytes]:
         """A new folder, which is removed in the end with all that is in it."""
         grant = os.path.join(self._private, uuid4().hex.encode())
-        try:
-            os.mkdir(grant)
-        except FileNotFoundError:
-            if self._mode is None:
-                raise
-            with suppress(FileExistsError):
-                os.mkdir(self._private, self._mode)
-            os.mkdir(grant)
+        os.mkdir(grant)
         try:
             yield grant
         finally:

@@ -62,14 +62,13 @@ class LocalBucket:
         self._logs_of = logs_of
         self._owner = _owner_of_shared(self._root)
         self._shared = self._owner is not None
-        self._mine = self._owner in (None, os.geteuid())
-        private = PRIVATE if self._mine else _own_folder(self._root)
-        self._guard = Guard(os.path.join(self._root, private), patience_s, mode=None if self._mine else sharing.CLOSED)
+        private = PRIVATE if self._owner in (None, os.geteuid()) else _own_folder(self._root)
+        self._guard = Guard(os.path.join(self._root, private), patience_s)
         self.url = _SCHEME + os.fsdecode(self._root)
         with self._asking(""):
             if create:
                 os.makedirs(self._root, exist_ok=True)
-            self._folder = Folder(self._root)
+            self._folder = Folder(self._root, private, sharing.CLOSED if self._shared else 0o777)
         with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # who may only read need not
             self._guard.sweep()
 
@@ -294,7 +293,7 @@ class LocalBucket:
     def _granted(self, change: Callable[[bytes], T]) -> T:
         """Make a change by a grant; anew if the grant was taken away, for we stood still while we held the lock."""
         for _ in range(_TRIES):
-            self._folder.claim() if self._mine else self._folder.require()
+            self._folder.claim()
             with suppress(FileNotFoundError), self._guard.granted() as grant:
                 return change(grant)
         raise BucketError(

@@ -82,6 +82,32 @@ def test_no_umask_decides_who_reads(shared: LocalBucket, tmp_path: Path) -> None
     assert (tmp_path / "demo" / "logs" / "job" / "0").stat().st_mode & 0o777 == 0o755
 
 
+def test_the_key_of_machines_is_the_bastions_alone(shared: LocalBucket, tmp_path: Path) -> None:
+    assert shared.create("demo/seal.key", b"x")
+    key = tmp_path / "demo" / "seal.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    sharing.mend(str(tmp_path), "demo")
+    assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_each_account_marks_the_folder_for_itself(
+    shared: LocalBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is the owner's alone, a second account neither reads nor needs: it knows by a marker of its own where it writes."""
+    assert shared.create("demo/status.json", b"x")
+    (tmp_path / "%private").rename(tmp_path / "%away")  # as good as closed to the second account
+    monkeypatch.setattr(os, "geteuid", lambda: MINE + 1)
+    second = LocalBucket(shared.url)
+    assert second.create("demo/inbox/bob/x.json", b"x")
+    own = tmp_path / "users%private" / str(MINE + 1)
+    assert sorted(path.name for path in own.iterdir()) == ["lock", "store"]
+    assert own.stat().st_mode & 0o777 == 0o700
+    (own / "other").write_text("another folder's")
+    (own / "other").rename(own / "store")
+    with pytest.raises(BucketError, match="another folder lies in the place"):
+        second.create("demo/inbox/bob/y.json", b"x")
+
+
 def test_what_empties_stays_where_others_write(shared: LocalBucket, tmp_path: Path) -> None:
     keys = ["demo/inbox/ada/x.json", "demo/journal/1", "demo/logs/job/0/x"]
     for key in keys:
