@@ -17,12 +17,17 @@ SILENT_S = 60.0 + FLIGHT_S
 """So long a bastion may work on after its end was lost: what is on its way first comes back."""
 
 
+STILL_S = 30.0
+"""No bastion that runs rests so long between two turns."""
+
+
 @dataclass(slots=True)
 class RollbackLaws:
     """From the loss on these are the laws of the world: all others go by a journal that is there no more.
 
     `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `ordered`: the attempts
-    of which there were orders. `missing`: the objects that are lost.
+    of which there were orders. `missing`: the objects that are lost. `turns`: the last turn of each process, and when it `woke`
+    after it had stood still.
     """
 
     lost_at: float | None = None
@@ -31,6 +36,8 @@ class RollbackLaws:
     resumed_at: float | None = None
     missing: dict[str, bytes] = field(default_factory=dict)
     ordered: set[AttemptKey] = field(default_factory=set)
+    turns: dict[int, float] = field(default_factory=dict)
+    woke: dict[int, float] = field(default_factory=dict)
 
     @property
     def lost(self) -> bool:
@@ -72,8 +79,13 @@ class RollbackLaws:
             raise Broken(f"{what} while the end of the journal is lost, and nobody accepted that")
 
     def works(self, epoch: int, pid: int, now: float) -> None:
-        """A bastion has done a turn."""
-        if self.open and self.lost_at is not None and now - self.lost_at > SILENT_S and pid < self.newcomers:
+        """A bastion has done a turn. One that stood still until now has its time from here on."""
+        if now - self.turns.get(pid, now) > STILL_S:
+            self.woke[pid] = now
+        self.turns[pid] = now
+        if not self.open or self.lost_at is None or pid >= self.newcomers:
+            return
+        if now - max(self.lost_at, self.woke.get(pid, 0.0)) > SILENT_S:
             raise Broken(f"epoch {epoch} works on {now - self.lost_at:.0f} s after the end of the journal was lost")
 
     def refuses(self, what: Exception) -> None:
