@@ -59,6 +59,7 @@ class Cloud:
         machine = Machine(id=name, key=key, worker=0, epoch=scene.laws.truth.epoch)
         scene.owners[name] = attempt.runner
         scene.hosts[name] = host = SimHost(scene.kernel, scene.scripts, machine)
+        host.account = scene.laws.truth.jobs[key.job].user
         if "deaf" in scene.plan.rates:
             host.deaf_until = scene.lasts(dice.uniform(0, DEAF_S))
         return name

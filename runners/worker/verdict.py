@@ -59,9 +59,16 @@ def no_room(error: BaseException | None) -> bool:
     return False
 
 
+_OURS = "[bastion] "
+
+
 def fatal_line(output: bytes) -> str:
-    """The line that tells what went wrong: the end of the first traceback, else the first error, else the last line."""
+    """The line that tells what went wrong: the end of the first traceback, else the first error, else the last line.
+
+    What the worker itself has noted there is none of the command's.
+    """
     lines = [line.rstrip() for line in output.replace(b"\0", b"").decode("utf-8", "replace").splitlines()]
+    lines = [line for line in lines if not line.startswith(_OURS)]
     found = _raised(lines) or next((line for line in lines if _FATAL.search(line)), "")
     found = found or next((line for line in reversed(lines) if line.strip()), "")
     return short(found.strip())

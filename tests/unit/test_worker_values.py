@@ -95,6 +95,7 @@ def test_the_cause_of_an_end(code: int, halted: Cause | None, oom: bool, cause: 
         (b"RuntimeError: CUDA error: out of memory\nterminating\n", "RuntimeError: CUDA error: out of memory"),
         (b"ok\nSegmentation fault (core dumped)\n", "Segmentation fault (core dumped)"),
         (b"fatal: not a git repository\nx\n", "fatal: not a git repository"),
+        (b"its own word\n[bastion] the clock is wrong: an error of ours\n", "its own word"),
     ],
 )
 def test_the_line_that_tells_most(output: bytes, line: str) -> None:
