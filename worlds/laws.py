@@ -61,6 +61,7 @@ class Laws:
     codes: dict[tuple[AttemptKey, int], int] = field(default_factory=dict)
     exits: dict[tuple[AttemptKey, int], int] = field(default_factory=dict)
     succeeded: set[tuple[str, int]] = field(default_factory=set)
+    unread: set[tuple[AttemptKey, int]] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
     cancels: set[str] = field(default_factory=set)
@@ -114,6 +115,7 @@ class Laws:
         attempt = self.truth.attempt(named[0]) if named else None
         if named and (attempt is None or attempt.workers[named[1]].cause is None):
             self.succeeded.discard((named[0].job, named[0].task))
+            self.unread.add(named)
 
     def _deleted(self, key: str) -> None:
         """A request leaves the inbox only when its effect is in the journal, or that it has none; that never shrinks."""
@@ -247,9 +249,11 @@ class Laws:
         if facts.cause is not Cause.OK or attempt is None or attempt.state is AttemptState.ENDED:
             return  # no success, or one that comes too late
         self.codes[named] = 0
+        self.unread.discard(named)
         late = self.alive is not None and not self.alive(facts.machine)
         # Sent before its machine fell, this may be read in time or not: the last reading may have begun before.
-        if not late and all(self.codes.get((of, i)) == 0 for i in range(len(attempt.workers))):
+        gang = [(of, i) for i in range(len(attempt.workers))]
+        if not late and all(self.codes.get(each) == 0 and each not in self.unread for each in gang):
             self.succeeded.add((of.job, of.task))
 
     def exited(self, key: AttemptKey, worker: int, code: int, *, killed: bool) -> None:
