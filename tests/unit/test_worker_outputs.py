@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 from collections.abc import Sequence
@@ -131,11 +132,22 @@ def machine(tmp_path: Path, whose: Account | None) -> LocalMachine:
 
 
 def ran(machine: LocalMachine, text: str) -> list[str]:
-    """The files that a shell text leaves behind."""
-    process = machine.start(["/bin/sh", "-c", text], SHELL, machine.code, 0)
-    assert process.wait() == 0
-    process.wait_rest()
-    return machine.changed(100)
+    """The files that a shell text leaves behind. In a process of its own: who runs a command reaps every child that it has."""
+    out, into = os.pipe()
+    if not (pid := os.fork()):
+        try:
+            process = machine.start(["/bin/sh", "-c", text], SHELL, machine.code, 0)
+            code = process.wait()
+            process.wait_rest()
+            os.write(into, json.dumps([code, machine.changed(100)]).encode())
+        finally:
+            os._exit(0)
+    os.close(into)
+    with open(out, "rb") as told:
+        code, names = json.loads(told.read())
+    os.waitpid(pid, 0)
+    assert code == 0
+    return list(names)
 
 
 def test_what_is_new_or_changed_is_found_and_nothing_else(machine: LocalMachine) -> None:
