@@ -106,7 +106,10 @@ def tries(job: Job) -> str:
     if job.count > 1:
         return ""
     task = job.tasks.get(0)
-    begun = min(task.failures + 1, job.max_tries) if task and task.attempts else 0
+    if not task or not task.attempts:
+        return f"0/{job.max_tries}"
+    over = job.state is JobState.FAILED and task.failures  # by the crash guard also before all tries are used up
+    begun = task.failures if over else min(task.failures + 1, job.max_tries)
     return f"{begun}/{job.max_tries}"
 
 

@@ -121,6 +121,8 @@ def test_the_same_error_twice_is_enough(shared: Fleet) -> None:
     shown = shared.job(job)
     told = "the same error twice without progress: RuntimeError: same bug in step 1; --no_crash_guard tries on"
     assert (len(shown["attempts"]), shown["state"], shown["reason"]) == (2, "FAILED", told)
+    (row,) = [line for line in shared.run("launch", "ls", "--all", "-o", "wide").stdout.splitlines() if job in line]
+    assert "  2/1000  " in row
 
 
 def test_who_saves_each_time_is_tried_on(shared: Fleet) -> None:
