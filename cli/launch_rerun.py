@@ -44,7 +44,7 @@ def run(call: Call) -> int:
         preview(call, job_id(spec.name, request_id), spec)
         return DONE
     _keep_code(desk, found.id, spec.bundle)
-    spec = from_this_shell(call, spec)
+    spec = from_this_shell(call, desk, spec)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
 

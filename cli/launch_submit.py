@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from bastion import host, layout
+from bastion import host, layout, standing
 from bastion.buckets.routed import url_of
 from bastion.codec import encode
 from bastion.errors import UsageError
@@ -24,7 +24,6 @@ from cli.folders import check_shape
 from cli.launch_logs import detachable, show_log
 from cli.launch_wait import until_end
 from cli.main import DONE, Call
-from cli.place import known_place_of
 from cli.preview import preview
 from cli.spec_file import bundler_of, spec_file, spec_text
 from cli.wiring import check_scheme
@@ -70,7 +69,7 @@ def run(call: Call) -> int:
         return DONE
     if kind is not None:
         spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))
-    spec = from_this_shell(call, spec)
+    spec = from_this_shell(call, desk, spec)
     send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
     return submitted(call, desk, job_id(spec.name, request_id), spec)
 
@@ -123,15 +122,15 @@ def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, sour
     return spec
 
 
-def from_this_shell(call: Call, spec: JobSpec) -> JobSpec:
+def from_this_shell(call: Call, desk: Desk, spec: JobSpec) -> JobSpec:
     """The spec with what its user's shell finds programs by, where the fleet is the machine of that shell: one more read.
 
     What the job says itself stays. An image has an environment of its own.
     """
-    place, is_image = known_place_of(call), bool(spec.bundle.image or spec.bundle.build)
-    if is_image or place.settings.runners != ["local"] or not place.bucket.url.startswith("file://"):
+    is_image = bool(spec.bundle.image or spec.bundle.build)
+    if is_image or desk.settings.runners != ["local"] or not desk.bucket.url.startswith("file://"):
         return spec
-    status = place.status()
+    status, _ = standing.read(desk.bucket)
     if status is None or status.host != host.name():
         return spec
     return msgspec.structs.replace(spec, env={**session(call.environ), **spec.env})
