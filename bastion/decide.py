@@ -19,11 +19,11 @@ FORMING = timedelta(minutes=10)
 """An attempt whose workers have not all claimed by then, since its machines were there to be had, is given up."""
 
 CRASH = timedelta(minutes=2)
-"""Who fails so soon, again, with the same error and without a checkpoint is not tried on."""
+"""A second failure with the same error, each this soon after its start and without a checkpoint, ends the task."""
 
 _CRASHES = (Cause.CODE, Cause.SIGNAL)
 _MINOR = re.compile(r"0x[0-9a-fA-F]+|(?:/[\w.@+-]+)+|[0-9]+(?:\.[0-9]+)*")
-"""What may differ in the same error: addresses, paths, numbers."""
+"""Parts in which two lines of the same error may differ: addresses, paths, numbers."""
 _PREFIX = re.compile(r"^(?:worker [0-9]+: )?exit code [0-9]+: ")
 
 KEEP_REQUESTS = timedelta(hours=24)
@@ -118,7 +118,7 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
 
 
 def _straggle(job: Job, attempt: Attempt) -> str:
-    """Who still ran, and who had ended."""
+    """The rank that still ran and the one that had ended with 0, in words."""
     left = attempt.at_work
     address = attempt.workers[left[0]].address
     who = f"rank {left[0]}" + (f" ({address})" if address else "")

@@ -47,7 +47,7 @@ class Letter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authors:
-    """Whose requests are whose, where the store tells who wrote them.
+    """Decides whether an account may ask in a user's name, where the store tells which account wrote a request.
 
     `own` is the bastion's account by its number: it and root may write in anybody's name. `number_of` looks an account up by
     its name, None if there is none; `name_of` the other way round. `as_submitter`: jobs run as the account of their user.

@@ -29,7 +29,7 @@ MEND = "mend it as root: bastion create --local --shared"
 
 
 def authors(config: Config) -> Authors:
-    """Whose requests are whose for the bastion of this process. Raises `RunnerError` as `chosen` does."""
+    """The accounts that may ask in the name of others, for the bastion of this process. Raises `RunnerError` as `chosen` does."""
     own, alone = os.geteuid(), config.runners == ["local"] and not (config.shared or config.run_as)
     me = name_of(own)
     refused = (

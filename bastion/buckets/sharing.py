@@ -80,7 +80,7 @@ def owner(file: os.stat_result, folder: os.stat_result, root: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What one folder has to be like. None: as it is. `why` says what goes wrong otherwise."""
+    """One folder, with the mode, owner and group that it has to have; `gid` None: any group."""
 
     path: bytes
     mode: int

@@ -1,4 +1,4 @@
-"""Who of the machines in the registry lives, and how they are told and ended: one guard for all that was started here.
+"""The guard of all machines in the registry: says which of them live, tells them to stop, and ends them.
 
 Where a machine has a control group, that says who is left. Elsewhere it is what registered and what descends from it: a
 worker is the reaper of all that it starts, its keeper of what the worker leaves, and the process that started the keeper
