@@ -313,6 +313,15 @@ class _Worker:
             lambda: told() or clock.monotonic() >= deadline, lambda: max(0.0, deadline - clock.monotonic())
         )
 
+    def _await_time(self) -> None:
+        """A command that was quick may end before the first sign of life is dated: wait for that, at most one beat long."""
+        clock, deadline = self._doors.clock, self._doors.clock.monotonic() + self._pace.beat_s
+        if not self._time.known:
+            self._pump.hurry("beat")
+        self._pump.until_true(
+            lambda: self._time.known or clock.monotonic() >= deadline, lambda: max(0.0, deadline - clock.monotonic())
+        )
+
     def _last_words(self) -> str:
         return fatal_line(self._output.last(_TAIL))
 
@@ -333,6 +342,7 @@ class _Worker:
         self._spool.close(note)
         self._pump.hurry("flush")
         self._tell(lambda: self._spool.ended, ended)
+        self._await_time()
         self._enter("ended", cause=cause, exit_code=code, message=short(message), ended=self._time.at(ended))
         self._tell(lambda: self._reporter.told, ended)
         if not self._reporter.told:

@@ -22,6 +22,7 @@ def test_a_claim_and_facts_that_name_anothers_machine_end_nothing_of_theirs(tmp_
         theirs = here.submit("theirs", run=waits["go"])
         mine = here.submit("mine", "--max_tries=2", run=f"{waits['fail']}; exit 1")
         until(lambda: all(here.log(job) == "on\n" for job in (theirs, mine)))
+        until(lambda: dated(here, AttemptKey(theirs, 0, 0)))
         machine, other = (machine_of(here, AttemptKey(job, 0, 0)) for job in (theirs, mine))
         retry, key = layout.claim(AttemptKey(mine, 0, 1), 0), AttemptKey(theirs, 0, 0)
         here.put(retry, encode(Claim(machine=machine, address="127.0.0.1", port=1, nonce="forged")))
@@ -46,6 +47,11 @@ def test_a_claim_and_facts_that_name_anothers_machine_end_nothing_of_theirs(tmp_
 def machine_of(here: Fleet, key: AttemptKey) -> str:
     """By its claim."""
     return str(json.loads((here.root / layout.claim(key, 0)).read_bytes())["machine"])
+
+
+def dated(here: Fleet, key: AttemptKey) -> bool:
+    """Its facts tell since when it runs: its worker writes them no more till its end."""
+    return bool(json.loads((here.root / layout.facts(key, 0)).read_bytes()).get("started"))
 
 
 def said(here: Fleet, what: str) -> str:

@@ -30,7 +30,7 @@ class Storm:
 
     def __init__(self, kernel: Kernel, store: Bucket) -> None:
         self.url = store.url
-        self.away_until = 0.0
+        self.away_until = self.listing_s = 0.0
         self._kernel = kernel
         self._store = store
 
@@ -47,6 +47,7 @@ class Storm:
         return self._do(lambda: self._store.write(key, data))
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
+        self._kernel.sleep(self.listing_s)
         return self._do(lambda: self._store.list(prefix, after=after))
 
     def delete(self, keys: object) -> None:
@@ -193,6 +194,18 @@ def test_beats_go_on_from_the_claim_to_the_end_also_while_an_order_is_missing() 
     scene.runner.create(placement(KEY))
     scene.kernel.sleep(100)
     assert int(scene.store.read(layout.beat(KEY, 0)).data) in {6, 7}
+
+
+@pytest.mark.parametrize(("listing_s", "known"), [(4.0, True), (3600.0, False)])
+def test_the_end_of_a_quick_command_waits_for_the_stores_time_one_beat_long(listing_s: float, known: bool) -> None:
+    scene = Scene(6, time_limit_s=0.5, grace_s=0.0)
+    scene.kernel.now, scene.storm.listing_s = CALM_S, listing_s
+    scene.runner.create(placement(KEY))
+    assert scene.kernel.run(scene.ended, 60)
+    facts = scene.facts()
+    assert facts is not None
+    assert facts.cause is Cause.TIME_LIMIT
+    assert (facts.started is not None, facts.ended is not None) == (known, known)
 
 
 def test_a_stop_order_of_a_newer_bastion_is_one_to_stop_with_the_jobs_own_grace() -> None:
