@@ -53,6 +53,12 @@ def outside(*words: str) -> Said:
     return subprocess.run([python(), *words], env=clean(), capture_output=True, text=True, check=False)
 
 
+def said_by_servers(folder: str) -> str:
+    """What Ray's servers of sessions have logged, the end of each."""
+    logs = sorted(Path(folder).rglob("ray_client_server*"))
+    return "\n".join(f"{log.name}: {log.read_text()[-2000:]}" for log in logs if log.is_file())
+
+
 def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, short: str) -> None:
     said = up(fleet, "dev", short, "--num_replicas=2", "--resources=cpu=2")
     assert (said.returncode, said.stdout) == (0, "dev\n"), said
@@ -81,7 +87,7 @@ def test_a_cluster_is_a_job_with_addresses_until_it_is_taken_down(fleet: Fleet, 
         sessions.append(outside("-c", DRIVER, found["client"]))
         return sessions[-1].returncode == 0
 
-    until(comes_in, "an interactive session", more=lambda: str(sessions[-1]))
+    until(comes_in, "an interactive session", more=lambda: f"{sessions[-1].stderr}\n{said_by_servers(short)}")
     assert sessions[-1].stdout.endswith("14 4.0\n")
     job = outside(
         "-m", "ray.scripts.scripts", "job", "submit", f"--address={found['dashboard']}", "--", "echo", "hello"
