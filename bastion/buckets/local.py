@@ -135,11 +135,11 @@ class LocalBucket:
         for key in keys:
             check_key(key)
             paths.append(self._path(key))
-        changed, kept = set[bytes](), self._is_kept if self._shared else None
+        changed = set[bytes]()
 
         def remove(some: Sequence[bytes], grant: bytes | None) -> None:
             with self._guard.locked(grant):
-                changed.update([tree.remove(path, self._root, grant, kept) for path in some])
+                changed.update([tree.remove(path, self._root, grant, self._is_kept) for path in some])
 
         with self._asking(""):
             for first in range(0, len(paths), _AT_ONCE):
@@ -217,10 +217,12 @@ class LocalBucket:
             with tree.held(path, self._root) as (place, _):
                 yield place
 
-    def _is_kept(self, folder: bytes) -> bool:
+    def _is_kept(self, folder: bytes, of: os.stat_result) -> bool:
         """In a shared bucket a folder stays, also if it is empty, that others write in or own."""
+        if not self._shared:
+            return False
         parts = os.path.relpath(folder, self._root).split(b"/")
-        return sharing.is_kept(parts) or os.lstat(folder).st_uid != os.geteuid()
+        return sharing.is_kept(parts) or of.st_uid != os.geteuid()
 
     def _made(self, folder: bytes) -> None:
         """A folder was made: in a shared bucket its mode is not the umask's; and an inbox is its user's, also if root made it."""

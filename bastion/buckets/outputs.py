@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from bastion import untrusted
+from bastion.buckets import tree
 from bastion.errors import BastionError, BucketError, Denied, UsageError
 
 _MODIFIED = ("last_modified", "LastModified", "updated", "mtime", "created")
 _AT_ONCE = 1_000
+_CHUNK = 2**20
 _EXTRAS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3", "s3a": "s3"}
 
 
@@ -32,9 +37,18 @@ class Outputs:
         self.url = url.rstrip("/")
         self._files, root = _open(self.url)
         self._root = root.rstrip("/")
+        self._place: tuple[int, int] | None = None
+
+    @property
+    def _is_local(self) -> bool:
+        return "://" not in self.url or self.url.startswith("file://")
 
     def files(self) -> list[File]:
         """All files, by name; none if there is no such folder. Raises `BucketError`."""
+        if self._is_local:
+            self._place = _place(self._root)
+            if self._place is None:
+                return []
         try:
             found: dict[str, Any] = self._files.find(self._root, detail=True)
         except FileNotFoundError:
@@ -66,7 +80,10 @@ class Outputs:
         half = target.with_name(f".{target.name}.half")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            self._files.get_file(f"{self._root}/{file.name}", str(half))
+            if self._is_local:
+                self._copy(file, half)
+            else:
+                self._files.get_file(f"{self._root}/{file.name}", str(half))
             os.replace(half, target)
         except Exception as error:
             raise _failure(error, f"cannot fetch {self.url}/{file.name} to {target}") from error
@@ -84,6 +101,8 @@ class Outputs:
 
     def delete(self, files: Sequence[File]) -> None:
         """Remove these files, many in one request where the store can. Raises `BastionError`."""
+        if self._is_local:
+            return self._unlink(files)
         for start in range(0, len(files), _AT_ONCE):
             batch = [f"{self._root}/{_below(file.name)}" for file in files[start : start + _AT_ONCE]]
             try:
@@ -92,6 +111,38 @@ class Outputs:
                 continue
             except Exception as error:
                 raise _failure(error, f"cannot remove files of {self.url}") from error
+
+    def _unlink(self, files: Sequence[File]) -> None:
+        for file in files:
+            try:
+                with suppress(FileNotFoundError), self._held(file) as path:
+                    os.unlink(path)
+            except OSError as error:
+                raise _failure(error, f"cannot remove {self.url}/{file.name}") from error
+
+    def _copy(self, file: File, target: Path) -> None:
+        with self._held(file) as path, open(untrusted.opened(path), "rb") as source, target.open("wb") as copy:
+            shutil.copyfileobj(source, copy, _CHUNK)
+
+    @contextmanager
+    def _held(self, file: File) -> Iterator[str]:
+        """The path of a file, by descriptors. The folder is its job's: a link may have come into it since it was listed, or
+        in its place. Raises `OSError`.
+        """
+        path = os.fsencode(f"{self._root}/{_below(file.name)}")
+        with tree.held(path, os.fsencode(self._root), self._place) as (place, _):
+            yield os.fsdecode(place)
+
+
+def _place(folder: str) -> tuple[int, int] | None:
+    """Which folder this is; None if there is none. Raises `BastionError`."""
+    try:
+        found = os.stat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise _failure(error, f"cannot open {folder}") from error
+    return found.st_dev, found.st_ino
 
 
 def _below(name: str) -> PurePosixPath:

@@ -9,6 +9,7 @@ An account holds its own lock and its half-written files in a folder of its own,
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ _READ = frozenset(
 )
 _TOPS = (*_OPEN, *_CLOSED, *_READ, "project-quotas/")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_ANY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TOP_FLOOR, _INBOX_FLOOR = 2, 3
 NOBODY = -1
 """The owner of what more than one account may have put there."""
@@ -147,7 +149,24 @@ def mend(root: str, name: str) -> None:
             folders.clear()
             continue
         for part, mode in _modes(here, folders, files):
-            os.chmod(part, mode, dir_fd=descriptor)
+            with suppress(FileNotFoundError):
+                _set(part, mode, descriptor)
+
+
+def _set(part: bytes, mode: int, folder: int) -> None:
+    """Set the mode of a file or a folder. Whoever may write here may put links there, to what is not of the bucket."""
+    try:
+        file = os.open(part, _ANY, dir_fd=folder)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+            return
+        raise
+    try:
+        found = os.fstat(file)
+        if stat.S_ISDIR(found.st_mode) or (stat.S_ISREG(found.st_mode) and found.st_nlink == 1):
+            os.fchmod(file, mode)
+    finally:
+        os.close(file)
 
 
 def _modes(here: Sequence[bytes], folders: Iterable[bytes], files: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:

@@ -17,29 +17,55 @@ from bastion.buckets.paths import ASIDE, part_of
 from bastion.ports import Stored
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PASS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+_PASS = _FOLDER | os.O_NOFOLLOW
+_BY_DESCRIPTOR = os.path.isdir("/proc/self/fd")
 _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 
 OwnerOf = Callable[[os.stat_result], int]
 """The account that put a file there."""
 
+Kept = Callable[[bytes, os.stat_result], bool]
+"""True for a folder that stays when it is empty."""
+
 
 @contextmanager
-def held(path: bytes, root: bytes) -> Iterator[tuple[bytes, int]]:
+def _way(folder: bytes, root: bytes) -> Iterator[list[int]]:
+    """The descriptors of the root and of each folder from there to this one, which lies below it. No link below the root is followed.
+
+    Where others may change folders, one could be swapped for a link between two looks at it.
+    """
+    way = [os.open(root, _FOLDER)]
+    try:
+        for part in _parts(folder, root):
+            way.append(os.open(part, _PASS, dir_fd=way[-1]))
+        yield way
+    finally:
+        for descriptor in way:
+            os.close(descriptor)
+
+
+def _parts(folder: bytes, root: bytes) -> list[bytes]:
+    return [] if folder == root else os.path.relpath(folder, root).split(b"/")
+
+
+@contextmanager
+def held(path: bytes, root: bytes, place: tuple[int, int] | None = None) -> Iterator[tuple[bytes, int]]:
     """The same path by a descriptor of its folder, and the descriptor; no link below the root was followed on the way there.
 
-    Where others may change folders, one could be swapped for a link between two looks at it. Linux only.
+    `place` are the device and the inode that the root has to have. A system without `/proc` has no such paths; there the path
+    itself was only looked at.
     """
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for part in os.path.relpath(os.path.dirname(path), root).split(b"/"):
-            below = os.open(part, _PASS, dir_fd=folder)
-            os.close(folder)
-            folder = below
-        yield b"/proc/self/fd/%d/%s" % (folder, os.path.basename(path)), folder
-    finally:
-        os.close(folder)
+    with _way(os.path.dirname(path), root) as way:
+        at = os.fstat(way[0])
+        if place not in (None, (at.st_dev, at.st_ino)):
+            raise NotADirectoryError(errno.ENOTDIR, "another folder lies in the place of this one", os.fsdecode(root))
+        yield _at(path, way[-1]), way[-1]
+
+
+def _at(path: bytes, folder: int) -> bytes:
+    return b"/proc/self/fd/%d/%s" % (folder, os.path.basename(path)) if _BY_DESCRIPTOR else path
 
 
 def read(path: bytes, key: str, limit: int | None, owner: OwnerOf = lambda file: file.st_uid) -> Stored | None:
@@ -95,25 +121,23 @@ def make_folder(folder: bytes, root: bytes, grant: bytes, made: Callable[[bytes]
         sync(os.path.dirname(folder))
 
 
-def remove(path: bytes, root: bytes, grant: bytes | None, kept: Callable[[bytes], bool] | None = None) -> bytes:
-    """Remove an object, if there is one, and the folders that this empties. The folder whose entries changed.
+def remove(path: bytes, root: bytes, grant: bytes | None, kept: Kept) -> bytes:
+    """Remove an object, if there is one, and the folders that this empties, but those that are `kept`. The folder whose entries
+    changed.
 
-    Where others may change folders, no link is followed, and `kept` says which folders stay.
+    No link is followed: a job's account may have put one in the place of a folder that it has in the bucket, since it was listed.
     """
     folder = os.path.dirname(path)
     try:
-        if kept:
-            with held(path, root) as (place, _):
-                _take(home(place, grant), grant)
-        else:
-            _take(home(path, grant), grant)
+        with _way(folder, root) as way:
+            _take(home(_at(path, way[-1]), grant), grant)
+            with suppress(OSError):  # it is not empty: the usual end
+                while len(way) > 1 and not kept(folder, os.fstat(way[-1])):
+                    os.rmdir(os.path.basename(folder), dir_fd=way[-2])
+                    os.close(way.pop())
+                    folder = os.path.dirname(folder)
     except (FileNotFoundError, NotADirectoryError):
         os.stat(grant or root)  # or is it that which is not there any more?
-        return folder
-    with suppress(OSError):  # it is not empty: the usual end
-        while folder != root and not (kept and kept(folder)):
-            os.rmdir(folder)
-            folder = os.path.dirname(folder)
     return folder
 
 
