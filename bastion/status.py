@@ -14,7 +14,9 @@ RUNNING = "running"
 STOPPED = "stopped"
 UNKNOWN = "unknown"
 ROOT = "root"
-NO_ROOM = "no room is left on the disk of the bucket; make some, and it goes on by itself"
+NO_ROOM = (
+    "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; make some, and it goes on by itself"
+)
 
 
 def word(status: Status | None, *, now: datetime, died: bool) -> str:

@@ -32,7 +32,7 @@ def run(call: Call) -> int:
     place = known_place_of(call)
     status = place.status()
     died = status is not None and host.died(status)
-    full = is_full(place.bucket.url)
+    full = is_full(place.root.url)
     shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
     shown["problems"] += standing_by(place, SystemClock().wall())
     lodging = hosted.told(place)

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from bastion.buckets.folder import was_refused
 from bastion.errors import UsageError
 
 SECRETS = "BASTION_SECRETS"
@@ -70,10 +71,13 @@ def log_file(name: str, url: str, environ: Mapping[str, str]) -> Path:
 
 
 def is_full(url: str) -> bool:
-    """True if a bucket is a folder on a disk without room. Of other stores nobody knows."""
+    """True if a bucket is a folder on a disk without room, or in which somebody, as the bastion, was just refused for want of it.
+    Of other stores nobody knows.
+    """
     if not url.startswith("file://"):
         return False
+    folder = url.removeprefix("file://")
     try:
-        return shutil.disk_usage(url.removeprefix("file://")).free < ROOM_BYTES
+        return was_refused(folder) or shutil.disk_usage(folder).free < ROOM_BYTES
     except OSError:
         return False

@@ -4,17 +4,30 @@ A marker below `%private/` names the folder; the first who writes makes it. In a
 one of its own. A share that drops and comes back may have another
 device number, so the marker's content decides, and its place on the disk only saves the reading. Who opened a folder without a
 marker, as an older bastion left it, goes by the device and the inode of the folder. Raises `OSError`.
+
+Whoever is refused a write for want of room says so in the folder, by a second name of the marker: that takes no room itself, on
+a full disk or at the end of an account's quota. It is for those who read: what nobody can write they would miss too late.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from bastion.buckets.paths import PRIVATE
 
 MARK = b"store"
+FULL = b"full" + PRIVATE
+"""The name, right below the folder, that says that somebody was refused. No key can name it."""
+
+FULL_S = 60.0
+"""So long a refusal counts. A bastion is refused again every second, and takes the name away when it is not."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MODE = 0o666  # the umask decides, as with all objects
 _BYTES_MAX = 64
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -39,6 +52,29 @@ class Folder:
         self._folder = _place(root)
         self._mark = self._marked()
         self._at = self._mark and _place(self._marker)
+        self._refused = os.path.join(root, FULL)
+        self._was_refused = False
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around a write: say in the folder that there was no room for it, or no more that there was none."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                self._was_refused = True
+                with suppress(OSError):  # whoever may not say it here is told it himself
+                    self._forget()
+                    os.link(self._marker, self._refused, follow_symlinks=False)
+            raise
+        if self._was_refused:
+            self._was_refused = False
+            with suppress(OSError):
+                self._forget()
+
+    def _forget(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._refused)
 
     def require(self) -> None:
         """Raise `Swapped` unless it is still there; `FileNotFoundError` if nothing is. One look at the disk."""
@@ -63,7 +99,7 @@ class Folder:
         with suppress(FileExistsError):
             os.mkdir(self._private, self._mode)
         new = os.path.join(self._private, b"%s.%s" % (MARK, uuid4().hex.encode()))
-        file = os.open(new, _NEW, _MODE)
+        file = os.open(new, _NEW, _MODE & self._mode)  # by its second name others get at it, too
         try:
             os.write(file, uuid4().hex.encode())
             os.fsync(file)
@@ -89,3 +125,12 @@ class Folder:
 def _place(path: bytes) -> Place:
     found = os.stat(path)
     return found.st_dev, found.st_ino
+
+
+def was_refused(root: str) -> bool:
+    """True if somebody was refused a write to this folder a moment ago, for want of room."""
+    try:
+        told = os.lstat(os.path.join(os.fsencode(root), FULL)).st_ctime
+    except OSError:
+        return False
+    return abs(time.time() - told) < FULL_S

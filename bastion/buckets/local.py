@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from bastion import layout
 from bastion.buckets import sharing, tree
-from bastion.buckets.folder import Folder, Swapped
+from bastion.buckets.folder import NO_ROOM, Folder, Swapped
 from bastion.buckets.guard import MODE, NEW, OWN, PATIENCE_S, Guard
 from bastion.buckets.keys import check_key, check_prefix
 from bastion.buckets.paths import PRIVATE, path_of
@@ -33,7 +33,6 @@ _SEAL = b"/" + layout.SEAL.encode()
 """What its owner alone reads."""
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _TRIES = 10
 _AT_ONCE = 16
 """So many objects are removed under one lock."""
@@ -147,7 +146,7 @@ class LocalBucket:
                 try:
                     self._granted(partial(remove, some))
                 except OSError as error:
-                    if error.errno not in _FULL:
+                    if error.errno not in NO_ROOM:
                         raise
                     remove(some, None)  # there is no room even for a grant: this makes some
             for folder in changed:
@@ -257,7 +256,7 @@ class LocalBucket:
             return BucketError(
                 f"{self.url}: another folder lies in the place of the bucket's; mount the bucket's again"
             )
-        if error.errno in _FULL:
+        if error.errno in NO_ROOM:
             return Full(f"{where}: no room is left on the disk; make some and try again")
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             return Denied(f"{where}: {os.strerror(error.errno).lower()}; ask the folder's owner for the right")
@@ -290,7 +289,8 @@ class LocalBucket:
             finally:
                 os.close(file)
 
-        return self._granted(change)
+        with self._folder.writing():
+            return self._granted(change)
 
     def _granted(self, change: Callable[[bytes], T]) -> T:
         """Make a change by a grant; anew if the grant was taken away, for we stood still while we held the lock."""

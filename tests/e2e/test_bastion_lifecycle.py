@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 from datetime import datetime
 
 import psutil
@@ -239,3 +240,13 @@ def test_times_of_what_happened_while_no_bastion_was_there_are_those_of_the_requ
 def moment(text: str) -> float:
     """Seconds since 1970 of a moment as our JSON tells it."""
     return datetime.fromisoformat(text).timestamp()
+
+
+def test_a_bastion_that_alone_is_refused_room_is_a_problem_in_status(fleet: Fleet) -> None:
+    """As at the end of its account's disk quota. What nobody can write is told all the same, and is past by itself."""
+    pid = fleet.create()["pid"]
+    _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    until(lambda: any("disk quota of the bastion's account" in problem for problem in fleet.problems()))
+    resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+    until(lambda: fleet.problems() == [])
+    assert fleet.ask("bastion", "status")["pid"] == pid

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,9 @@ import pytest
 from msgspec.structs import replace
 
 from bastion import host
+from bastion.buckets.folder import FULL, FULL_S
+from bastion.buckets.local import LocalBucket
+from bastion.errors import Full
 from bastion.records import Status
 from bastion.status import accounts, problems, summary, word
 from cli.bastion_status import page
@@ -60,14 +65,14 @@ def test_a_silent_one_whose_disk_is_full_says_that() -> None:
     status = replace(STATUS, written=NOW - timedelta(seconds=45))
     first, *_ = problems(status, now=NOW, died=False, full=True)
     assert first == (
-        "pid 71 on tower has been silent for 45 s: no room is left on the disk of the bucket; make some, and it goes on by "
-        "itself"
+        "pid 71 on tower has been silent for 45 s: no room is left on the disk of the bucket, or in the disk quota of the "
+        "bastion's account; make some, and it goes on by itself"
     )
 
 
 def test_a_full_disk_is_a_problem_at_once_also_of_one_that_has_just_given_a_sign_of_life() -> None:
     first, *rest = problems(STATUS, now=NOW, died=False, full=True)
-    assert first == "no room is left on the disk of the bucket; make some, and it goes on by itself"
+    assert first.startswith("no room is left on the disk of the bucket, or in the disk quota of the bastion's account; ")
     assert rest == STATUS.problems
     stopped = replace(STATUS, state="stopped")
     assert problems(stopped, now=NOW, died=False, full=True) == STATUS.problems, "it does not go on"
@@ -80,6 +85,34 @@ def test_a_folder_is_full_when_no_sign_of_life_fits(
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
     assert is_full(f"file://{tmp_path}") is full
     assert is_full("gs://bucket/part") is False
+
+
+def test_who_is_refused_says_so_in_the_folder_and_takes_it_back_when_there_is_room(tmp_path: Path) -> None:
+    """As at the end of an account's quota: the disk has room, and only whoever is refused can know. Its word takes no room."""
+    url = f"file://{tmp_path}"
+    bucket = LocalBucket(url)
+    bucket.create("demo/status.json", b"x")
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (99, hard))
+    try:
+        with pytest.raises(Full):
+            bucket.create("demo/journal/1", b"x" * 100)
+        bucket.delete(["demo/nothing"])  # what takes no room is no sign that there is some
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    assert is_full(url)
+    assert [stat.key for stat in bucket.list("")] == ["demo/status.json"]
+    bucket.create("demo/journal/1", b"x")
+    assert not is_full(url)
+
+
+def test_a_refusal_of_long_ago_counts_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who was refused may have been killed before there was room again."""
+    (tmp_path / os.fsdecode(FULL)).touch()
+    assert is_full(f"file://{tmp_path}")
+    later = time.time() + FULL_S + 1
+    monkeypatch.setattr("time.time", lambda: later)
+    assert not is_full(f"file://{tmp_path}")
 
 
 def test_a_folder_that_is_not_there_is_not_full(tmp_path: Path) -> None:
