@@ -36,16 +36,21 @@ class Census:
 
 
 class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The bytes of the requests that were taken in on one `day` (UTC), by user."""
+    """The bytes of the requests that were taken in on one `day` (UTC), by user; and the `writers` of those that lay in another's
+    inbox, by request.
+    """
 
     day: date | None = None
     users: dict[str, int] = {}
+    writers: dict[str, str] = {}
 
-    def add(self, user: str, size: int, now: datetime) -> None:
-        """Count one request. Another day begins with nothing."""
+    def add(self, request: str, user: str, size: int, now: datetime) -> None:
+        """Count one request of this user's. Another day begins with nothing."""
         if now.date() != self.day:
-            self.day, self.users = now.date(), {}
+            self.day, self.users, self.writers = now.date(), {}, {}
         self.users[user] = self.users.get(user, 0) + size
+        if user != request.partition("/")[0]:
+            self.writers[request] = user
 
     def on(self, now: datetime) -> dict[str, int]:
         """What was counted on this day."""

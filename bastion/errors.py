@@ -62,7 +62,9 @@ class Newer(RecordError):
 
 
 class TooLarge(RecordError):
-    """The object is larger than it may be, and was not read."""
+    """The object is larger than it may be, and was not read. `owner`: the account that put it there, where the store tells."""
+
+    owner: int | None = None
 
 
 class BucketError(BastionError):

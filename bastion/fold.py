@@ -89,19 +89,24 @@ def follow(state: State, prev: str, digest: str) -> None:
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
     """Take one event into the state; (seq, index) is its place in the journal. Raises `IllegalMove`, changing nothing."""
     _APPLY[type(event)](state, event, seq, index)
-    if size := getattr(event, "size", 0):
-        _count(state, event, size)
+    _count(state, event)
     for job_id in concerned(event):
         job = state.jobs.get(job_id)
         if job is not None and seq > (job.later[-1] if job.later else job.seq):
             job.later += (seq,)
 
 
-def _count(state: State, event: Any, size: int) -> None:
-    """Count the bytes of the request that became this event."""
-    assert state.now is not None
-    state.sent = state.sent or Sent()
-    state.sent.add(event.request.partition("/")[0], size, state.now)
+def _count(state: State, event: Any) -> None:
+    """Count the bytes of the request that became this event: as those of whoever wrote it, who may not be its inbox's user."""
+    size = getattr(event, "size", None)
+    if size is None:  # of no request
+        return
+    user = event.request.partition("/")[0]
+    writer = event.user if isinstance(event, RequestRejected) else user
+    if size or writer != user:
+        assert state.now is not None
+        state.sent = state.sent or Sent()
+        state.sent.add(event.request, writer, size, state.now)
 
 
 def concerned(event: AnyEvent) -> tuple[str, ...]:

@@ -123,18 +123,22 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
     letter = partial(Letter, stat.key, user, request_id, stored=stat.modified, size=stat.size)
     if not letter(None).is_somebodys:
         return letter(None, "its key is not inbox/<user>/<request id>.json")
-    if stat.size > REQUEST_BYTES_MAX:
-        return letter(None, f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed", job=NAMELESS)
+    large = (
+        f"it has {stat.size} bytes; at most {REQUEST_BYTES_MAX} are allowed" if stat.size > REQUEST_BYTES_MAX else ""
+    )
+    if large and not authors:
+        return letter(None, large, job=NAMELESS)
     try:
         stored = bucket.read(stat.key, REQUEST_BYTES_MAX)
     except Missing:
         return None
-    except TooLarge as error:  # it has grown since it was listed
-        return letter(None, str(error), job=NAMELESS)
-    if authors and stored.owner is not None and (forged := authors.forged(user, stored.owner)):
-        # Before it is parsed: what a complaint repeats of it would be shown to an account that may not read it. The refusal
-        # is the writer's own, and counts as theirs.
-        return replace(letter(None, forged), user=authors.name_of(stored.owner))
+    except TooLarge as error:  # of which nothing was read but whose it is
+        if forged := _forged(letter(None), error.owner, authors):
+            return forged
+        return letter(None, large or str(error), job=NAMELESS)
+    # Before it is parsed: what a complaint repeats of it would be shown to an account that may not read it.
+    if forged := _forged(letter(None), stored.owner, authors):
+        return forged
     try:
         request = parse(stored.data)
     except BastionError as error:
@@ -144,6 +148,13 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
     if recall and isinstance(request, Submit) and _has_been(bucket, job_id(request.spec.name, request_id)):
         return letter(None, "its job was here before, and ended long ago; submit it anew")
     return letter(request)
+
+
+def _forged(letter: Letter, owner: int | None, authors: Authors | None) -> Letter | None:
+    """The refusal of a request in another's name, which is its writer's own, and counts as theirs; None if it is none."""
+    if authors is None or owner is None or not (problem := authors.forged(letter.user, owner)):
+        return None
+    return replace(letter, user=authors.name_of(owner), problem=problem)
 
 
 def _has_been(bucket: Bucket, job: str) -> bool:

@@ -65,14 +65,15 @@ class Crowd:
         if state.now is not None:
             self._begin(state.now)
             today = takewhile(lambda known: known[1].date() == self._day, reversed(state.requests.items()))
+            writers = state.sent.writers if state.sent else {}
             for name, at in list(today):
-                self.sent(name, at)
+                self.sent(writers.get(name) or _user(name), at)
 
-    def sent(self, request: str, now: datetime) -> None:
-        """A request was consumed, and is remembered for a day."""
+    def sent(self, user: str, now: datetime) -> None:
+        """A request of this user's was consumed, and is remembered for a day."""
         if now.date() != self._day:
             self._begin(now)
-        self._requests[_user(request)] += 1
+        self._requests[user] += 1
         self._all_requests += 1
 
     def too_many(self, user: str, state: State, now: datetime, limits: Limits) -> str:

@@ -198,7 +198,7 @@ class _Turn:
             event = msgspec.structs.replace(event, size=letter.size)
         if not self._add(event):
             return False
-        self._crowd.sent(f"{user}/{letter.id}", self._now)
+        self._crowd.sent(user, self._now)
         return True
 
     def close(self) -> None:

@@ -15,7 +15,8 @@ STOPPED = "stopped"
 UNKNOWN = "unknown"
 ROOT = "root"
 NO_ROOM = (
-    "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; make some, and it goes on by itself"
+    "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; "
+    "make some, and it goes on by itself"
 )
 
 

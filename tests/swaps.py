@@ -1,4 +1,4 @@
-"""A folder that becomes a link to another place in the midst of what somebody does to it: before each of their system calls in turn."""
+"""A folder becomes a link to another place in the midst of what somebody does to it: before each of their calls in turn."""
 
 from __future__ import annotations
 
@@ -10,7 +10,20 @@ from typing import Any
 
 import pytest
 
-CALLS = ("open", "scandir", "listdir", "stat", "lstat", "rename", "replace", "unlink", "remove", "rmdir", "mkdir", "link")
+CALLS = (
+    "open",
+    "scandir",
+    "listdir",
+    "stat",
+    "lstat",
+    "rename",
+    "replace",
+    "unlink",
+    "remove",
+    "rmdir",
+    "mkdir",
+    "link",
+)
 CALLS += ("chmod", "chown", "fchmod", "fchown", "utime")
 CALLS_MAX = 2_000
 

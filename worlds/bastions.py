@@ -12,11 +12,11 @@ from bastion.letter import Authors
 from bastion.ports import Bucket, Clock, Runner
 from bastion.store_clock import StoreClock
 from bastion.tick import Bastion
-from worlds.input_laws import ACCOUNTS
+from worlds.input_laws import ACCOUNTS, NAMES
 from worlds.kernel import Kernel, Life, SimIds, SimTasks
 from worlds.laws import Laws
 
-AUTHORS = Authors(own=0, number_of=ACCOUNTS.get, name_of=str, as_submitter=True)
+AUTHORS = Authors(own=0, number_of=ACCOUNTS.get, name_of=NAMES.__getitem__, as_submitter=True)
 
 
 class Ground(Protocol):

@@ -51,7 +51,9 @@ class BloatLaws:
         request = str(getattr(event, "request", ""))
         if isinstance(event, (JobRejected, RequestRejected)) and len(data := encode(event)) > REFUSED_BYTES:
             raise Broken(f"the refusal of {request} takes {len(data)} bytes of the journal")
-        user = request.partition("/")[0]
+        user = (
+            event.user if isinstance(event, RequestRejected) else request.partition("/")[0]
+        )  # the writer's, by a law of inputs
         self.taken[user, day] += 1
         if self.bounded and self.taken[user, day] > REQUESTS_A_DAY:
             raise Broken(

@@ -12,8 +12,10 @@ from bastion.events import (
     FileBroken,
     FileChanged,
     Held,
+    JobRejected,
     Paused,
     Released,
+    RequestRejected,
     Resumed,
     Submitted,
     Topped,
@@ -25,6 +27,8 @@ from worlds.broken import Broken
 ADMINS = frozenset({"root"})
 ACCOUNTS = {"root": 0, "ann": 1001, "bob": 1002, "eve": 1003}
 """The people of a world by the numbers of their accounts, which own what they write."""
+
+NAMES = {number: name for name, number in ACCOUNTS.items()}
 
 _ASKED = (CancelRequested, Held, Released, Topped, Updated)
 _OF_ALL = (Paused, Resumed)
@@ -47,6 +51,11 @@ class InputLaws:
         """An event of the journal."""
         if isinstance(event, (*_ASKED, *_OF_ALL, Submitted)):
             self._asked(event.request, self._user(event), truth, event)
+        elif isinstance(event, (JobRejected, RequestRejected)):
+            if not self._wrote(event.user, event.request):
+                raise Broken(
+                    f"the refusal of request {event.request} counts as that of {event.user}, who did not write it"
+                )
         elif isinstance(event, FileChanged):
             if not event.text and self.in_force.get(event.file):
                 raise Broken(f"the good {event.file} file is out of force, with no other in its place")

@@ -13,6 +13,7 @@ from bastion.errors import BucketError
 from bastion.files import KEYS
 from bastion.requests import Cancel, Hold, Pause, Request, Resume, Submit, Top
 from bastion.spec import new_jobspec
+from worlds.input_laws import ACCOUNTS
 from worlds.kernel import Life
 from worlds.line import bucket_of
 from worlds.plan import Act
@@ -137,9 +138,18 @@ class Mischief:
         victim = names[0] if isinstance(body, Submit) else dice.choice(names)
         if victim == who:
             who = "eve"
+        if dice.random() < 0.25:
+            return self._huge(victim, who, dice)
         user = self._user(dice)
         self._do(lambda: user.ask(victim, body, by=who))
         return f"{type(body).__name__} of {job} in the name of {victim} by {who}"
+
+    def _huge(self, victim: str, who: str, dice: Random) -> str:
+        """It is larger than a request may be: nobody reads it to the end, and its writer is known all the same."""
+        key = layout.request(victim, f"{dice.getrandbits(128):032x}")
+        self._scene.laws.inputs.garbage.add(layout.request_name(key))
+        self._scene.store.put("create", key, b"x" * HUGE, ACCOUNTS[who])
+        return f"{HUGE} bytes in the name of {victim} by {who}"
 
     def bloat(self, dice: Random) -> str:
         """Somebody sends more than is taken in, each with more to complain of than is stored; or a worker's word is huge."""

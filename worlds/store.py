@@ -110,7 +110,7 @@ class SimBucket:
             if key not in self._store.objects:
                 raise Missing(f"there is no object {key!r}")
             data, version, _ = self._store.objects[key]
-            check_size(len(data), key, limit)
+            check_size(len(data), key, limit, self._store.writers[key][-1])
             return Stored(data, str(version), self._store.writers[key][-1])
 
         found: Stored = self._call(f"read {key}", effect, lambda answer: answer.version)

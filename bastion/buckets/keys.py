@@ -34,10 +34,12 @@ def is_key(text: str) -> bool:
     return (_flaw(text) or _flaw_of_parts(text.split("/"))) is None
 
 
-def check_size(size: int, key: str, limit: int | None) -> None:
-    """Raise `TooLarge` for an object of more bytes than `limit`."""
+def check_size(size: int, key: str, limit: int | None, owner: int | None = None) -> None:
+    """Raise `TooLarge` for an object of more bytes than `limit`, with the account that put it there."""
     if limit is not None and size > limit:
-        raise TooLarge(f"{key} is too large; at most {limit} bytes are allowed")
+        large = TooLarge(f"{key} is too large; at most {limit} bytes are allowed")
+        large.owner = owner
+        raise large
 
 
 def _refuse(what: str, text: str, flaw: str | None) -> None:

@@ -102,7 +102,8 @@ class Outputs:
     def delete(self, files: Sequence[File]) -> None:
         """Remove these files, many in one request where the store can. Raises `BastionError`."""
         if self._is_local:
-            return self._unlink(files)
+            self._unlink(files)
+            return
         for start in range(0, len(files), _AT_ONCE):
             batch = [f"{self._root}/{_below(file.name)}" for file in files[start : start + _AT_ONCE]]
             try:

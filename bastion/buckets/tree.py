@@ -32,9 +32,9 @@ Kept = Callable[[bytes, os.stat_result], bool]
 
 @contextmanager
 def _way(folder: bytes, root: bytes) -> Iterator[list[int]]:
-    """The descriptors of the root and of each folder from there to this one, which lies below it. No link below the root is followed.
+    """The descriptors of the root and of each folder from there to this one, which lies below it.
 
-    Where others may change folders, one could be swapped for a link between two looks at it.
+    No link below the root is followed: where others may change folders, one could be swapped for a link between two looks at it.
     """
     way = [os.open(root, _FOLDER)]
     try:
@@ -203,7 +203,7 @@ def _read_file(path: bytes, key: str, limit: int | None, owner: OwnerOf) -> Stor
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             return None
-        check_size(found.st_size, key, limit)
+        check_size(found.st_size, key, limit, owner(found))
         with open(file, "rb", buffering=0, closefd=False) as whole:
             return Stored(whole.readall(), version(found), owner(found))
     finally:

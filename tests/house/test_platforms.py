@@ -21,7 +21,7 @@ MACHINES = {"cli.worker"}
 
 LINUX_MODULES = {"nis", "ossaudiodev", "spwd"}
 LINUX_PATHS = re.compile(r"/(?:proc|sys|dev/shm)(?:/|$)")
-FALLS_BACK = {"bastion.host": "/proc/sys/kernel/random/boot_id"}
+FALLS_BACK = {"bastion.host": "/proc/sys/kernel/random/boot_id", "bastion.buckets.tree": "/proc/self/fd"}
 """Who may name a path of Linux's, and which: where there is none, it does without."""
 
 OF_PSUTIL = frozenset(

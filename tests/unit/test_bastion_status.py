@@ -72,7 +72,9 @@ def test_a_silent_one_whose_disk_is_full_says_that() -> None:
 
 def test_a_full_disk_is_a_problem_at_once_also_of_one_that_has_just_given_a_sign_of_life() -> None:
     first, *rest = problems(STATUS, now=NOW, died=False, full=True)
-    assert first.startswith("no room is left on the disk of the bucket, or in the disk quota of the bastion's account; ")
+    assert first.startswith(
+        "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; "
+    )
     assert rest == STATUS.problems
     stopped = replace(STATUS, state="stopped")
     assert problems(stopped, now=NOW, died=False, full=True) == STATUS.problems, "it does not go on"

@@ -36,7 +36,7 @@ def below(folder: Path, *names: str) -> None:
 def follows_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, victim: str, scene: Scene, owner: int = ME
 ) -> None:
-    """Play it with `victim`, a path below the folder of the scene, swapped before each call. What lies elsewhere is the owner's."""
+    """Play it with `victim`, a path below the scene's folder, swapped before each call. What lies elsewhere is the owner's."""
     elsewhere = Elsewhere(tmp_path / "elsewhere", ("file", "deep/file", "deep/empty/file"), owner)
 
     def made(number: int) -> tuple[Callable[[], None], Callable[[], object]]:

@@ -9,9 +9,10 @@ import pytest
 from bastion import inbox, layout
 from bastion.buckets.memory import MemoryBucket
 from bastion.codec import encode
+from bastion.errors import TooLarge
 from bastion.letter import Authors
 from bastion.ports import Bucket, Stat, Stored
-from bastion.requests import Cancel, Request, Submit
+from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit
 from tests.unit.bastion.doors import memory
 from tests.unit.launcher.world import NOON, spec
 
@@ -29,7 +30,11 @@ class Owned:
     inner: MemoryBucket = field(default_factory=memory)
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        return replace(self.inner.read(key, limit), owner=self.owner)
+        try:
+            return replace(self.inner.read(key, limit), owner=self.owner)
+        except TooLarge as error:
+            error.owner = self.owner
+            raise
 
 
 def read(user: str, owner: int | None, data: bytes, authors: Authors = AUTHORS) -> inbox.Letter:
@@ -73,6 +78,17 @@ def test_who_writes_is_who_asks(user: str, owner: int | None, believed: bool) ->
 def test_of_a_forged_request_nothing_is_repeated() -> None:
     letter = read("alice", 1002, b'{"kind":"the password of alice"}')
     assert "password" not in letter.problem
+
+
+@pytest.mark.parametrize(("owner", "whose"), [(1002, "bob"), (1001, "alice"), (None, "alice")])
+def test_of_a_request_that_is_too_large_the_writer_is_asked_first(owner: int | None, whose: str) -> None:
+    """Whoever makes the inbox of a newcomer would have them refused, and their bytes of the day used up."""
+    size = REQUEST_BYTES_MAX + 1
+    letter = read("alice", owner, b"x" * size)
+    assert (letter.user, letter.size, letter.request) == (whose, size, None)
+    large = f"it has {size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
+    assert letter.problem.startswith("it asks in the name of alice" if whose == "bob" else large)
+    assert (letter.job is None) is (whose == "bob"), "it is shown as a job of its own user only"
 
 
 def test_jobs_of_others_run_where_somebody_said_as_whom() -> None:

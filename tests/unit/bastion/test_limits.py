@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from bastion import config, inbox, layout
@@ -13,7 +14,7 @@ from bastion.codec import encode
 from bastion.decide import KEEP_REQUESTS, forget
 from bastion.errors import RecordError
 from bastion.events import Exited, FileBroken, JobRejected, RequestRejected, RequestsDropped, SightChanged, Submitted
-from bastion.limits import Limits, too_much
+from bastion.limits import Crowd, Limits, too_much
 from bastion.mailroom import REFUSALS_MAX, WAITING_BYTES_MAX
 from bastion.ports import Stat
 from bastion.records import Facts
@@ -230,6 +231,21 @@ def test_all_together_send_so_many_bytes_a_day() -> None:
         town.submits(user=user, env={"A": "x" * 9_000})
     town.ticks(1)
     assert sum(dropped(town).values()) == 1
+
+
+def test_what_was_written_in_anothers_name_counts_as_its_writers_also_after_a_restart() -> None:
+    state = folded(
+        RequestRejected(request="bob/1", user="eve", reason="", size=300),
+        RequestRejected(request="bob/2", user="eve", reason=""),
+        RequestRejected(request="bob/3", user="bob", reason="", size=20),
+    )
+    assert state.sent
+    assert state.sent.users == {"eve": 300, "bob": 20}
+    restarted = msgspec.json.decode(encode(state), type=State)
+    limits = Limits(requests_per_user=2, request_bytes_per_user=300)
+    told = {user: Crowd(restarted).too_many(user, restarted, NOON, limits) for user in ("eve", "bob")}
+    assert told["eve"].startswith("eve has sent 2 requests today")
+    assert told["bob"] == ""
 
 
 def test_bytes_are_counted_over_a_restart_and_not_over_midnight() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from bastion.buckets import sharing
 from bastion.buckets.local import LocalBucket
-from bastion.errors import BucketError, Missing
+from bastion.errors import BucketError, Missing, TooLarge
 
 ROOT, ADA, BOB, EVE = 0, 1001, 1002, 1003
 MINE = os.geteuid()
@@ -106,6 +106,13 @@ def test_each_account_marks_the_folder_for_itself(
     (own / "other").rename(own / "store")
     with pytest.raises(BucketError, match="another folder lies in the place"):
         second.create("demo/inbox/bob/y.json", b"x")
+
+
+def test_whose_an_object_is_that_is_too_large_to_be_read(shared: LocalBucket) -> None:
+    assert shared.create("demo/inbox/ada/x.json", b"x" * 100)
+    with pytest.raises(TooLarge) as told:
+        shared.read("demo/inbox/ada/x.json", 99)
+    assert told.value.owner == MINE
 
 
 def test_what_empties_stays_where_others_write(shared: LocalBucket, tmp_path: Path) -> None:
