@@ -24,7 +24,7 @@ CALLS = (
     "mkdir",
     "link",
 )
-CALLS += ("chmod", "chown", "fchmod", "fchown", "utime")
+CALLS += ("chmod", "chown", "fchmod", "fchown", "utime", "fstat", "pread")
 CALLS_MAX = 2_000
 
 

@@ -13,7 +13,7 @@ from bastion.errors import RecordError
 from bastion.logs import SEGMENT_MAX, SegmentWriter
 from runners.worker.output import Output
 
-_TRUNCATED = "\n[bastion] the job truncated its own output: {} bytes are not in this log\n"
+_TRUNCATED = "\n[bastion] the job truncated its own output: at least {} bytes are not in this log\n"
 _JOINT = 64
 _DROPPED = "\n[bastion] dropped {} bytes of output here: it came faster than it could be stored\n"
 

@@ -86,7 +86,8 @@ class Scene:
         self.hosts: dict[str, SimHost] = {}
         self.starts = 0
         self.output = b""
-        self.runner = SimRunner(self.kernel, lambda _: self.storm, {"talk": self._talk}, self.hosts)
+        self.scripts = {"talk": self._talk}
+        self.runner = SimRunner(self.kernel, lambda _: self.storm, self.scripts, self.hosts)
         self.store.create(layout.order(KEY), encode(order(KEY, "talk", **changes)))  # type: ignore[arg-type]
 
     def facts(self) -> Facts | None:
@@ -142,6 +143,37 @@ def test_a_program_runs_once_and_its_end_and_output_are_told_whole(seed: int) ->
         assert facts.step == printed.count(b"line") - 1
     else:
         assert (facts.cause, facts.exit_code) == (Cause.PREEMPTED, None)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_program_that_truncates_its_own_output_loses_no_later_line_and_the_log_says_so(seed: int) -> None:
+    scene = Scene(seed)
+    dice = scene.kernel.random
+    cut = dice.randrange(60)
+    before: list[bytes] = []
+
+    def talk(process: SimProcess) -> int:
+        host = scene.hosts[next(iter(scene.hosts))]
+        for n in range(60):
+            if n == cut:
+                before.append(bytes(host.log))
+                host.log.clear()
+            process.print(f"line {n}\n")
+            process.sleep(dice.expovariate(0.4))
+        return 0
+
+    scene.scripts["talk"] = talk
+    scene.runner.create(placement(KEY))
+    assert scene.kernel.run(lambda: scene.ended() and scene.quiet(), 1500)
+    (first,), (host,) = before, scene.hosts.values()
+    kept, told, later = scene.log().partition(b"\n[bastion] the job truncated its own output: at least ")
+    if not told:  # it had printed nothing
+        assert (first, kept) == (b"", bytes(host.log))
+        return
+    lost, _, rest = later.partition(b" bytes are not in this log\n")
+    assert first.startswith(kept)
+    assert len(kept) + int(lost) <= len(first)  # what was printed and removed between two looks nobody saw
+    assert rest == bytes(host.log)
 
 
 def test_a_bucket_that_hangs_keeps_no_worker_from_enforcing_the_time_limit() -> None:

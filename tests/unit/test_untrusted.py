@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bastion import untrusted
+from tests.swaps import at_each_call
 
 
 def fifo(path: Path) -> None:
@@ -39,6 +41,7 @@ def door(path: Path) -> None:
 STRANGE = [fifo, folder, link, device, door]
 strange = pytest.mark.parametrize("make", STRANGE)
 Make = Callable[[Path], None]
+Read = Callable[[Path, int], bytes]
 
 
 @strange
@@ -73,6 +76,34 @@ def test_of_a_huge_file_no_more_is_read_than_was_asked_for(tmp_path: Path) -> No
     assert untrusted.tail(huge, 10) == bytes(10)
     with pytest.raises(OSError, match="larger than 10 bytes"):
         untrusted.whole(huge, 10)
+
+
+@strange
+def test_what_takes_its_place_while_we_look_is_not_read_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Make
+) -> None:
+    """Before each call of each way to read: what comes back is what was there, or nothing, and nobody waits."""
+    for way in (
+        untrusted.tail,
+        untrusted.whole,
+        lambda path, most: untrusted.whole_below(path.parent, path.name, most),
+    ):
+        read: list[bytes] = []
+
+        def scene(
+            number: int, way: Read = way, read: list[bytes] = read
+        ) -> tuple[Callable[[], None], Callable[[], object]]:
+            place = Path(tempfile.mkdtemp(dir=tmp_path)) / "x"
+            place.write_bytes(b"own")
+
+            def replaced() -> None:
+                place.unlink()
+                make(place)
+
+            return replaced, lambda: read.append(way(place, 10))
+
+        assert len(list(at_each_call(monkeypatch, scene))) > 2
+        assert set(read) == {b"own"}
 
 
 def test_what_is_put_aside_makes_room(tmp_path: Path) -> None:

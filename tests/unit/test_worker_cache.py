@@ -19,6 +19,7 @@ from runners.worker import cache as cache_module
 from runners.worker.account import account
 from runners.worker.cache import KEPT, KEPT_FOR, Cache, Entry
 from runners.worker.setup import name_of
+from tests.unit.test_untrusted import STRANGE, Make, link
 
 DAY_S = timedelta(days=1).total_seconds()
 
@@ -108,6 +109,18 @@ def test_a_mark_without_an_environment_counts_for_nothing(cache: Cache, path: st
     Path(entry.venv, "bin").rmdir()
     Path(entry.venv).rmdir()
     assert not cache.keep("a", path).ready
+
+
+@pytest.mark.parametrize("make", STRANGE)
+def test_a_mark_that_is_no_file_counts_for_nothing(cache: Cache, path: str, make: Make) -> None:
+    entry = made(cache, "a", path)
+    let_go(entry)
+    mark = Path(entry.venv).parent.parent / "ready"
+    mark.rename(mark.with_name("theirs"))
+    if make is not link:  # which makes a file of this name itself
+        mark.with_name("theirs").unlink()
+    make(mark)
+    assert not cache._made(mark.parent)
 
 
 def test_the_oldest_are_removed_when_there_are_too_many(cache: Cache, path: str) -> None:
