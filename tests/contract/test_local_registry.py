@@ -72,11 +72,12 @@ def test_a_mark_that_lies_is_a_part_of_its_job_and_ends_with_it(fleet: LocalFlee
 FLEES = """
 keeper=$(awk '{{print $4}}' /proc/$PPID/stat)
 setsid env -i sh -c 'echo $$ >{folder}/left; while [ ! -e {folder}/seen ]; do sleep 0.05; done
-kill -9 '$keeper' '$PPID'; exec sleep 600' &
+kill -9 '$keeper' '$PPID' '$$'; exec sleep 600' &
 echo up
-sleep 600
+exec sleep 600
 """
-"""A job of the worker's own account that ends the worker and its keeper, and is nobody's child then."""
+"""A job of the worker's own account that ends the worker, its keeper and its own command. What is left is nobody's child, and
+nobody has registered it."""
 
 
 @pytest.mark.parametrize("kinds", [(groups.V2,), (groups.V1,), ()])
