@@ -142,8 +142,8 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     """
     fence = Fence(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
-    journal, time = _epoch(doors, me, fence)
-    beacon = Beacon(doors.bucket, doors.clock, fence, version)
+    journal, time, began = _epoch(doors, me, fence)
+    beacon = Beacon(doors.bucket, doors.clock, fence, version, began)
     own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
     log.addHandler(own_log)
     bastion = Bastion(
@@ -163,17 +163,18 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     return bastion
 
 
-def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
+def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time, tuple[int, str]]:
+    """The journal, ours from here on; the time; and the end that it had."""
     while True:
         state = _load(doors)
         _share(state)
         journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), _time(doors, state)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
-        first = doors.clock.monotonic()
+        began, first = (state.seq, state.head), doors.clock.monotonic()
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
             fence.confirm(first)
-            return journal, time
+            return journal, time, began
 
 
 def _load(doors: Doors) -> State:
