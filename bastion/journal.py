@@ -31,7 +31,8 @@ class Journal:
     `commit` has returned, and `commit` ends in the journal or with the end of this bastion.
     """
 
-    def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State) -> None:
+    def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State, upto: int = 0) -> None:
+        """A snapshot stands for the objects below `upto`: nobody goes by them any more."""
         self._bucket, self._clock, self._ids = bucket, clock, ids
         self.state = state
         self.epoch = state.epoch
@@ -39,7 +40,7 @@ class Journal:
         self._bytes = 0
         self._full: list[tuple[bytes, str]] = []
         self._end = state.seq, state.head
-        self._unseen = {state.seq - 1: state.head} if state.seq and state.head else {}
+        self._unseen = {state.seq - 1: state.head} if state.head and state.seq > upto else {}
 
     @property
     def end(self) -> tuple[int, str]:

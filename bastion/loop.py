@@ -166,9 +166,9 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
 def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time, tuple[int, str]]:
     """The journal, ours from here on; the time; and the end that it had."""
     while True:
-        state = _load(doors)
+        state, upto = _load(doors)
         _share(state)
-        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), _time(doors, state)
+        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state, upto), _time(doors, state)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
         began, first = (state.seq, state.head), doors.clock.monotonic()
@@ -177,12 +177,14 @@ def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time, tuple[i
             return journal, time, began
 
 
-def _load(doors: Doors) -> State:
-    """The state, of which nothing is lost. First what the bucket knows: what others write meanwhile is in the journal by then."""
+def _load(doors: Doors) -> tuple[State, int]:
+    """The state, of which nothing is lost, and how far a snapshot goes. First what the bucket knows: what others write
+    meanwhile is in the journal by then.
+    """
     known = _patiently(doors, lambda: loss.gather(doors.bucket))
     state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
     _patiently(doors, lambda: loss.refuse(doors.bucket, state, known, doors.tasks.map))
-    return state
+    return state, known.snapshot
 
 
 def _time(doors: Doors, state: State) -> Time:

@@ -86,21 +86,22 @@ def lost(bucket: Bucket, state: State, known: Known, at_once: Map) -> Iterator[s
 
 def _ahead(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
     """The same, but for orders."""
-    yield from _by_status(bucket, state, known.status)
+    yield from _by_status(bucket, state, known)
     if _is_cut(bucket, state, known.snapshot):
         yield f"{layout.snapshot(known.snapshot)} was made of object {known.snapshot - 1}"
     if not state.seq and not state.epoch:
         yield from (f"{layout.CLAIMS}{key} tells of an attempt" for key in known.claims[:NAMED])
 
 
-def _by_status(bucket: Bucket, state: State, status: Status | None) -> Iterator[str]:
+def _by_status(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
+    status = known.status
     if status is None:
         return
     if status.epoch > state.epoch:
         yield f"{layout.STATUS} is of epoch {status.epoch}, the journal's last of {state.epoch}"
     if status.head and status.seq > state.seq:  # older versions counted what was not written yet
         yield f"{layout.STATUS} knows it up to object {status.seq - 1}"
-    if status.head and 0 < status.seq <= state.seq:
+    if status.head and known.snapshot < status.seq <= state.seq:  # what a snapshot stands for, nobody goes by any more
         here = state.head if status.seq == state.seq else _digest(bucket, status.seq - 1)
         if here and here != status.head:
             yield (

@@ -66,6 +66,7 @@ class RollbackLaws:
         for event in events:
             if isinstance(event, Epoch):
                 self.pids[event.epoch] = event.pid
+                self.turns[event.pid] = now
             if isinstance(event, Epoch) and self.lost:
                 self._begins(event, now)
             if isinstance(event, Started) and self.accepted_at is not None and event.key in self.ordered:

@@ -216,6 +216,19 @@ def test_a_restore_of_everything_but_the_orders_refuses_too() -> None:
     assert key.job in recover.load(stored(town)).jobs
 
 
+def test_a_status_that_knows_another_object_further_back_refuses() -> None:
+    """The end was lost, and somebody who had read before that went on."""
+    town, _ = at_work()
+    known = stored(town).read(layout.STATUS).data
+    cut(stored(town), 1)
+    stored(town).delete([layout.STATUS])
+    town.bastion = town.begin()
+    town.ticks(3)
+    stored(town).write(layout.STATUS, known)
+    with pytest.raises(LostEnd, match=r"status\.json knows object \d+ with the digest"):
+        town.begin()
+
+
 def test_a_snapshot_that_goes_further_than_the_journal_refuses_it() -> None:
     town, _ = at_work()
     upto = snapshot.make(stored(town))
