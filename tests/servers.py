@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def gcs_server(folder: Path) -> AbstractContextManager[Running]:
 class Kept:
     """A server that is started anew where it has ended: one of a stranger's, under thousands of other processes.
 
-    That it has ended is told by a warning, with its exit code and its last words.
+    That it has ended is told by a warning, with its exit code and its last words. A code that another took is not 0.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class Kept:
 
     def address(self) -> str:
         """Where it listens, which is another place after it has ended."""
-        if self._running is not None and (code := self._running[1].poll()) is not None:
+        if self._running is not None and (code := _ended(self._running[1])):
             said = "".join(log.read_text(errors="replace")[-500:] for log in self._folder.glob("*.log"))
             warnings.warn(f"a server of the tests ended with {code}: {said}", stacklevel=2)
             self._running = None
@@ -64,6 +65,16 @@ def gcs_process(folder: Path, backend: str) -> Iterator[Running]:
         argv = [str(binary), *flags.split(), "-port", "{port}", "-public-host", "127.0.0.1:{port}"]
         with server(argv, "storage/v1/b?project=p", folder / "gcs.log") as running:
             yield running
+
+
+def _ended(process: subprocess.Popen[bytes]) -> str:
+    """Its exit code; "" while it runs. Python takes 0 for the code of a child that somebody else has waited for."""
+    try:
+        if process.returncode is None and not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return ""
+    except ChildProcessError:
+        return "a code that somebody else has waited for"
+    return str(process.poll())
 
 
 def new_bucket(address: str, name: str) -> None:
