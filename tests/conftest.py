@@ -41,12 +41,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = ordered(items, lambda item: item.nodeid.partition("::")[0], workers)
 
 
+STORES = pytest.StashKey[dict[str, Kept]]()
+
+
 @pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Kept]]:
+def stores(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Kept]]:
     """The real servers of this session, each started when it is first asked for."""
     with ExitStack() as stack:
         starts = {"gcs": gcs_server, "s3": s3_server}
-        yield {name: Kept(tmp_path_factory.mktemp(name), start, stack) for name, start in starts.items()}
+        kept = {name: Kept(tmp_path_factory.mktemp(name), start, stack) for name, start in starts.items()}
+        pytestconfig.stash[STORES] = kept
+        yield kept
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Name the test at whose end a server of all of them is gone."""
+    for kept in item.config.stash.get(STORES, {}).values():
+        kept.look(item.nodeid)
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ def test_a_property_has_more_examples_at_night(monkeypatch: pytest.MonkeyPatch) 
         depth.examples(100)
 
 
-@pytest.mark.parametrize(("is_taken", "told"), [(False, "-9: "), (True, "a code that somebody else has waited for")])
+@pytest.mark.parametrize(("is_taken", "told"), [(False, "-9"), (True, "a code that somebody else has waited for")])
 def test_a_server_that_has_ended_is_started_anew_and_told_of(tmp_path: Path, is_taken: bool, told: str) -> None:
     """It is a stranger's program, under thousands of other processes."""
     argv = [sys.executable, "-m", "http.server", "{port}", "--bind", "127.0.0.1"]
@@ -74,7 +74,9 @@ def test_a_server_that_has_ended_is_started_anew_and_told_of(tmp_path: Path, is_
         assert kept.address() == first
         kept.running.kill()
         os.waitid(os.P_PID, kept.running.pid, os.WEXITED | (0 if is_taken else os.WNOWAIT))
-        with pytest.warns(UserWarning, match=f"a server of the tests ended with {told}"):
+        kept.look("test_it")
+        kept.look("a later one")
+        with pytest.warns(UserWarning, match=f"a server of the tests ended with {told} before the end of test_it: "):
             again = kept.address()
         urllib.request.urlopen(again, timeout=60).close()
 
