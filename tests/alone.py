@@ -85,14 +85,14 @@ def _go_on_below_a_guard(home: str) -> None:
         _be_interrupted_once_by_each_wish()
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return
+    code: int = pytest.ExitCode.INTERNAL_ERROR
     try:
         code, was_cut = _watch(child)
         if was_cut or code == pytest.ExitCode.INTERRUPTED:
             end_all()
             shutil.rmtree(home, ignore_errors=True)
-        os._exit(code)
     finally:
-        os._exit(pytest.ExitCode.INTERNAL_ERROR)
+        os._exit(code)
 
 
 def _be_interrupted_once_by_each_wish() -> None:
