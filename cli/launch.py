@@ -66,27 +66,18 @@ TOOL = Tool(
                 USER,
             ),
         ),
-        Command(
-            name="logs",
-            about="What a job prints: until it ends if it is live. Ctrl-C leaves it running. Lines of an array begin with the "
-            "number of their task: [3].",
-            module="cli.launch_logs",
-            words="JOB",
-            least=1,
-            most=1,
-            flags=(
-                Flag("follow", "Go on until the job ends; --no_follow prints what is there.", kind=bool, default=True),
-                Flag(
-                    "tail", "The last N lines of each worker and on. Default: all; 1000 on a terminal.", "N", kind=int
-                ),
-                Flag("since", "Begin with what was stored after this: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
-                Flag("worker", "Only these workers: 0,3-7.", "LIST"),
-                Flag("attempt", "Only this attempt, from 0. Default: the newest.", "N", kind=int),
-                Flag("grep", "Only lines in which this regular expression is found.", "REGEX"),
-                Flag("failed", "Of an array: only the tasks that failed.", kind=bool, default=False),
-                Flag("provisioning", "The bastion's side: what it did for the job, and why.", kind=bool, default=False),
-                _TASK,
-            ),
+        _about_one(
+            "logs",
+            "What a job prints: until it ends if it is live. Ctrl-C leaves it running. Lines of an array begin with "
+            "the number of their task: [3].",
+            Flag("follow", "Go on until the job ends; --no_follow prints what is there.", kind=bool, default=True),
+            Flag("tail", "The last N lines of each worker and on. Default: all; 1000 on a terminal.", "N", kind=int),
+            Flag("since", "Begin with what was stored after this: 10m, or 2026-01-31T09:30:00Z.", "TIME"),
+            Flag("worker", "Only these workers: 0,3-7.", "LIST"),
+            Flag("attempt", "Only this attempt, from 0. Default: the newest.", "N", kind=int),
+            Flag("grep", "Only lines in which this regular expression is found.", "REGEX"),
+            Flag("failed", "Of an array: only the tasks that failed.", kind=bool, default=False),
+            Flag("provisioning", "The bastion's side: what it did for the job, and why.", kind=bool, default=False),
         ),
         Command(
             name="ssh",
@@ -108,20 +99,13 @@ TOOL = Tool(
                 _TASK,
             ),
         ),
-        Command(
-            name="outputs",
-            about="List, copy or remove the files in a job's output folder, wherever it is.",
-            module="cli.launch_outputs",
-            words="JOB",
-            least=1,
-            most=1,
-            flags=(
-                Flag("fetch", "Copy them into this folder; a file that is there is replaced.", "DIR"),
-                Flag("delete", "Remove them, checkpoints too.", kind=bool, default=False),
-                Flag("yes", "Remove them without being asked.", kind=bool, default=False),
-                _TASK,
-                USER,
-            ),
+        _about_one(
+            "outputs",
+            "List, copy or remove the files in a job's output folder, wherever it is.",
+            Flag("fetch", "Copy them into this folder; a file that is there is replaced.", "DIR"),
+            Flag("delete", "Remove them, checkpoints too.", kind=bool, default=False),
+            Flag("yes", "Remove them without being asked.", kind=bool, default=False),
+            USER,
         ),
         _about_one(
             "why",
@@ -129,15 +113,7 @@ TOOL = Tool(
             Flag("at", "As it was then: 2h ago, 03:00 (of the last 24 hours, UTC), or 2026-01-31T09:30:00Z.", "TIME"),
         ),
         _about_one("history", "Every event of a job, one line each: who did what when, and what it led to."),
-        Command(
-            name="wait",
-            about="Wait until a job ends, and exit as it did.",
-            module="cli.launch_wait",
-            words="JOB",
-            least=1,
-            most=1,
-            flags=(_TIMEOUT, _TASK),
-        ),
+        _about_one("wait", "Wait until a job ends, and exit as it did.", _TIMEOUT),
         Command(
             name="stop",
             about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL. Several are named by words, patterns like "

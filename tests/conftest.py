@@ -1,19 +1,17 @@
 """Fixtures that every test may ask for, and three rules.
 
-A skipped test is a failed one, no test depends on a clock, and none sees what its user has at home.
+A skipped test is a failed one, no test depends on a clock, and none sees what its user has at home (`tests.alone`).
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import alone
 from tests.depth import DEPTH, examples
 from tests.order import ordered
 from tests.servers import Kept, gcs_server, s3_server
@@ -30,22 +28,10 @@ settings.register_profile(
 )
 settings.load_profile("house")
 
-THEIRS = ("BASTION_", "XDG_CONFIG_", "XDG_CACHE_", "XDG_STATE_", "XDG_DATA_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")
-THEIR_ENGINES = ("RAY_", "SLURM_", "KUBECONFIG", "DOCKER_", "STORAGE_EMULATOR_HOST")
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin as on a machine that was just set up: an empty home, and no variable that leads to what its user has.
-
-    What runs in a script's background ignores Ctrl-C, and so would all programs that it starts.
-    """
-    home = tempfile.TemporaryDirectory(prefix="home-", ignore_cleanup_errors=True)
-    config.add_cleanup(home.cleanup)
-    os.environ["HOME"] = home.name
-    for name in [name for name in os.environ if name.startswith((*THEIRS, *THEIR_ENGINES))]:
-        del os.environ[name]
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Have the run stand alone."""
+    config.pluginmanager.register(alone)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -55,12 +41,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = ordered(items, lambda item: item.nodeid.partition("::")[0], workers)
 
 
+STORES = pytest.StashKey[dict[str, Kept]]()
+
+
 @pytest.fixture(scope="session")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Kept]]:
+def stores(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Kept]]:
     """The real servers of this session, each started when it is first asked for."""
     with ExitStack() as stack:
         starts = {"gcs": gcs_server, "s3": s3_server}
-        yield {name: Kept(tmp_path_factory.mktemp(name), start, stack) for name, start in starts.items()}
+        kept = {name: Kept(tmp_path_factory.mktemp(name), start, stack) for name, start in starts.items()}
+        pytestconfig.stash[STORES] = kept
+        yield kept
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Name the test at whose end a server of all of them is gone."""
+    for kept in item.config.stash.get(STORES, {}).values():
+        kept.look(item.nodeid)
 
 
 @pytest.fixture

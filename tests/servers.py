@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def gcs_server(folder: Path) -> AbstractContextManager[Running]:
 class Kept:
     """A server that is started anew where it has ended: one of a stranger's, under thousands of other processes.
 
-    That it has ended is told by a warning, with its exit code and its last words.
+    That it has ended is told by a warning, with its exit code, the test that saw it first, and its last words.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Kept:
     ) -> None:
         self._folder, self._start, self._stack = folder, start, stack
         self._running: Running | None = None
+        self._ended = ""
 
     @property
     def running(self) -> subprocess.Popen[bytes]:
@@ -46,12 +48,18 @@ class Kept:
         assert self._running
         return self._running[1]
 
+    def look(self, test: str) -> None:
+        """Notice that it has ended, at the end of this test."""
+        if self._running is not None and not self._ended and (code := _code(self._running[1])):
+            self._ended = f"{code} before the end of {test}"
+
     def address(self) -> str:
         """Where it listens, which is another place after it has ended."""
-        if self._running is not None and (code := self._running[1].poll()) is not None:
+        self.look(os.environ.get("PYTEST_CURRENT_TEST", "all tests"))
+        if self._ended:
             said = "".join(log.read_text(errors="replace")[-500:] for log in self._folder.glob("*.log"))
-            warnings.warn(f"a server of the tests ended with {code}: {said}", stacklevel=2)
-            self._running = None
+            warnings.warn(f"a server of the tests ended with {self._ended}: {said}", stacklevel=2)
+            self._running, self._ended = None, ""
         self._running = self._running or self._stack.enter_context(self._start(self._folder))
         return self._running[0]
 
@@ -64,6 +72,16 @@ def gcs_process(folder: Path, backend: str) -> Iterator[Running]:
         argv = [str(binary), *flags.split(), "-port", "{port}", "-public-host", "127.0.0.1:{port}"]
         with server(argv, "storage/v1/b?project=p", folder / "gcs.log") as running:
             yield running
+
+
+def _code(process: subprocess.Popen[bytes]) -> str:
+    """Its exit code; "" while it runs. Python says 0 for the code of a child that somebody else has waited for."""
+    try:
+        if process.returncode is None and not os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return ""
+    except ChildProcessError:
+        return "a code that somebody else has waited for"
+    return str(process.poll())
 
 
 def new_bucket(address: str, name: str) -> None:

@@ -6,7 +6,6 @@ This process is a guard: all that a round starts is below it, and ends with it, 
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import os
 import signal
@@ -15,19 +14,16 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 from runners.worker.tree import adopt_orphans
+from tests.alone import end_all, follow
 from tests.chaos.play import Round, play
 
 A_ROUND = 20
 """Kills of one round at most: a journal and a bucket of their own keep the last round as fast as the first."""
 
 _SUM = "sum.json"
-_PR_SET_PDEATHSIG = 1
 
 
 def main(argv: list[str]) -> int:
@@ -39,7 +35,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     wished = parser.parse_args(argv)
     adopt_orphans()
-    _follow(signal.SIGTERM)
+    follow(signal.SIGTERM)
     signal.signal(signal.SIGTERM, _leave)
     began, total = time.monotonic(), Counter[str]()
     for plan in _rounds(wished):
@@ -75,13 +71,13 @@ def _guarded(plan: Round) -> Counter[str]:
             said = Path(home, _SUM)
             return Counter(broken=broken) + Counter(json.loads(said.read_text()) if said.exists() else {})
         finally:
-            _end_all()
+            end_all()
 
 
 def _in_a_child(plan: Round, home: Path) -> int:
     child = os.fork()
     if child == 0:
-        _follow(signal.SIGKILL)
+        follow(signal.SIGKILL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os._exit(_play(plan, home))
     while True:
@@ -103,27 +99,10 @@ def _play(plan: Round, home: Path) -> int:
     return 1 if wrong else 0
 
 
-def _end_all() -> None:
-    """Kill and reap whatever is below this process."""
-    while family := psutil.Process().children(recursive=True):
-        for process in family:
-            with suppress(psutil.Error):
-                process.kill()
-        with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                pass
-        time.sleep(0.02)
-
-
 def _leave(*_: object) -> None:
     """End, once: a second signal must not break off the end of all others."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(143)
-
-
-def _follow(number: int) -> None:
-    """Have this signal when the parent ends, however it does."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 if __name__ == "__main__":

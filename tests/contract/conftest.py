@@ -1,17 +1,30 @@
-"""A bucket behind a proxy, with the limits that a test of faults wants. The fixture `opens` of its module makes it."""
+"""This machine as a fleet; and a bucket behind a proxy, with the limits that a test of faults wants.
+
+The fixture `opens` of its module makes the bucket.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.fault_contract import acquaint
+from tests.contract.local_fleet import LocalFleet
 from tests.faultproxy import FaultProxy
 
 Opens = Callable[..., Any]
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
+    """This machine, and nothing left on it."""
+    fleet = LocalFleet(tmp_path)
+    yield fleet
+    fleet.close()
 
 
 @pytest.fixture

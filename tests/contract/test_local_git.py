@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -23,10 +22,9 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
 
 
 @pytest.fixture
-def fleet(tmp_path: Path, code: Repository) -> Iterator[LocalFleet]:
-    fleet = LocalFleet(tmp_path)
-    yield fleet
-    fleet.close()
+def fleet(code: Repository, fleet: LocalFleet) -> LocalFleet:
+    """Begun where git is quiet."""
+    return fleet
 
 
 def test_the_command_runs_in_its_folder_of_the_commit(fleet: LocalFleet, code: Repository) -> None:

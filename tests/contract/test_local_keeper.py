@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -22,13 +21,6 @@ from tests.contract.local_fleet import LocalFleet
 
 DAY_S = 86_400
 DAEMON = "(setsid sh -c 'echo $$; touch up; exec sleep 600' &) & while [ ! -e up ]; do sleep 0.05; done"
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
-    fleet = LocalFleet(tmp_path)
-    yield fleet
-    fleet.close()
 
 
 def counts(folder: Path) -> str:

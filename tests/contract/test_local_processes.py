@@ -40,13 +40,6 @@ from runners.local.gpus import Gpu
 from tests.contract.local_fleet import LocalFleet
 
 
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
-    fleet = LocalFleet(tmp_path)
-    yield fleet
-    fleet.close()
-
-
 def pid_in(stage: Stage) -> int:
     """The number that the program printed."""
     stage.fleet.until(lambda: stage.log().endswith("\n"), "a process number")

@@ -32,13 +32,6 @@ NAME = Name("b-1", KEY, 0, 1, "n0")
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
-    fleet = LocalFleet(tmp_path)
-    yield fleet
-    fleet.close()
-
-
-@pytest.fixture
 def registry(tmp_path: Path) -> Registry:
     return Registry(tmp_path / "machines", host.boot())
 

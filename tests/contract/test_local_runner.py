@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from bastion_testing.runner_contract import RunnerContract
@@ -13,11 +10,9 @@ from tests.contract.local_fleet import LocalFleet
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
-    fleet = LocalFleet(tmp_path)
+def fleet(fleet: LocalFleet) -> LocalFleet:
     fleet.runner.devices = [Gpu(str(n), "h200") for n in range(4)]
-    yield fleet
-    fleet.close()
+    return fleet
 
 
 class TestLocalRunner(RunnerContract):

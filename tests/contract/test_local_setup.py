@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,13 +31,6 @@ version = "1.0"
 py-modules = ["tiny"]
 """
 SEES = "import sys; sys.prefix != sys.base_prefix or exit(4); import tiny; print(tiny.__file__)"
-
-
-@pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[LocalFleet]:
-    fleet = LocalFleet(tmp_path)
-    yield fleet
-    fleet.close()
 
 
 @pytest.fixture
