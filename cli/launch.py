@@ -34,9 +34,8 @@ def _unset(command: Command, name: str) -> Flag:
     return replace(command.flag(name), default=None)
 
 
-def _about_one(name: str, about: str, *flags: Flag) -> Command:
+def _about_one(name: str, module: str, about: str, *flags: Flag) -> Command:
     """A command that tells about one job, or one task of it."""
-    module = f"cli.launch_{name}"
     return Command(name=name, about=about, module=module, words="JOB", least=1, most=1, flags=(*flags, _TASK))
 
 
@@ -125,10 +124,15 @@ TOOL = Tool(
         ),
         _about_one(
             "why",
+            "cli.launch_why",
             "Why a job is where it is, and what happened to it. With --at: where it was then, and why.",
             Flag("at", "As it was then: 2h ago, 03:00 (of the last 24 hours, UTC), or 2026-01-31T09:30:00Z.", "TIME"),
         ),
-        _about_one("history", "Every event of a job, one line each: who did what when, and what it led to."),
+        _about_one(
+            "history",
+            "cli.launch_history",
+            "Every event of a job, one line each: who did what when, and what it led to.",
+        ),
         Command(
             name="wait",
             about="Wait until a job ends, and exit as it did.",
@@ -219,6 +223,6 @@ TOOL = Tool(
             least=1,
             most=1,
         ),
-        completion("launch"),
+        completion("launch", "cli.launch_completion"),
     ),
 )
