@@ -327,6 +327,6 @@ TOOL = Tool(
             ),
         ),
         BUNDLE,
-        completion("bastion"),
+        completion("bastion", "cli.bastion_completion"),
     ),
 )  # fmt: skip

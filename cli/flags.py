@@ -131,12 +131,12 @@ ABOUT = (
 )
 
 
-def completion(tool: str) -> Command:
+def completion(tool: str, module: str) -> Command:
     """The command by which a tool teaches a shell its words."""
     return Command(
         name="completion",
         about="Print the script by which a shell completes commands, flags, values, and names of jobs and profiles.",
-        module=f"cli.{tool}_completion",
+        module=module,
         actions=(
             Action("bash", f'For ~/.bashrc: eval "$({tool} completion bash)"'),
             Action("zsh", f"Store it as _{tool} in a folder of your fpath."),

@@ -34,9 +34,8 @@ def _unset(command: Command, name: str) -> Flag:
     return replace(command.flag(name), default=None)
 
 
-def _about_one(name: str, about: str, *flags: Flag) -> Command:
+def _about_one(name: str, module: str, about: str, *flags: Flag) -> Command:
     """A command that tells about one job, or one task of it."""
-    module = f"cli.launch_{name}"
     return Command(name=name, about=about, module=module, words="JOB", least=1, most=1, flags=(*flags, _TASK))
 
 
@@ -68,6 +67,7 @@ TOOL = Tool(
         ),
         _about_one(
             "logs",
+            "cli.launch_logs",
             "What a job prints: until it ends if it is live. Ctrl-C leaves it running. Lines of an array begin with "
             "the number of their task: [3].",
             Flag("follow", "Go on until the job ends; --no_follow prints what is there.", kind=bool, default=True),
@@ -101,6 +101,7 @@ TOOL = Tool(
         ),
         _about_one(
             "outputs",
+            "cli.launch_outputs",
             "List, copy or remove the files in a job's output folder, wherever it is.",
             Flag("fetch", "Copy them into this folder; a file that is there is replaced.", "DIR"),
             Flag("delete", "Remove them, checkpoints too.", kind=bool, default=False),
@@ -109,11 +110,16 @@ TOOL = Tool(
         ),
         _about_one(
             "why",
+            "cli.launch_why",
             "Why a job is where it is, and what happened to it. With --at: where it was then, and why.",
             Flag("at", "As it was then: 2h ago, 03:00 (of the last 24 hours, UTC), or 2026-01-31T09:30:00Z.", "TIME"),
         ),
-        _about_one("history", "Every event of a job, one line each: who did what when, and what it led to."),
-        _about_one("wait", "Wait until a job ends, and exit as it did.", _TIMEOUT),
+        _about_one(
+            "history",
+            "cli.launch_history",
+            "Every event of a job, one line each: who did what when, and what it led to.",
+        ),
+        _about_one("wait", "cli.launch_wait", "Wait until a job ends, and exit as it did.", _TIMEOUT),
         Command(
             name="stop",
             about="Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL. Several are named by words, patterns like "
@@ -195,6 +201,6 @@ TOOL = Tool(
             least=1,
             most=1,
         ),
-        completion("launch"),
+        completion("launch", "cli.launch_completion"),
     ),
 )

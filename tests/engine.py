@@ -112,6 +112,16 @@ def registry_at(address: str, folder: Path, password: tuple[str, str]) -> Iterat
         process.wait()
 
 
+def printed(engine: Engine, image: str, *command: str) -> str:
+    """What a container of an image prints, to its end."""
+    container = engine.client.containers.run(image, list(command) or None, network_mode="host", detach=True)
+    try:
+        container.wait(timeout=180)
+        return str(container.logs().decode())
+    finally:
+        container.remove(force=True)
+
+
 def _settings(folder: Path, more: str = "") -> Path:
     storage = f"storage: {{filesystem: {{rootdirectory: {folder}/registry}}}}"
     config = folder / "registry.yml"

@@ -235,7 +235,8 @@ class ShakyRunner:
             scene.kernel.sleep(line.dice.uniform(1, 20))
             raise RunnerError("the fleet does not answer")
         fault = self._luck("fleet", what)
-        scene.kernel.sleep(min(CALL_MAX_S, line.dice.expovariate(scene.listings if what == "list" else 10)))
+        seconds = min(CALL_MAX_S, line.dice.expovariate(scene.listings if what == "list" else 10))
+        scene.kernel.sleep(line.lists(seconds) if what == "list" else seconds)
         if fault == "blind call":
             raise RunnerError("the fleet does not answer")
         effect()

@@ -22,6 +22,7 @@ from worlds.bloat_laws import BloatLaws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
+from worlds.fold_laws import FoldLaws
 from worlds.gate_laws import GateLaws
 from worlds.input_laws import InputLaws
 from worlds.rollback_laws import RollbackLaws
@@ -36,7 +37,7 @@ FENCED_S = 31.5
 
 @dataclass(slots=True)
 class Laws:
-    """Watches the store and the calls. `truth` is the fold of what the journal really holds.
+    """Watches the store and the calls. `truth` is the fold of what the journal really holds, `own` a small other one.
 
     `states`: where the tasks of open jobs stand. `gentle`: no single call fails. `harmed` are the machines that something
     befell. `told_at` is when the journal was last written.
@@ -65,6 +66,7 @@ class Laws:
     asked: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
     cancels: set[str] = field(default_factory=set)
+    own: FoldLaws = field(default_factory=FoldLaws)
     control: ControlLaws = field(default_factory=ControlLaws)
     gates: GateLaws = field(default_factory=GateLaws)
     trust: TrustLaws = field(default_factory=TrustLaws)
@@ -144,6 +146,7 @@ class Laws:
         self.grown = True
         for event in record.events:
             self._event(event)
+        self.own.written(record, self.truth)
         self.control.places(record, self.truth)
         if self.bloat is not None:
             self.bloat.written(record)

@@ -20,6 +20,7 @@ class WeatherLine(Line):
         self.cut_until = 0.0
         self.fell: Callable[[], object] = lambda: None
         self._scene, self._life = scene, life
+        self._appends_until = self._lists_until = 0.0
 
     def is_cut(self) -> bool:
         """It is cut off from the world."""
@@ -32,6 +33,25 @@ class WeatherLine(Line):
     def rate(self, what: str) -> float:
         """As fast as appends to the journal are in this world, which may be slow."""
         return self._scene.appends if what.startswith(f"create {layout.JOURNAL}") else super().rate(what)
+
+    def takes(self, what: str) -> float:
+        """How many seconds this call takes; an append is held beside the listings that are under way."""
+        seconds = super().takes(what)
+        if what.startswith(f"create {layout.JOURNAL}"):
+            self._appends_until = self._meets(self._lists_until, seconds)
+        return seconds
+
+    def lists(self, seconds: float) -> float:
+        """A listing of machines takes so long; it is held beside the appends that are under way."""
+        self._lists_until = self._meets(self._appends_until, seconds)
+        return seconds
+
+    def _meets(self, others_until: float, seconds: float) -> float:
+        """When a call will be over that begins now. Those are counted that begin while another one is under way."""
+        now = self._scene.kernel.now
+        if now < others_until:
+            self._scene.trace.seen["overlap"] += 1
+        return now + seconds
 
     def fall(self) -> None:
         """The program ends here, and never comes back from this."""

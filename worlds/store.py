@@ -40,6 +40,10 @@ class Line:
         """How many calls of this kind take a second, about."""
         return 20.0
 
+    def takes(self, what: str) -> float:
+        """How many seconds this call takes."""
+        return self.dice.expovariate(self.rate(what))
+
     def fall(self) -> None:
         """The program dies in the middle of a call, if it can."""
 
@@ -170,7 +174,7 @@ class SimBucket:
             self._fail(fault, effect)
         if fault == "falls before":
             line.fall()
-        kernel.sleep(line.dice.uniform(0, 60) if fault == "slow" else line.dice.expovariate(line.rate(what)))
+        kernel.sleep(line.dice.uniform(0, 60) if fault == "slow" else line.takes(what))
         answer = self._effect(what, effect)
         if fault == "falls after":
             line.fall()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -63,8 +63,8 @@ def modules() -> Mapping[str, Module]:
 
 @cache
 def modules_of_tests() -> Mapping[str, Module]:
-    """All modules of the tests, by name."""
-    return _read(sorted((ROOT / "tests").rglob("*.py")))
+    """All modules of the tests, by name. What they import of packages of ours are modules, too."""
+    return _read(sorted((ROOT / "tests").rglob("*.py")), modules())
 
 
 def closure(start: Iterable[str]) -> set[str]:
@@ -87,9 +87,10 @@ def tracked() -> tuple[Path, ...]:
     return tuple(ROOT / name for name in names if name and (ROOT / name).is_file())
 
 
-def _read(paths: Iterable[Path]) -> Mapping[str, Module]:
+def _read(paths: Iterable[Path], others: Iterable[str] = ()) -> Mapping[str, Module]:
     names = {_name(path): path for path in paths}
-    return {name: _module(name, path, names) for name, path in names.items()}
+    known = {*names, *others}
+    return {name: _module(name, path, known) for name, path in names.items()}
 
 
 def _name(path: Path) -> str:
@@ -97,7 +98,7 @@ def _name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _module(name: str, path: Path, known: Mapping[str, Path]) -> Module:
+def _module(name: str, path: Path, known: Set[str]) -> Module:
     text = path.read_text()
     tree = ast.parse(text)
     top = {id(node) for node in tree.body}
@@ -110,7 +111,7 @@ def _module(name: str, path: Path, known: Mapping[str, Path]) -> Module:
     return Module(name, path, text, tree, imports)
 
 
-def _imported(node: ast.Import | ast.ImportFrom, known: Mapping[str, Path]) -> Iterator[str]:
+def _imported(node: ast.Import | ast.ImportFrom, known: Set[str]) -> Iterator[str]:
     """`from bastion import layout` imports the module `bastion.layout`; `from bastion.spec import NAME` `bastion.spec`."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)

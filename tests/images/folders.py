@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.engine import Engine
-
 BASE = "bastion-test-base"
 
 DOCKERFILE = f"""
@@ -49,13 +47,3 @@ class Code:
     def git(self, *words: str) -> None:
         """Run git in it."""
         subprocess.run(["git", "-C", str(self.folder), *words], check=True, timeout=180)
-
-
-def printed(engine: Engine, image: str, *command: str) -> str:
-    """What a container of an image prints, to its end."""
-    container = engine.client.containers.run(image, list(command) or None, network_mode="host", detach=True)
-    try:
-        container.wait(timeout=180)
-        return str(container.logs().decode())
-    finally:
-        container.remove(force=True)

@@ -17,8 +17,8 @@ from bastion.system import SystemClock
 from bundler.bundle import Bundle
 from cli.bundler_settings import settings_of
 from cli.image_bundling import image_bundler
-from tests.engine import Engine
-from tests.images.folders import Code, printed
+from tests.engine import Engine, printed
+from tests.images.folders import Code
 from tests.launch.bench import Bench
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"

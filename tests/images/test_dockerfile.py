@@ -19,11 +19,10 @@ import pytest
 from cli.wiring import open_part
 from cloud.script import SCRIPT
 from tests.e2e.fleet import until
-from tests.engine import Engine, base_image
+from tests.engine import Engine, base_image, printed
 from tests.google.fake import Fake
 from tests.google.metadata import Metadata
 from tests.google.own_vm import QUICK, OwnVm
-from tests.images.folders import printed
 from tests.launch.bench import Bench
 from tests.servers import new_bucket
 

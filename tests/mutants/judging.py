@@ -9,16 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import dropwhile
 from pathlib import Path
 
 from tests.house.source import ROOT
 from tests.mutants.children import said
 from tests.mutants.patches import Invalid, Patch, apply, changed_code
-from tests.mutants.suites import modules_of, seers_of
-from tests.mutants.trees import Tree, plant
+from tests.mutants.suites import RAY, modules_of, seers_of
+from tests.mutants.trees import Tree, lend, plant
+from tests.mutants.unplanted import Unplanted, first_failure
 
-IMPORT_S = 60.0
-TYPES_S = 300.0
+FIRST = 8
 HANG_S = 120.0
 """A simulated world that takes so long hangs: the others take a second."""
 
@@ -40,6 +41,7 @@ class Catch(StrEnum):
     OTHER = "another law"
     CRASH = "crash"
     HANG = "hang"
+    TYPES = "types"
     TEST = "test"
     NOTHING = "nothing"
     INVALID = "invalid"
@@ -68,25 +70,35 @@ class Verdict:
 
 
 def judge_all(patches: Iterable[Patch], budget: Budget, workers: int) -> Iterator[Verdict]:
-    """Judge each, some at a time, in their order. What is known of types is kept from one to the next."""
-    with tempfile.TemporaryDirectory(prefix="types-") as types, ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(lambda patch: judge(patch, budget, Path(types)), patches)
+    """Judge each, some at a time, in their order. What is known of the code as it is serves all of them."""
+    with tempfile.TemporaryDirectory(prefix="unplanted-") as folder, ThreadPoolExecutor(workers) as pool:
+        unplanted = Unplanted(Path(folder))
+        yield from pool.map(lambda patch: judge(patch, budget, unplanted, types=True), patches)
 
 
-def judge(patch: Patch, budget: Budget, types: Path | None = None) -> Verdict:
-    """Plant one bug, and look for who catches it. With a folder for `types`, those of the planted files are checked first."""
+def judge(patch: Patch, budget: Budget, unplanted: Unplanted | None = None, *, types: bool = False) -> Verdict:
+    """Plant one bug, and look for who catches it. With `types`, those of the planted tree are checked first."""
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
-        tree = plant(Path(folder))
+        tree, unplanted = plant(Path(folder)), unplanted or Unplanted(Path(folder))
         try:
             files = apply(patch, tree.root)
             if not list(changed_code(files, ROOT, tree.root)):
                 raise Invalid("changes no code")
-            if types is not None:
-                _checked(tree, modules_of(files), types)
-            seen = simulated(patch, tree, replace(budget, seeds=()) if patch.seen_by else budget, modules_of(files))
-            return seen if seen.caught or patch.laws else _tested(seen, tree, files, budget)
+            modules = modules_of(files)
+            if types and (told := unplanted.complaints(tree)):
+                return _ill_typed(patch, tree, modules, told[0])
+            seen = simulated(patch, tree, replace(budget, seeds=()) if patch.seen_by else budget, modules)
+            return seen if seen.caught or patch.laws else _tested(seen, tree, files, budget, unplanted)
         except Invalid as invalid:
             return Verdict(patch, Catch.INVALID, str(invalid))
+
+
+def _ill_typed(patch: Patch, tree: Tree, modules: Sequence[str], told: str) -> Verdict:
+    """A bug that `make lint` sees. One that says who has to catch it fails by its own patch, and proves nothing of that."""
+    if patch.laws or patch.seen_by:
+        raise Invalid(f"its types do not fit: {told}")
+    simulated(patch, tree, Budget(seeds=()), modules)  # what does not even start is told as that
+    return Verdict(patch, Catch.TYPES, told)
 
 
 def simulated(patch: Patch, tree: Tree, budget: Budget, modules: Iterable[str] = ()) -> Verdict:
@@ -113,40 +125,31 @@ def simulated(patch: Patch, tree: Tree, budget: Budget, modules: Iterable[str] =
     return Verdict(patch, Catch.NOTHING, "", seeds)
 
 
-def _checked(tree: Tree, modules: Sequence[str], cache: Path) -> None:
-    """Raise `Invalid` where types do not fit: such a patch fails by itself, and proves no law."""
-    if not modules:
-        return
-    argv = [tree.python, "-m", "mypy", f"--cache-dir={cache}", "--follow-imports=silent", "--no-error-summary"]
-    done = said([*argv, *(f"--module={module}" for module in modules)], tree.root, TYPES_S)
-    if done.code != 0:
-        raise Invalid(f"its types do not fit: {next(iter(done.out.splitlines()), done.last_word)}")
+def _tested(seen: Verdict, tree: Tree, files: Iterable[str], budget: Budget, unplanted: Unplanted) -> Verdict:
+    """Run the tests that may see it, until one fails that does not fail without it: a few first, then as many more each time.
 
-
-def _tested(seen: Verdict, tree: Tree, files: Iterable[str], budget: Budget) -> Verdict:
-    """Run the tests that may see it, until one fails that does not fail without it."""
+    To load all of them takes longer than most bugs live.
+    """
     patch, until = seen.patch, time.monotonic() + budget.tests_s
-    tests, blind, failed = list(patch.seen_by) or seers_of(files), list[str](), "?"
-    while tests and failed and (left := until - time.monotonic()) > 0:
-        failed, over = _first_failure(tree, tests, blind, left)
-        if failed and not over:
-            if not _fails_anyway(failed):
-                return Verdict(patch, Catch.TEST, failed, seen.seeds)
-            blind.append(failed)
-    late = ", not all of them in time" if tests and failed else ""
+    tests = list(patch.seen_by) or seers_of(files)
+    if any(test.startswith("tests/ray/") for test in tests):
+        lend(RAY, tree)
+    row = [test for test in tests if test not in unplanted.failing]
+    while row and (seconds := until - time.monotonic()) > 0:
+        batch = row[: max(FIRST, len(tests) - len(row))]
+        failed, over = first_failure(tree, batch, unplanted.failing, seconds)
+        if over:
+            break
+        if failed and not unplanted.fails(failed):
+            return Verdict(patch, Catch.TEST, failed, seen.seeds)
+        row = [*(_but_for(batch, failed) if failed else ()), *row[len(batch) :]]
+    late = ", not all of them in time" if row else ""
     return Verdict(patch, Catch.NOTHING, f"{seen.seeds} seeds, {len(tests)} files of tests{late}", seen.seeds)
 
 
-def _first_failure(tree: Tree, tests: Iterable[str], blind: Iterable[str], seconds: float) -> tuple[str, bool]:
-    """The id of the first test that fails, if one does; and whether the time was over before all were run."""
-    argv = [tree.python, "-m", "pytest", "-x", "-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", *tests]
-    done = said([*argv, *(f"--deselect={test}" for test in blind)], tree.root, seconds)
-    failed = [line.split(" ", 1)[1] for line in done.out.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    over = done.code is None
-    return failed[0].partition(" - ")[0] if failed else "?" * over, over
-
-
-def _fails_anyway(test: str) -> bool:
-    """Whether a test fails on the code as it is: then it has not seen the bug."""
-    with tempfile.TemporaryDirectory(prefix="unplanted-") as folder:
-        return bool(_first_failure(plant(Path(folder)), [test], [], IMPORT_S * 2)[0])
+def _but_for(tests: Sequence[str], failed: str) -> list[str]:
+    """What is still to be run: all from the file of this test on; or all but a file that cannot be loaded: none was run then."""
+    file, _, name = failed.partition("::")
+    if not name:
+        return [test for test in tests if test != file]
+    return list(dropwhile(lambda test: test.partition("::")[0] != file, tests))

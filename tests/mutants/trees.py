@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 import venv
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.house.source import ROOT
 from tests.packages import copy_of_the_tree
 
 TOOLS = ("bastion", "launch")
@@ -34,3 +38,18 @@ def plant(folder: Path) -> Tree:
         path.write_text(_TOOL.format(python=python, tool=tool))
         path.chmod(0o755)
     return Tree(root, python)
+
+
+def lend(made: str, tree: Tree) -> None:
+    """Let it have what was made below the root, and takes long to make. What is written there anew is its own."""
+    if (ROOT / made).is_dir():
+        shutil.copytree(ROOT / made, tree.root / made, symlinks=True, copy_function=_linked)
+
+
+def _linked(file: str, copy: str) -> None:
+    """A link takes no time; but what changes with the tree, as the path of the project, is a copy."""
+    if not file.endswith(".pth"):
+        with suppress(OSError):
+            os.link(file, copy)
+            return
+    shutil.copy2(file, copy)

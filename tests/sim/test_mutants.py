@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from tests.house.source import ROOMS, ROOT
 from tests.mutants import table
 from tests.mutants.__main__ import OWN
 from tests.mutants.judging import Budget, Catch, judge, simulated
-from tests.mutants.patches import Patch, apply, changed_code, read
-from tests.mutants.trees import plant
+from tests.mutants.patches import Invalid, Patch, apply, changed_code, read
+from tests.mutants.trees import Tree, plant
+from tests.mutants.unplanted import Unplanted
 
 PATCHES = read(OWN)
 LEAST = 25
@@ -70,6 +72,23 @@ def test_every_patch_applies_to_the_code_as_it_is_and_changes_what_it_does(tmp_p
         assert list(changed_code(files, ROOT, tmp_path)) == list(files), patch.name
         for file in files:
             shutil.copyfile(ROOT / file, tmp_path / file)
+
+
+def test_the_types_of_each_fit(tmp_path: Path) -> None:
+    """Who fails by its own patch proves no law. As many as go together are planted in one tree: this takes two or three."""
+    known, left = Unplanted(tmp_path / "known"), PATCHES
+    while left:
+        tree = plant(tmp_path / str(len(left)))
+        rest = [patch for patch in left if not goes_with_others(patch, tree)]
+        assert len(rest) < len(left), [patch.name for patch in left]
+        assert known.complaints(tree) == []
+        left = rest
+
+
+def goes_with_others(patch: Patch, tree: Tree) -> bool:
+    with contextlib.suppress(Invalid):
+        return bool(apply(patch, tree.root))
+    return False
 
 
 def test_the_page_names_exactly_these_bugs() -> None:

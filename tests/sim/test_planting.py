@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.house.source import ROOT
-from tests.mutants import judging
+from cli import bastion, launch
+from tests.house.source import ROOT, modules, modules_of_tests
+from tests.mutants import judging, unplanted
 from tests.mutants.__main__ import main
 from tests.mutants.judging import Budget, Catch, Verdict, judge
 from tests.mutants.patches import BYTES_MAX, Invalid, Patch, apply, changed_code, read, read_one
-from tests.mutants.suites import seers_of
+from tests.mutants.suites import loads, needs_of, seers_of
+from tests.mutants.trees import Tree, lend
+from tests.mutants.unplanted import Unplanted
 
 OLD, NEW = "def f():\n    a = 1\n    b = 2\n    return a + b\n", "def f():\n    a = 1\n    b = 3\n    return a + b\n"
 HUNK = "@@ -1,4 +1,4 @@\n def f():\n     a = 1\n-    b = 2\n+    b = 3\n     return a + b\n"
@@ -151,12 +157,18 @@ def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatc
     crash = judge(
         planted("runners/worker/run.py", worker, worker + "    raise ZeroDivisionError\n", tmp_path), Budget(seeds=[0])
     )
+    tick = planted("bastion/tick.py", "        self.ticks += 1\n", "        self.ticks += 1 // 0\n", tmp_path)
+    fell = judge(replace(tick, laws=("never ends",)), Budget(seeds=[0]))
     hang = judge(
         planted("bastion/chores.py", begin, begin + "        while True: pass\n", tmp_path),
         Budget(seeds=[0], seeds_s=1),
     )
     assert (crash.by, hang.by, hang.told) == (Catch.CRASH, Catch.HANG, "seed 0 does not end")
     assert "ZeroDivisionError" in crash.told
+    assert (fell.by, fell.caught) == (Catch.CRASH, False), (
+        "a tick that falls breaks no law, and not the one that is named"
+    )
+    assert fell.told.startswith("a tick of epoch 1 fell: ")
 
 
 def test_what_no_world_shows_is_left_to_the_tests_that_load_it(tmp_path: Path) -> None:
@@ -170,6 +182,98 @@ def test_tests_that_import_a_file_come_before_those_that_load_it_by_way_of_other
     found = seers_of(["quota/scheduler.py"])
     assert found.index("tests/unit/quota/test_scheduler.py") < found.index("tests/unit/bastion/test_tick.py")
     assert not [name for name in found if name.startswith(("tests/house", "tests/sim/test_mutants"))]
+
+
+def test_a_module_that_tests_import_of_its_package_is_imported() -> None:
+    package = "tests.unit.launcher.test_ends"
+    assert "from launcher import ends\n" in modules_of_tests()[package].text
+    assert "launcher.ends" in loads()[package]
+    assert seers_of(["launcher/ends.py"])[0] == "tests/unit/launcher/test_ends.py"
+
+
+def test_what_is_loaded_by_its_name_has_tests_too() -> None:
+    parts = [module for module in modules().values() if not module.is_package and not module.name.endswith(".__main__")]
+    assert [part.shown for part in parts if not seers_of([part.shown])] == []
+    commands = [command for tool in (bastion.TOOL, launch.TOOL) for command in tool.commands]
+    assert len(commands) > 40
+    by_tests = {f"tests/{folder}" for folder in ("launch", "e2e")}
+    for command in commands:
+        seers = seers_of([f"{command.module.replace('.', '/')}.py"])
+        assert any(path.rpartition("/")[0] in by_tests for path in seers), command.name
+
+
+def test_those_that_are_about_it_come_first_of_many() -> None:
+    assert seers_of(["cli/launch_ls.py"])[0] == "tests/launch/test_ls.py"
+    assert "tests/unit/cli/test_registry.py" in seers_of(["cli/slurm_fleet.py"])[:5]
+
+
+def test_tests_of_an_engine_that_is_not_there_are_left_out() -> None:
+    images, registry = "tests/images/test_docker_bundler.py", "tests/google/test_registry.py"
+    everywhere = seers_of(["bundler/engine.py"], lambda need: True)
+    assert everywhere[:2] == [images, registry]
+    without = seers_of(["bundler/engine.py"], lambda need: need != "dockerd")
+    assert set(everywhere) - set(without) >= {images, registry}
+    assert without
+    assert not [path for path in without if path.startswith("tests/images/")]
+    assert needs_of("tests.slurm.test_runner") == {"munged", "slurmctld", "slurmd"}, "by the fixtures of its folder"
+    assert not [
+        path for path in seers_of(["bundler/engine.py"], nothing) if path.startswith(("tests/slurm", "tests/ray"))
+    ]
+
+
+def test_what_fails_without_the_bug_is_run_once_for_all_bugs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[tuple[str, ...]] = []
+    fails = {"tests/b.py::one", "tests/c.py"}
+
+    def first_failure(tree: Tree, tests: Iterable[str], blind: Iterable[str], seconds: float) -> tuple[str, bool]:
+        ran.append(tuple(tests))
+        named = [test for test in ran[-1] if "::" in test or test.endswith("/c.py")]
+        known = [test for test in fails - set(blind) if test.partition("::")[0] in ran[-1] or test in ran[-1]]
+        return next(iter(named or sorted(known)), ""), False
+
+    for room in (judging, unplanted):
+        monkeypatch.setattr(room, "first_failure", first_failure)
+    known, files = Unplanted(tmp_path / "known"), ("tests/a.py", "tests/b.py", "tests/c.py", "tests/d.py")
+    bug = replace(planted("bastion/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.5\n", tmp_path), seen_by=files)
+    for _ in range(2):
+        verdict = judge(bug, NO_WORLDS, known)
+        assert (verdict.by, verdict.told) == (Catch.NOTHING, "0 seeds, 4 files of tests")
+    a, b, c, d = files
+    assert ran == [(a, b, c, d), (c,), (a, b, d), ("tests/b.py::one",), (b, d), (a, b, d)]
+    assert known.failing == ["tests/c.py", "tests/b.py::one"]
+
+
+def test_what_does_not_fit_by_its_types_is_told(tmp_path: Path) -> None:
+    """By the whole tree: who calls what was changed complains. Who names a law must not fail by the patch itself."""
+    known = Unplanted(tmp_path / "known")
+    bug = planted("bastion/tick.py", "    def close(self) -> None:", "    def close(self, why: str) -> None:", tmp_path)
+    verdict = judge(bug, NO_WORLDS, known, types=True)
+    assert (verdict.by, verdict.caught) == (Catch.TYPES, True)
+    assert verdict.told.startswith("bastion/loop.py:")
+    assert 'Missing positional argument "why" in call to "close"' in verdict.told
+    ours = judge(replace(bug, laws=("never ends",)), NO_WORLDS, known, types=True)
+    assert ours.by is Catch.INVALID
+    assert ours.told.startswith("its types do not fit: bastion/loop.py:")
+    harmless = planted("bastion/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
+    assert judge(harmless, Budget(seeds=(), tests_s=0), known, types=True).by is Catch.NOTHING
+
+
+def test_what_takes_long_to_make_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.mutants.trees.ROOT", tmp_path / "here")
+    made = tmp_path / "here/build/ray"
+    for name in ("ready", "lib/project.pth"):
+        (made / name).parent.mkdir(parents=True, exist_ok=True)
+        (made / name).write_text("of here")
+    tree = Tree(tmp_path / "tree", Path("python"))
+    lend("build/ray", tree)
+    lend("build/none", tree)
+    assert os.path.samefile(made / "ready", tree.root / "build/ray/ready")
+    (tree.root / "build/ray/lib/project.pth").write_text("of there")
+    assert (made / "lib/project.pth").read_text() == "of here"
+
+
+def nothing(need: str) -> bool:
+    return False
 
 
 def test_a_bug_that_survives_is_the_exit_code_and_the_last_line(

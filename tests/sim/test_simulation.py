@@ -81,6 +81,12 @@ def test_the_worlds_are_as_bad_as_they_claim() -> None:
     assert {"after", "begin", "deadline", "process"} <= whole.seen.keys()
 
 
+def test_in_most_worlds_a_listing_of_machines_and_an_append_overlap() -> None:
+    """What a listing leads to must not come before what is being appended: a world where they never meet cannot show that."""
+    met = [run(seed, STEPS).trace.seen["overlap"] for seed in range(30)]
+    assert sum(map(bool, met)) > len(met) / 2, met
+
+
 def test_a_storm_is_shrunk_to_what_breaks_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_crash(self: FleetLaws) -> None:
         if self.scene.trace.seen["crash"]:
