@@ -24,6 +24,7 @@ from worlds.choice_laws import ChoiceLaws
 from worlds.control_laws import ControlLaws
 from worlds.gate_laws import GateLaws
 from worlds.input_laws import InputLaws
+from worlds.kept_laws import KeptLaws
 from worlds.rollback_laws import RollbackLaws
 from worlds.trust_laws import TrustLaws
 
@@ -44,6 +45,7 @@ class Laws:
     """
 
     pool: Resources
+    fleet: Mapping[str, Resources] = field(default_factory=dict)
     gentle: bool = False
     harmed: set[str] = field(default_factory=set)
     inputs: InputLaws = field(default_factory=InputLaws)
@@ -71,6 +73,7 @@ class Laws:
     bloat: BloatLaws | None = None
     rollback: RollbackLaws = field(default_factory=RollbackLaws)
     choices: ChoiceLaws = field(init=False)
+    kept: KeptLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
     shown: int = 0
     said: set[int] = field(default_factory=set)
@@ -82,6 +85,7 @@ class Laws:
 
     def __post_init__(self) -> None:
         self.choices = ChoiceLaws(self.gates.wishes)
+        self.kept = KeptLaws(self.fleet, lambda key: self.choices.shape(key).demand)
 
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
         """A write took effect."""
@@ -150,6 +154,7 @@ class Laws:
         self.gates.written(record, self.truth)
         clock_laws.written(record, self.gates.wishes, now, silent_s)
         self.choices.written(self.truth, self.pool)
+        self.kept.written(record, self.truth)
 
     def _status(self, status: Status, now: float) -> None:
         """A bastion is deposed once its successor has said so; before that nobody acts against it."""
