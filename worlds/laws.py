@@ -17,7 +17,7 @@ from bastion.ports import AttemptKey, Placement
 from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
-from worlds import clock_laws
+from worlds import clock_laws, share_laws
 from worlds.bloat_laws import BloatLaws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
@@ -155,6 +155,7 @@ class Laws:
         clock_laws.written(record, self.gates.wishes, now, silent_s)
         self.choices.written(self.truth, self.pool)
         self.kept.written(record, self.truth)
+        share_laws.written(self.truth)
 
     def _status(self, status: Status, now: float) -> None:
         """A bastion is deposed once its successor has said so; before that nobody acts against it."""
@@ -189,6 +190,7 @@ class Laws:
         if isinstance(event, Ended):
             self._end(event)
         self.inputs.event(event, self.truth)
+        share_laws.event(event, self.truth)
         self.trust.event(event)
         self.gates.event(event, self.truth, replaces=self.control.owed is not None)
         self.control.event(event, self.truth, self.codes)

@@ -55,6 +55,11 @@ def quotas(good: bytes) -> Sequence[bytes]:
     )
 
 
+def without_ann(good: bytes) -> bytes:
+    """The text of a quota file by which ann is a member of nothing."""
+    return good.replace(b'["ann"]', b"[]")
+
+
 def configs(good: bytes) -> Sequence[bytes]:
     """Texts of settings."""
     return good, good.replace(b"20", b"40"), good.replace(b"5", b'"soon"', 1), b"poll = ", b"\xff", b"pol = 5\n"
@@ -66,11 +71,27 @@ class Mischief:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         good = *quotas(scene.quota)[:GOOD], *configs(scene.config)[:GOOD]
-        scene.laws.inputs.good |= {text.decode() for text in good}
+        scene.laws.inputs.good |= {text.decode() for text in (*good, without_ann(scene.quota))}
 
     def quota(self, dice: Random) -> str:
         """An admin writes a quota file, good or bad, or removes it."""
         return self._file("quota", dice.choice(quotas(self._scene.quota)), dice)
+
+    def members(self, dice: Random) -> str:
+        """An admin puts ann out of her project, and in again a little later."""
+        scene, seconds, out = self._scene, dice.uniform(20, 200), without_ann(self._scene.quota)
+        scene.lasts(seconds)
+
+        def act() -> None:
+            scene.kernel.sleep(seconds)
+            scene.store.put("write", KEYS["quota"], scene.quota)
+            while scene.laws.inputs.in_force["quota"] == out.decode():  # another file came before it was read
+                scene.kernel.sleep(30)
+                scene.store.put("write", KEYS["quota"], scene.quota)
+
+        if told := self._file("quota", out, dice):
+            self._do(act)
+        return told and f"ann is out for {seconds:.0f} s"
 
     def config(self, dice: Random) -> str:
         """An admin writes settings, good or bad."""
