@@ -41,14 +41,16 @@ def finish_by(job: Job, attempt: Attempt) -> datetime | None:
 def kept(state: State, job: Job, quota: Quota, now: datetime) -> dict[int, datetime]:
     """The tasks whose last try failed and for whose next one what it held is kept, with the time of that one.
 
-    A task of the job that began since has taken the place of one. Nothing is kept while something else keeps the job back.
+    Another task of the job that began since, if not for a next try of its own, has taken the place of one. Nothing is kept
+    while something else keeps the job back, and no more than may run beside what runs.
     """
     rows = sorted(_kept(job, now)) if job.waiting else []
     if not rows or gate(state, job, quota, now).bar not in (Bar.NONE, Bar.RETRY, Bar.PARALLEL):
         return {}
-    live = (job.tasks[number].attempts[-1] for number in state.live.get(job.id, ()))
-    taken = sum(attempt.started >= rows[0][0] for attempt in live)
-    return {number: at for _, number, at in rows[taken:]}
+    live = [job.tasks[number].attempts for number in state.live.get(job.id, ())]
+    taken = sum(tries[-1].started >= rows[0][0] and not (tries[:-1] and tries[-2].cause in FAILURES) for tries in live)
+    most = len(rows) if job.max_parallel is None else max(0, job.max_parallel - len(live))
+    return {number: at for _, number, at in rows[taken:][:most]}
 
 
 def _kept(job: Job, now: datetime) -> Iterator[tuple[datetime, int, datetime]]:

@@ -18,6 +18,9 @@ from bastion.state import State
 SLOW_S = 30.0
 RETRY_S = 1.0
 
+READ = 4
+"""So many of the first, and of the newest objects are read at a look."""
+
 log = logging.getLogger("bastion")
 
 
@@ -28,7 +31,8 @@ class Journal:
     `commit` has returned, and `commit` ends in the journal or with the end of this bastion.
     """
 
-    def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State) -> None:
+    def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State, upto: int = 0) -> None:
+        """A snapshot stands for the objects below `upto`: nobody goes by them any more."""
         self._bucket, self._clock, self._ids = bucket, clock, ids
         self.state = state
         self.epoch = state.epoch
@@ -36,7 +40,7 @@ class Journal:
         self._bytes = 0
         self._full: list[tuple[bytes, str]] = []
         self._end = state.seq, state.head
-        self._looked: tuple[int, str] | None = None
+        self._unseen = {state.seq - 1: state.head} if state.head and state.seq > upto else {}
 
     @property
     def end(self) -> tuple[int, str]:
@@ -77,19 +81,18 @@ class Journal:
             seq, (data, head) = self.state.seq - len(self._full), self._full[0]
             self._append(seq, data)
             self._end = seq + 1, head
-            self._looked = self._looked or (seq, head)
+            self._unseen[seq] = head
             del self._full[0]
         return first
 
     def look(self) -> None:
-        """Raise `LostEnd` if an object of ours is gone, or another lies under its number: a bastion that begins on a journal
-        without its end writes the same numbers again. Of those since the look before, the first and the newest are read, and
-        the others listed; at rest that is one read. Only one thread looks.
+        """Raise `LostEnd` if an object of ours, or the last that we began behind, is gone, or another lies under its number: a
+        bastion that begins on a journal without its end writes the same numbers again. Of those since the look before, the
+        first and the newest are read, and where there are many the others listed; at rest that is one read. Only one thread
+        looks.
         """
-        (end, head), since = self._end, self._looked
-        if since is None:
-            return
-        for seq, ours in {since[0]: since[1], end - 1: head}.items():
+        unseen = list(self._unseen.copy().items())  # another thread writes
+        for seq, ours in dict(unseen[:READ] + unseen[-READ:]).items():
             try:
                 same = digest(self._bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data) == ours
             except Missing:
@@ -98,16 +101,18 @@ class Journal:
                 same = False
             if not same:
                 raise _lost(seq, "is not what this bastion wrote")
-        between = range(since[0] + 1, end - 1)
-        shown = (
-            {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(since[0]))}
-            if between
-            else set()
-        )
-        for seq in between:
+        self._list([seq for seq, _ in unseen[READ:-READ]])
+        for seq, _ in unseen[:-1]:
+            del self._unseen[seq]
+
+    def _list(self, numbers: list[int]) -> None:
+        """Raise `LostEnd` if one of these objects is gone."""
+        if not numbers:
+            return
+        shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(numbers[0] - 1))}
+        for seq in numbers:
             if layout.journal(seq) not in shown and not self._exists(seq):  # a listing may be torn; this is not
                 raise _lost(seq, "is gone, which was there")
-        self._looked = end - 1, head
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)

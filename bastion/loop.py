@@ -142,8 +142,8 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     """
     fence = Fence(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
-    journal, time = _epoch(doors, me, fence)
-    beacon = Beacon(doors.bucket, doors.clock, fence, version)
+    journal, time, began = _epoch(doors, me, fence)
+    beacon = Beacon(doors.bucket, doors.clock, fence, version, began)
     own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
     log.addHandler(own_log)
     bastion = Bastion(
@@ -163,25 +163,28 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     return bastion
 
 
-def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time]:
+def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time, tuple[int, str]]:
+    """The journal, ours from here on; the time; and the end that it had."""
     while True:
-        state = _load(doors)
+        state, upto = _load(doors)
         _share(state)
-        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state), _time(doors, state)
+        journal, time = Journal(doors.bucket, doors.clock, doors.ids, state, upto), _time(doors, state)
         journal.begin(time.now())
         journal.epoch = state.epoch + 1
-        first = doors.clock.monotonic()
+        began, first = (state.seq, state.head), doors.clock.monotonic()
         if take_over(journal, Epoch(epoch=state.epoch + 1, host=me.host, pid=me.pid, version=VERSION)):
             fence.confirm(first)
-            return journal, time
+            return journal, time, began
 
 
-def _load(doors: Doors) -> State:
-    """The state, of which nothing is lost. First what the bucket knows: what others write meanwhile is in the journal by then."""
+def _load(doors: Doors) -> tuple[State, int]:
+    """The state, of which nothing is lost, and how far a snapshot goes. First what the bucket knows: what others write
+    meanwhile is in the journal by then.
+    """
     known = _patiently(doors, lambda: loss.gather(doors.bucket))
     state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
     _patiently(doors, lambda: loss.refuse(doors.bucket, state, known, doors.tasks.map))
-    return state
+    return state, known.snapshot
 
 
 def _time(doors: Doors, state: State) -> Time:

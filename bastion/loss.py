@@ -18,14 +18,15 @@ import msgspec
 from bastion import layout, reading, recover, standing, traces
 from bastion.at_once import Map
 from bastion.codec import decode, encode
-from bastion.errors import BastionError, LostEnd, Missing, Newer, RecordError
+from bastion.errors import BastionError, LostEnd, Missing, Newer, RecordError, TooLarge
 from bastion.events import AnyEvent, AttemptLost, Ended, Epoch, Gone, JobRejected, LossAccepted, Voided
 from bastion.holes import Holes
 from bastion.journal import Journal
 from bastion.moves import MOVES
+from bastion.objects import OBJECT_BYTES_MAX, digest
 from bastion.once import create_once
 from bastion.ports import AttemptKey, Bucket, Clock, Ids
-from bastion.records import Order, Status
+from bastion.records import ORDER_BYTES_MAX, Order, Status
 from bastion.state import Cause, JobState, State
 from bastion.version import VERSION
 
@@ -85,24 +86,38 @@ def lost(bucket: Bucket, state: State, known: Known, at_once: Map) -> Iterator[s
 
 def _ahead(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
     """The same, but for orders."""
-    yield from _by_status(state, known.status)
+    yield from _by_status(bucket, state, known)
     if _is_cut(bucket, state, known.snapshot):
         yield f"{layout.snapshot(known.snapshot)} was made of object {known.snapshot - 1}"
     if not state.seq and not state.epoch:
         yield from (f"{layout.CLAIMS}{key} tells of an attempt" for key in known.claims[:NAMED])
 
 
-def _by_status(state: State, status: Status | None) -> Iterator[str]:
+def _by_status(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
+    status = known.status
     if status is None:
         return
     if status.epoch > state.epoch:
         yield f"{layout.STATUS} is of epoch {status.epoch}, the journal's last of {state.epoch}"
     if status.head and status.seq > state.seq:  # older versions counted what was not written yet
         yield f"{layout.STATUS} knows it up to object {status.seq - 1}"
-    if status.seq == state.seq and status.head and state.head and status.head != state.head:
-        yield (
-            f"{layout.STATUS} knows that object with the digest {status.head[:12]}, and it has {state.head[:12]}: it was changed"
-        )
+    if status.head and known.snapshot < status.seq <= state.seq:  # what a snapshot stands for, nobody goes by any more
+        here = state.head if status.seq == state.seq else _digest(bucket, status.seq - 1)
+        if here and here != status.head:
+            yield (
+                f"{layout.STATUS} knows object {status.seq - 1} with the digest {status.head[:12]}, and it has {here[:12]}: "
+                "it was changed"
+            )
+
+
+def _digest(bucket: Bucket, seq: int) -> str:
+    """The digest of a journal object; empty if there is none. Raises `BucketError`."""
+    try:
+        return digest(bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data)
+    except Missing:
+        return ""
+    except TooLarge:
+        return "too large"
 
 
 def _is_cut(bucket: Bucket, state: State, snapshot: int) -> bool:
@@ -147,13 +162,14 @@ GONE = "it was lost with the end of the journal"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
     """What is lost. `state` is what is left, as far as it can be known; `problems` say what is missing, changed, or known
-    elsewhere. `jobs` are those of which only orders are left, each with one; `attempts` how many attempts each task of the
-    other jobs has had, where that is more than the state knows. `seq` and `epoch` are numbers that were never given.
+    elsewhere. `jobs` are those of which only orders are left, each with one, None if none can be read; `attempts` how many
+    attempts each task of the other jobs has had, where that is more than the state knows. `seq` and `epoch` are numbers that
+    were never given.
     """
 
     state: State
     problems: tuple[str, ...]
-    jobs: Mapping[str, Order]
+    jobs: Mapping[str, Order | None]
     attempts: Mapping[tuple[str, int], int]
     seq: int
     epoch: int
@@ -180,7 +196,7 @@ def survey(bucket: Bucket, at_once: Map) -> Loss:
     return Loss(
         state=state,
         problems=problems,
-        jobs={key.job: order for key in orders if key.job not in state.jobs and (order := _order(bucket, key))},
+        jobs=_jobs(bucket, [key for key in orders if key.job not in state.jobs]),
         attempts=_attempts(state, [*orders, *claims]),
         seq=max(state.seq, known.snapshot, status.seq if status else 0) + 1,
         epoch=max(state.epoch, _logged(bucket), status.epoch if status else 0) + 1,
@@ -196,9 +212,17 @@ def _attempts(state: State, keys: list[AttemptKey]) -> dict[tuple[str, int], int
     return counts
 
 
+def _jobs(bucket: Bucket, keys: list[AttemptKey]) -> dict[str, Order | None]:
+    """The jobs of these attempts, each with an order that can be read, if there is one."""
+    found: dict[str, Order | None] = {}
+    for key in keys:
+        found[key.job] = found.get(key.job) or _order(bucket, key)
+    return found
+
+
 def _order(bucket: Bucket, key: AttemptKey) -> Order | None:
     try:
-        return decode(bucket.read(layout.order(key)).data, Order, layout.order(key))
+        return decode(bucket.read(layout.order(key), ORDER_BYTES_MAX).data, Order, layout.order(key))
     except (Missing, RecordError):
         return None
 
@@ -222,7 +246,7 @@ def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: Loss, *, user: str, hos
     check(loss)
     status, _ = standing.read(bucket)
     if status is not None:  # first of all: so is deposed whoever sleeps
-        ended = msgspec.structs.replace(status, state="stopped", epoch=loss.epoch, problems=[])
+        ended = msgspec.structs.replace(status, state="stopped", epoch=loss.epoch, seq=loss.seq, head="", problems=[])
         bucket.write(layout.STATUS, encode(ended))
     state, first = loss.state, loss.state.seq
     state.seq = loss.seq
@@ -255,10 +279,16 @@ def _known(state: State, job: str, task: int) -> list[object]:
 def _amends(loss: Loss, now: datetime) -> Iterator[AnyEvent]:
     """What the journal has to say of jobs and attempts that it does not know."""
     for job, order in loss.jobs.items():
+        user, project = (order.user, order.project) if order else ("", "")
+        name = order.name if order else job.rpartition("-")[0]
         yield JobRejected(
-            request=f"{order.user}/lost-{job}", job=job, name=order.name, user=order.user, project=order.project,
+            request=f"{user}/lost-{job}",
+            job=job,
+            name=name,
+            user=user,
+            project=project,
             reason=f"{GONE}; submit it again",
-        )  # fmt: skip
+        )
     for (job, task), count in loss.attempts.items():
         begun = len(_known(loss.state, job, task))
         if count > begun:

@@ -78,15 +78,19 @@ class Fence:
 
 
 class Beacon:
-    """`status.json`, swapped by the one that wrote it last. Who finds a larger epoch in it is deposed."""
+    """`status.json`, swapped by the one that wrote it last. Who finds a larger epoch in it is deposed.
 
-    def __init__(self, bucket: Bucket, clock: Clock, fence: Fence, version: str) -> None:
+    `version` is its version before the journal was read. `began` is the end of the journal that this epoch began behind: the
+    number after its last object, and the digest of that object.
+    """
+
+    def __init__(self, bucket: Bucket, clock: Clock, fence: Fence, version: str, began: tuple[int, str]) -> None:
         self._bucket, self._clock, self._fence = bucket, clock, fence
-        self._version = version
+        self._version, self._began = version, began
 
     def swap(self, status: Status) -> None:
         """Write the status. Retries the same bytes until it is settled. Raises `Deposed`; `LostEnd` where another bastion has
-        this epoch, too.
+        this epoch, too, or an earlier one knows objects behind which this epoch should have begun.
         """
         first, data, problem = self._clock.monotonic(), encode(status), ""
         while True:
@@ -136,8 +140,19 @@ class Beacon:
                 f"epoch {status.epoch} is also that of pid {theirs.pid} on {theirs.host}, so the journal lost what the first of "
                 "them wrote: this one ends"
             )
+        if theirs is not None and theirs.head and theirs.epoch < status.epoch:
+            self._follows(theirs)
         self._version = found.version
         return None
+
+    def _follows(self, theirs: Status) -> None:
+        """Raise `LostEnd` if the end of an earlier epoch was lost while this one read the journal, and began."""
+        number, head = self._began
+        if theirs.seq > number or (theirs.seq == number and head and theirs.head != head):
+            raise LostEnd(
+                f"epoch {theirs.epoch} wrote the journal up to object {theirs.seq - 1}, and this one began at object {number} "
+                "behind another end, so the journal lost what that one wrote: this one ends"
+            )
 
 
 def _heed(theirs: Status | None, epoch: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bastion import snapshot
 from bastion.config import Config
 from bastion.errors import BastionError, Forbidden
@@ -22,6 +24,10 @@ from launcher.view import View
 
 BATCH = 1000
 ABANDONED_MAX = 200
+
+PATIENCE_S = 10.0
+NOTED_MAX = 20
+"""The problems of a bastion whose jobs do not end are told after this time, and so many of them."""
 
 
 def run(call: Call) -> int:
@@ -46,7 +52,7 @@ def run(call: Call) -> int:
         if not place.is_up(clock):
             _start(call, place, clock)
         with call.output.progress(f"cancelling {len(jobs)} jobs"):
-            cancel_all(place, reader, user_of(call), clock, RandomIds())
+            cancel_all(place, reader, user_of(call), clock, RandomIds(), call.output.note)
     stop(place, clock)
     with call.output.progress("deleting machines"):
         hosted_end.sweep(fleet, clock)
@@ -132,13 +138,22 @@ def check_admin(place: Place, user: str) -> None:
         raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")
 
 
-def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids) -> None:
+def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]) -> None:
     """Ask for the end of every job, also of those that are submitted meanwhile, and return when all have ended.
 
-    Raises `BastionError` if the bastion ends before them.
+    Where that takes long, `note` is told of each problem that the bastion has: one of them may be why. Raises `BastionError`
+    if the bastion ends before them.
     """
     asked: set[str] = set()
+    noted: set[str] = set()
+    patient_until = clock.monotonic() + PATIENCE_S
     while left := unfinished(reader.look()):
+        if clock.monotonic() >= patient_until and (status := place.status()):
+            for problem in status.problems:
+                if problem not in noted and len(noted) < NOTED_MAX:
+                    noted.add(problem)
+                    note(f"{len(left)} jobs have not ended; the bastion says: {problem}")
+            patient_until = clock.monotonic() + PATIENCE_S
         for job in left - asked:
             send(place.bucket, user=admin, request_id=ids.new(), request=Cancel(job=job))
         asked |= left

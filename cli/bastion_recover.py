@@ -67,9 +67,8 @@ def lines(name: str, found: Loss) -> list[str]:
     told = [f"bastion {name}: {f'the journal ends at object {seq - 1}' if seq else 'the journal is empty'}"]
     told += [f"problem  {problem}" for problem in found.problems]
     for job, order in islice(found.jobs.items(), SHOWN):
-        told.append(
-            f"lost     job {job} of {order.user} in {order.project}: is shown as rejected, and its machines are ended"
-        )
+        whose = f"of {order.user} in {order.project}" if order else "(whose, is not known: its order cannot be read)"
+        told.append(f"lost     job {job} {whose}: is shown as rejected, and its machines are ended")
     for (job, task), count in islice(found.attempts.items(), SHOWN):
         told.append(
             f"lost     what became of attempt {count - 1} of {job}/{task}: its machines are ended, and the next is {count}"
@@ -85,6 +84,9 @@ def rows(found: Loss) -> dict[str, Any]:
     return {
         "ends": found.state.seq - 1,
         "problems": list(found.problems),
-        "jobs": [{"id": job, "user": order.user, "project": order.project} for job, order in found.jobs.items()],
+        "jobs": [
+            {"id": job, "user": order.user if order else "", "project": order.project if order else ""}
+            for job, order in found.jobs.items()
+        ],
         "attempts": [{"job": job, "task": task, "attempts": count} for (job, task), count in found.attempts.items()],
     }

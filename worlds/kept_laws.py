@@ -125,6 +125,8 @@ def _may_start(truth: State, key: AttemptKey, quota: Quota | None, now: datetime
         or not quota.admits(job.user, job.project)
     ):
         return False
+    if job.max_parallel is not None and len(truth.live.get(job.id, ())) >= job.max_parallel:
+        return False
     return not job.after and job.id not in truth.doomed and not (job.begin and job.begin > now)
 
 

@@ -294,7 +294,7 @@ class Laws:
 
     def calls(self, epoch: int, now: float, what: str) -> None:
         """A bastion of this epoch calls a runner."""
-        self.rollback.acts(f"{what} by epoch {epoch}", now)
+        self.rollback.acts(what, epoch, now)
         if self.rollback.lost:
             return
         since = self.deposed_at.get(epoch)

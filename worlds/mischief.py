@@ -85,7 +85,8 @@ class Mischief:
         def act() -> None:
             scene.kernel.sleep(seconds)
             scene.store.put("write", KEYS["quota"], scene.quota)
-            while scene.laws.inputs.in_force["quota"] == out.decode():  # another file came before it was read
+            laws = scene.laws  # another file may have come before it was read
+            while laws.inputs.in_force["quota"] == out.decode() and not laws.rollback.lost:
                 scene.kernel.sleep(30)
                 scene.store.put("write", KEYS["quota"], scene.quota)
 

@@ -27,7 +27,7 @@ class RollbackLaws:
 
     `lost_at`: when the end was lost, None before. `newcomers`: the first pid that begins afterwards. `ordered`: the attempts
     of which there were orders. `missing`: the objects that are lost. `turns`: the last turn of each process, and when it `woke`
-    after it had stood still.
+    after it had stood still. `pids`: of each epoch.
     """
 
     lost_at: float | None = None
@@ -38,6 +38,7 @@ class RollbackLaws:
     ordered: set[AttemptKey] = field(default_factory=set)
     turns: dict[int, float] = field(default_factory=dict)
     woke: dict[int, float] = field(default_factory=dict)
+    pids: dict[int, int] = field(default_factory=dict)
 
     @property
     def lost(self) -> bool:
@@ -63,7 +64,10 @@ class RollbackLaws:
             self.accepted_at = now
             return
         for event in events:
-            if isinstance(event, Epoch) and event.pid >= self.newcomers and self.lost:
+            if isinstance(event, Epoch):
+                self.pids[event.epoch] = event.pid
+                self.turns[event.pid] = now
+            if isinstance(event, Epoch) and self.lost:
                 self._begins(event, now)
             if isinstance(event, Started) and self.accepted_at is not None and event.key in self.ordered:
                 raise Broken(f"{event.key} is given a second time, after a loss was accepted")
@@ -73,10 +77,15 @@ class RollbackLaws:
         if (attempt := layout.ordered(key)) is not None:
             self.ordered.add(attempt)
 
-    def acts(self, what: str, now: float) -> None:
+    def acts(self, what: str, epoch: int, now: float) -> None:
         """A bastion calls a runner for more than a look."""
-        if self.open and self.lost_at is not None and now - self.lost_at > SILENT_S:
-            raise Broken(f"{what} while the end of the journal is lost, and nobody accepted that")
+        if self.open and self.lost_at is not None and now - self._since(self.pids.get(epoch, -1), now) > SILENT_S:
+            raise Broken(f"{what} by epoch {epoch} while the end of the journal is lost, and nobody accepted that")
+
+    def _since(self, pid: int, now: float) -> float:
+        """Since when a process could have seen the loss: now, if it has not done a turn since it stood still."""
+        still = now - self.turns.get(pid, now) > STILL_S
+        return now if still else max(self.lost_at or 0.0, self.woke.get(pid, 0.0))
 
     def works(self, epoch: int, pid: int, now: float) -> None:
         """A bastion has done a turn. One that stood still until now has its time from here on."""
@@ -85,7 +94,7 @@ class RollbackLaws:
         self.turns[pid] = now
         if not self.open or self.lost_at is None or pid >= self.newcomers:
             return
-        if now - max(self.lost_at, self.woke.get(pid, 0.0)) > SILENT_S:
+        if now - self._since(pid, now) > SILENT_S:
             raise Broken(f"epoch {epoch} works on {now - self.lost_at:.0f} s after the end of the journal was lost")
 
     def refuses(self, what: Exception) -> None:
@@ -94,6 +103,8 @@ class RollbackLaws:
             raise Broken(f"a bastion ends, and nothing of the journal is lost: {what}") from what
 
     def _begins(self, event: Epoch, now: float) -> None:
+        if self.open and event.pid < self.newcomers:
+            return  # its write was on its way
         if self.open:
             raise Broken(f"epoch {event.epoch} begins while the end of the journal is lost, and nobody accepted that")
         if self.resumed_at is None:

@@ -22,6 +22,9 @@ from worlds.scene import Scene
 TASK_S = 180.0
 """The most that one try of a task takes in calm weather, from its start to the next one's."""
 
+RESTS_S = 7200.0
+"""What was on its way when a loss was accepted rests after this time; new ghosts and delays come with each listing."""
+
 RESUMED_S = 300.0
 """So long a world goes on after a loss that was accepted."""
 
@@ -84,7 +87,8 @@ class World(Scene):
         rollback, now = self.laws.rollback, self.kernel.now
         if rollback.resumed_at is not None:
             return now - rollback.resumed_at > RESUMED_S
-        if rollback.accepted_at is not None and now > max(rollback.accepted_at, self.rests_at) + SETTLE_S:
+        at = rollback.accepted_at
+        if at is not None and now > min(max(at, self.rests_at), at + RESTS_S) + SETTLE_S:
             raise Broken("a loss was accepted, and nobody goes on from there")
         return False
 

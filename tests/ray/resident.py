@@ -28,7 +28,7 @@ def up(fleet: Fleet, name: str, folder: str, *flags: str) -> Said:
         "PATH": f"{python().parent}:/usr/bin:/bin",
         "RAY_TMPDIR": folder,
         "RAY_prestart_worker_first_driver": "0",
-        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "180",
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "60",
     }
     told = [f"--env={key}={value}" for key, value in env.items()]
     return fleet.run("launch", "cluster", "up", name, "--grace=20s", *flags, *told)

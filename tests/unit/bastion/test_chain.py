@@ -16,7 +16,7 @@ from bastion.events import AttemptLost, CapacityChanged, Epoch, Started
 from bastion.holes import Holes
 from bastion.objects import digest, unpack
 from bastion.ports import AttemptKey, Bucket
-from bastion.records import Claim
+from bastion.records import ORDER_BYTES_MAX, Claim
 from bastion.state import JobState, State
 from bastion.system import RandomIds
 from bastion.verify import Walk, walk
@@ -125,7 +125,7 @@ def test_an_edit_of_the_last_object_is_known_by_the_status() -> None:
     data = stored(town).read(layout.journal(last)).data
     stored(town).write(layout.journal(last), data.replace(b'"nonce":"', b'"nonce":"x'))
     assert recover.load(stored(town)).seq == last + 1
-    with pytest.raises(LostEnd, match=r"status\.json knows that object with the digest"):
+    with pytest.raises(LostEnd, match=r"status\.json knows object \d+ with the digest"):
         town.begin()
     assert f"object {last} was changed" in walk(stored(town), one_by_one).problem
 
@@ -214,6 +214,19 @@ def test_a_restore_of_everything_but_the_orders_refuses_too() -> None:
     with pytest.raises(LostEnd, match=f"attempts/{other}/0/0/order.json tells of an attempt"):
         town.begin()
     assert key.job in recover.load(stored(town)).jobs
+
+
+def test_a_status_that_knows_another_object_further_back_refuses() -> None:
+    """The end was lost, and somebody who had read before that went on."""
+    town, _ = at_work()
+    known = stored(town).read(layout.STATUS).data
+    cut(stored(town), 1)
+    stored(town).delete([layout.STATUS])
+    town.bastion = town.begin()
+    town.ticks(3)
+    stored(town).write(layout.STATUS, known)
+    with pytest.raises(LostEnd, match=r"status\.json knows object \d+ with the digest"):
+        town.begin()
 
 
 def test_a_snapshot_that_goes_further_than_the_journal_refuses_it() -> None:
@@ -338,6 +351,17 @@ def test_of_an_emptied_journal_the_lost_jobs_are_shown_as_rejected_and_a_begin_w
     assert "lost with the end of the journal; submit it again" in town.job(key.job).reason
     assert town.bastion.journal.epoch == 3
     assert town.begin().journal.epoch == 4, "and so does the next"
+
+
+@pytest.mark.parametrize("damage", [b'{"schema":1,"na', b"x" * (ORDER_BYTES_MAX + 1)])
+def test_a_lost_job_whose_order_is_damaged_keeps_nobody_from_going_on(damage: bytes) -> None:
+    town, key = at_work()
+    empty(stored(town))
+    stored(town).write(layout.order(key), damage)
+    assert loss.survey(stored(town), one_by_one).jobs == {key.job: None}
+    accepted(town)
+    town.bastion = town.begin()
+    assert (town.job(key.job).state, town.job(key.job).name) == (JobState.REJECTED, key.job.rpartition("-")[0])
 
 
 def test_an_attempt_that_was_live_ends_where_a_later_one_was_begun() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 
 from bastion import layout
@@ -13,10 +16,11 @@ from tests.unit.bastion.doors import Fault, FaultyBucket, fails, loses_the_answe
 from tests.unit.launcher.world import NOON, HandClock
 
 
-def status(epoch: int = 1, nonce: str = "n", state: str = "running", host: str = "h") -> Status:
+def status(epoch: int = 1, nonce: str = "n", state: str = "running", host: str = "h", **more: Any) -> Status:
+    given = {"seq": 0, "capacity": {}, "problems": [], **more}
     return Status(
-        name="b", state=state, epoch=epoch, nonce=nonce, pid=1, host=host, boot="boot", version="0", seq=0, ticks=1,
-        written=NOON, last_tick=NOON, poll_s=1.0, counts={}, capacity={}, problems=[],
+        name="b", state=state, epoch=epoch, nonce=nonce, pid=1, host=host, boot="boot", version="0", ticks=1,
+        written=NOON, last_tick=NOON, poll_s=1.0, counts={}, **given,
     )  # fmt: skip
 
 
@@ -41,10 +45,12 @@ def test_an_older_confirmation_does_not_take_back_a_newer_one() -> None:
     assert fence.may_act()
 
 
-def beacon(bucket: FaultyBucket, clock: HandClock | None = None, version: str = "") -> tuple[Beacon, Fence]:
+def beacon(
+    bucket: FaultyBucket, clock: HandClock | None = None, version: str = "", began: tuple[int, str] = (0, "")
+) -> tuple[Beacon, Fence]:
     clock = clock or HandClock()
     fence = Fence(clock)
-    return Beacon(bucket, clock, fence, version), fence
+    return Beacon(bucket, clock, fence, version, began), fence
 
 
 def test_a_swap_costs_one_request_and_opens_the_fence() -> None:
@@ -69,6 +75,18 @@ def test_two_of_one_epoch_are_told_apart_by_who_they_are() -> None:
         second.swap(status(nonce="2", host="another"))
     again, _ = beacon(bucket)
     again.swap(status(nonce="3"))
+
+
+@pytest.mark.parametrize(
+    ("seq", "head", "lost"), [(5, "c", True), (4, "c", True), (4, "b", False), (3, "a", False), (5, "", False)]
+)
+def test_what_an_earlier_epoch_wrote_is_behind_the_end_at_which_this_one_began(seq: int, head: str, lost: bool) -> None:
+    """The end was lost while this one read the journal: it has begun at a number that was given."""
+    bucket = FaultyBucket()
+    bucket.inner.write(layout.STATUS, encode(status(epoch=1, seq=seq, head=head)))
+    mine, _ = beacon(bucket, began=(4, "b"))
+    with pytest.raises(LostEnd, match="this one began at object 4") if lost else nullcontext():
+        mine.swap(status(epoch=2, nonce="2"))
 
 
 @pytest.mark.parametrize("faults", [[fails], [loses_the_answer], [fails, loses_the_answer, fails, fails]])

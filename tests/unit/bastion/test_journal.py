@@ -9,9 +9,9 @@ import pytest
 
 from bastion import layout
 from bastion.codec import encode
-from bastion.errors import Deposed
+from bastion.errors import Deposed, LostEnd
 from bastion.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
-from bastion.journal import SLOW_S, Journal, take_over
+from bastion.journal import READ, SLOW_S, Journal, take_over
 from bastion.objects import OBJECT_BYTES_MAX
 from bastion.recover import load, objects
 from bastion.spec import deserialize_jobspec
@@ -69,6 +69,47 @@ def test_another_object_under_our_number_deposes_us() -> None:
     with pytest.raises(Deposed, match="journal object 0"):
         mine.commit()
     assert len(written(bucket)) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3, 20])
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_look_sees_each_object_that_is_gone_or_another(count: int, changed: bool) -> None:
+    """Of many, those between the first and the newest are only listed."""
+    for number in range(count):
+        bucket = FaultyBucket()
+        mine = journal(bucket)
+        for _ in range(count):
+            mine.add(EVENT)
+            mine.commit()
+        bucket.inner.delete([layout.journal(number)])
+        if changed and (number < READ or number >= count - READ):
+            bucket.inner.write(layout.journal(number), b"another")
+        with pytest.raises(LostEnd, match=f"journal object {number} is"):
+            mine.look()
+
+
+def test_a_look_sees_that_the_object_which_it_began_behind_is_gone() -> None:
+    bucket = FaultyBucket()
+    first = journal(bucket)
+    first.add(EVENT)
+    first.commit()
+    mine = Journal(bucket, HandClock(), RandomIds(), load(bucket))
+    mine.look()
+    bucket.inner.delete([layout.journal(0)])
+    with pytest.raises(LostEnd, match="journal object 0 is gone"):
+        mine.look()
+
+
+def test_a_look_at_rest_is_one_read() -> None:
+    bucket = FaultyBucket()
+    mine = journal(bucket)
+    for _ in range(20):
+        mine.add(EVENT)
+        mine.commit()
+    mine.look()
+    bucket.calls.clear()
+    mine.look()
+    assert bucket.calls == [("read", layout.journal(19))]
 
 
 def test_a_slow_append_looks_whether_somebody_followed() -> None:

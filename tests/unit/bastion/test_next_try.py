@@ -212,3 +212,17 @@ def test_what_is_kept_counts_as_held_no_more_than_there_is_room_for_it() -> None
     assert state.now is not None
     state.now += timedelta(seconds=PAUSE) + KEEP
     assert [(use.project, use.used) for use in shown(town)] == [("nlp", 0), ("vision", 0)]
+
+
+def test_no_more_is_kept_of_an_array_than_may_run_beside_what_runs() -> None:
+    town = Town((layout.CONFIG, CONFIG))
+    town.runner.holds = {"v4": 2}
+    town.ticks(12)
+    sweep = town.submits(name="sweep", resources={"v4": 1}, replicas=1, count=2, max_tries=2, retry_interval_s=40.0)
+    town.ticks(2)
+    key = town.runs(sweep)
+    town.asks(Update(job=sweep, changes=Changes(max_parallel=1)))
+    waits = town.submits(name="small", user="eve", resources={"v4": 1}, replicas=1)
+    town.ends(key, Cause.CODE, 1)
+    assert town.job(sweep).tasks[1].live is not None
+    assert town.job(waits).state is JobState.PROVISIONING
