@@ -36,6 +36,9 @@ GARBAGE = (
 FLOOD, COMPLAINTS, HUGE = 80, 60, 500_000
 """Requests that somebody sends in one go, what is wrong with each, and the bytes of a word that is too long."""
 
+UNTIL_S = 200.0
+"""So long an admin waits at most until somebody holds something in a project."""
+
 GOOD = 2
 """So many of each file's texts below are good."""
 
@@ -78,21 +81,25 @@ class Mischief:
         return self._file("quota", dice.choice(quotas(self._scene.quota)), dice)
 
     def members(self, dice: Random) -> str:
-        """An admin puts ann out of her project, and in again a little later."""
+        """An admin puts ann out of her project once she holds something there, and in again a little later."""
         scene, seconds, out = self._scene, dice.uniform(20, 200), without_ann(self._scene.quota)
-        scene.lasts(seconds)
+        laws = scene.laws
 
         def act() -> None:
+            until = scene.lasts(UNTIL_S)
+            while not any(job.user == "ann" for _, job, _ in laws.truth.live_attempts()) and scene.kernel.now < until:
+                scene.kernel.sleep(5)
+            if laws.rollback.lost or not self._file("quota", out, dice):
+                return
+            scene.lasts(seconds)
             scene.kernel.sleep(seconds)
-            scene.store.put("write", KEYS["quota"], scene.quota)
-            laws = scene.laws  # another file may have come before it was read
+            scene.store.put("write", KEYS["quota"], scene.quota)  # another file may come before it is read
             while laws.inputs.in_force["quota"] == out.decode() and not laws.rollback.lost:
                 scene.kernel.sleep(30)
                 scene.store.put("write", KEYS["quota"], scene.quota)
 
-        if told := self._file("quota", out, dice):
-            self._do(act)
-        return told and f"ann is out for {seconds:.0f} s"
+        self._do(act)
+        return f"ann is out for {seconds:.0f} s"
 
     def config(self, dice: Random) -> str:
         """An admin writes settings, good or bad."""
