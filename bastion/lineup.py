@@ -5,20 +5,21 @@ It changes only itself. It answers as one made anew of the same state would.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import heappop, heappush
 
 from msgspec import structs
 
+from bastion.books import shape
 from bastion.conditions import condition
 from bastion.events import AnyEvent, CancelRequested, Ended, Lapsed, OfAttempt, Saved, Topped
 from bastion.fold import concerned
 from bastion.gates import gate
-from bastion.holding import until
+from bastion.holding import KEEP, kept, until
 from bastion.state import ENDED, Attempt, AttemptState, Cause, Job, JobState, State
 from quota.board import Board
-from quota.claims import CLASSES, Hold, Want
+from quota.claims import CLASSES, KEPT, LEFT, RULES, Hold, Want
 from quota.model import Quota
 from quota.resources import Resources
 
@@ -33,12 +34,13 @@ class Lineup:
 
     def __init__(self) -> None:
         self._changed: dict[str, Tasks] = {}
-        self._begin(None, parts=False)
+        self._begin(None, RULES)
 
-    def _begin(self, quota: Quota | None, *, parts: bool) -> None:
-        self._quota, self._parts = quota, parts
+    def _begin(self, quota: Quota | None, rules: int) -> None:
+        self._quota, self._rules = quota, rules
         self._board = Board()
         self._held: dict[str, set[int]] = {}
+        self._kept: dict[str, dict[int, datetime]] = {}
         self._until: dict[str, datetime] = {}
         self._later: list[tuple[datetime, str]] = []
         self._behind: dict[str, dict[str, None]] = {}
@@ -65,18 +67,19 @@ class Lineup:
         """The jobs of which time alone lets more wait for room by then."""
         return [job for at, job in self._later if at <= now]
 
-    def bring_up(self, state: State, quota: Quota, now: datetime, *, parts: bool = True) -> Board:
-        """The board of this state under this quota. `parts`: what those hold who left a project is apart from its use."""
-        if not (self._quota and _admit_alike(quota, self._quota) and parts == self._parts):
-            self._begin(quota, parts=parts)
+    def bring_up(self, state: State, quota: Quota, now: datetime, rules: int = RULES) -> Board:
+        """The board of this state under this quota, by these rules of the policy."""
+        if not (self._quota and _admit_alike(quota, self._quota) and rules == self._rules):
+            self._begin(quota, rules)
             self._changed = dict.fromkeys((*state.pending, *state.live))
         while self._later and self._later[0][0] <= now:
             job = heappop(self._later)[1]
             self._changed.setdefault(job, set())
         for job, tasks in self._changed.items():
-            self._wait(state, job, quota, now)
             if job in state.live or job in self._held:
                 self._hold(state, job, tasks, quota)
+            self._keep(state, job, quota, now)
+            self._wait(state, job, quota, now)
         self._changed = {}
         return self._board
 
@@ -115,17 +118,30 @@ class Lineup:
         if job is None or job_id not in state.pending:
             self._board.wait_no_more(job_id)
             return
-        found = gate(state, job, quota, now)
-        if found.until is not None:
-            self._until[job_id] = found.until
-            heappush(self._later, (found.until, job_id))
+        found, keeps = gate(state, job, quota, now), self._kept.get(job_id, {})
+        moments = (at if at > now else at + KEEP for at in keeps.values())
+        if at := min((each for each in (found.until, *moments) if each), default=None):
+            self._until[job_id] = at
+            heappush(self._later, (at, job_id))
         for text in job.after:
             if wanted := condition(text):
                 self._behind.setdefault(wanted.job, {})[job_id] = None
         if found.tasks:
-            self._board.wait(want(job, found.tasks))
+            self._board.wait(bound(job, want(job, found.tasks), keeps))
         else:
             self._board.wait_no_more(job_id)
+
+    def _keep(self, state: State, job_id: str, quota: Quota, now: datetime) -> None:
+        """Enter what is kept for next tries of a job; what was kept before goes."""
+        job = state.jobs.get(job_id)
+        keeps = kept(state, job, quota, now) if job and self._rules >= KEPT else {}
+        for number in self._kept.pop(job_id, {}):
+            if (job_id, number) in self._board.kept:
+                self._board.hold_no_more((job_id, number))
+        if job and keeps:
+            self._kept[job_id] = keeps
+            for number, at in keeps.items():
+                self._board.hold(next_try(job, number, at))
 
     def _hold(self, state: State, job_id: str, tasks: Tasks, quota: Quota) -> None:
         live, held = state.live.get(job_id, {}), self._held.setdefault(job_id, set())
@@ -133,7 +149,7 @@ class Lineup:
             if number in live:
                 job = state.jobs[job_id]
                 holds = hold(job, number, job.tasks[number].attempts[-1])
-                if self._parts and quota.holder(job.user, job.project) != job.project:
+                if self._rules >= LEFT and quota.holder(job.user, job.project) != job.project:
                     holds = structs.replace(holds, project=quota.holder(job.user, job.project))
                 self._board.hold(holds)
                 held.add(number)
@@ -174,6 +190,14 @@ def want(job: Job, tasks: int) -> Want:
         waited_s=max(_waited_s(job, job.tasks[number].attempts) for number in job.waiting),
         stopped=max(_stopped(job), default=None),
     )
+
+
+def bound(job: Job, waits: Want, keeps: Mapping[int, datetime]) -> Want:
+    """The want of a job for whose next tries something is kept: in the shape of that."""
+    if not waits.choices or not keeps:
+        return waits
+    choice = job.tasks[next(iter(keeps))].attempts[-1].choice
+    return structs.replace(waits, demand=shape(job, choice).demand, choice=choice, choices=())
 
 
 def _demands(job: Job) -> tuple[Resources, ...]:
@@ -217,4 +241,13 @@ def hold(job: Job, task: int, attempt: Attempt) -> Hold:
         stops=job.tasks[task].stops,
         until=until(job, attempt),
         overdue=attempt.overdue,
+    )
+
+
+def next_try(job: Job, task: int, at: datetime) -> Hold:
+    """What is kept for the next try of a task, which begins then: what its last one held."""
+    last = job.tasks[task].attempts[-1]
+    since = last.ended or last.started
+    return structs.replace(
+        hold(job, task, last), demand=shape(job, last.choice).demand, since=since, until=None, retry=at
     )

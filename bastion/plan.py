@@ -35,7 +35,7 @@ from bastion.past_use import past
 from bastion.placing import places
 from bastion.pools import pool
 from bastion.state import Cause, Job, JobState, State
-from quota.claims import LEFT, RULES, Knobs, Schedule, Start
+from quota.claims import RULES, Knobs, Schedule, Start
 from quota.file import parse as parse_quota
 from quota.model import Quota
 from quota.scheduler import POLICIES
@@ -126,9 +126,7 @@ def plan(state: State, inputs: Inputs, now: datetime, lineup: Lineup | None = No
     assert inputs.quota is not None
     lineup, there = lineup or Lineup(), pool_of(state, inputs)
     schedule = POLICIES[inputs.config.policy](
-        board=lineup.bring_up(
-            state, inputs.quota, now, parts=inputs.config.policy == "default" and inputs.rules >= LEFT
-        ),
+        board=lineup.bring_up(state, inputs.quota, now, inputs.rules if inputs.config.policy == "default" else 0),
         reclaims=tuple(state.reclaims),
         quota=inputs.quota,
         pool=there,

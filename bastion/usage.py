@@ -1,13 +1,19 @@
-"""Who uses what: projects, their shares, what they hold and what of it is borrowed. Pure."""
+"""Who uses what: projects, their shares, what they hold and what of it is borrowed. Pure.
+
+What is kept for the next try of a task counts as held, as far as there is room for it beside what runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from bastion.books import shape
+from bastion.holding import kept
 from bastion.plan import inputs, pool_of
-from bastion.state import State
+from bastion.state import Job, State
 from quota.model import Quota
-from quota.resources import Resources, plus
+from quota.resources import Resources, fits, minus, plus, total
 from quota.shares import Shares
 
 
@@ -28,7 +34,22 @@ def held(state: State, quota: Quota) -> dict[str, Resources]:
     for _, job, _ in state.live_attempts():
         holder = quota.holder(job.user, job.project)
         found[holder] = plus(found.get(holder, {}), job.demand)
+    if rows := list(_kept(state, quota)):
+        free = minus(shares(state, quota).pool, total(found.values()))
+        for job, demand in rows:
+            if fits(demand, free):
+                found[job.project], free = plus(found.get(job.project, {}), demand), minus(free, demand)
     return found
+
+
+def _kept(state: State, quota: Quota) -> Iterator[tuple[Job, Resources]]:
+    """What the policy keeps for next tries at the journal's time, which is what is known of now."""
+    if state.now is None or state.paused is not None or inputs(state).config.policy != "default":
+        return
+    for job_id in state.pending:
+        job = state.jobs[job_id]
+        for number in kept(state, job, quota, state.now):
+            yield job, shape(job, job.tasks[number].attempts[-1].choice).demand
 
 
 def shares(state: State, quota: Quota) -> Shares:

@@ -49,13 +49,14 @@ class Board:
 
     `of` are the holds of each project, `ranks` how many of each rank there are that are not being stopped. `used` counts
     by project what is held, `users` by project and user, `named` by the tier that it is named after; `stopping` and
-    `freeing` are the parts of `used` and `named` that are being given back.
+    `freeing` are the parts of `used` and `named` that are being given back. What is `kept` for next tries is in none of these.
     """
 
     def __init__(self) -> None:
         self.wants: dict[str, Want] = {}
         self.choosers: dict[Choices, dict[str, None]] = {}
         self.holds: dict[Name, Hold] = {}
+        self.kept: dict[Name, Hold] = {}
         self.lines: dict[str, dict[Shape, Line]] = {}
         self.of: dict[str, dict[Name, Hold]] = {}
         self.pending: dict[str, Book] = defaultdict(dict)
@@ -145,14 +146,18 @@ class Board:
         return self.lines[want.project][amounts(want.demand), want.max_tier]
 
     def hold(self, hold: Hold) -> None:
-        """Enter what a task holds; what it held before goes."""
+        """Enter what a task holds, or what is kept for it; what it held before goes."""
         self.hold_no_more((hold.job, hold.task))
+        if hold.retry is not None:
+            self.kept[hold.job, hold.task] = hold
+            return
         self.holds[hold.job, hold.task] = hold
         self.of.setdefault(hold.project, {})[hold.job, hold.task] = hold
         self._book(hold, 1)
 
     def hold_no_more(self, name: Name) -> None:
-        """Take away what a task holds, if it holds anything."""
+        """Take away what a task holds, or what is kept for it, if there is anything."""
+        self.kept.pop(name, None)
         hold = self.holds.pop(name, None)
         if hold is None:
             return

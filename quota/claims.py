@@ -20,15 +20,18 @@ CLASSES = ("urgent", "standard", "scavenger")
 
 STANDARD = CLASSES.index("standard")
 
-RULES = 3
+RULES = 4
 """The newest rules of the default policy. Each marked decision is replayed by the rules that it was taken by.
 
 1: each share is rounded down for itself. 2: shares are given out whole, a share of which nothing is used is good for one
-task. 3: what a user holds in a project that they left is borrowed.
+task. 3: what a user holds in a project that they left is borrowed. 4: what a failed try held is kept for the next one.
 """
 
 LEFT = 3
 """From these rules on what those hold who left a project is none of its use."""
+
+KEPT = 4
+"""From these rules on nobody slips in between two tries of a task."""
 
 
 class Want(Struct, frozen=True, kw_only=True, gc=False):
@@ -66,7 +69,8 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
 
     `saved` is when it wrote a checkpoint (None: never, so all since its start would be lost), and more are to be expected,
     one in `every_s` (None: nobody knows when). `stops` is how often its task was stopped for others before, `until` when
-    it ends at the latest, if that is known. `overdue`: it had waited for too long when it started.
+    it ends at the latest, if that is known. `overdue`: it had waited for too long when it started. With a time for its
+    `retry` it has failed, `since` then: nothing of it runs, and what it held is kept for its next try, which begins then.
     """
 
     job: str
@@ -86,9 +90,12 @@ class Hold(Struct, frozen=True, kw_only=True, gc=False):
     stops: int = 0
     until: datetime | None = None
     overdue: bool = False
+    retry: datetime | None = None
 
     def unsaved_s(self, now: datetime) -> float:
         """Seconds of its work that no checkpoint holds, if it went on saving at its pace."""
+        if self.retry is not None:
+            return 0.0
         begun = foreseen(self.saved, self.every_s, now) if self.saved and self.saved >= self.since else self.since
         return max(0.0, (now - begun).total_seconds())
 

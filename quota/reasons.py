@@ -7,7 +7,7 @@ that are made once for each shape, because a hundred thousand jobs may wait for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from quota.board import Board, Line, place
 from quota.claims import CLASSES, STANDARD, Hold, Knobs, Want
@@ -168,6 +168,8 @@ class Reasons:
         project, demand = line.project, line.demand
         kind, amount = max(demand, key=lambda row: (row[1] - self._free(row[0]), row[0]))
         text = f"needs {amount} {kind}, {self._stock(kind, line.max_tier)}"
+        if held := self._held_over(kind):
+            text = f"{text}; {held}"
         if line.max_tier is not None and self._room.has(demand):
             return f"{text}, but not in tier {line.max_tier} or better: --max_tier={line.max_tier + 1} would take more"
         if not self._shares.within(project, self._room.use_of(project), demand):
@@ -175,6 +177,15 @@ class Reasons:
         if kept := [ask.want for ask in self._kept if ask.want.demand.get(kind)]:
             return f"{text}, {_more([f'{want.project} ({_who(want)})' for want in kept])} is first in line"
         return f"{text}{self._holder(kind)}"
+
+    def _held_over(self, kind: str) -> str:
+        """For whose next tries some of a kind is kept; empty if none is."""
+        rows = [hold for hold in sorted(self._room.kept.values(), key=age) if hold.demand.get(kind)]
+        if not rows:
+            return ""
+        units, until = sum(hold.demand[kind] for hold in rows), max(hold.retry for hold in rows if hold.retry)
+        tries = _more([_who(hold) for hold in rows])
+        return f"{units} held for the next try of {tries} until {until.astimezone(UTC):%H:%M:%S} UTC"
 
     def _free(self, kind: str) -> int:
         """As much of a kind as one side has free: more is not given to one task."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 
 from msgspec import Struct
 
@@ -50,7 +51,10 @@ class Taken(Struct, frozen=True):
 
 
 class Victims:
-    """All attempts that may be stopped: those that are not stopping yet. `settled` were stopped or moved in this round."""
+    """All attempts that may be stopped: those that are not stopping yet. `settled` were stopped or moved in this round.
+
+    What is kept for the next try of one that failed counts as if that still ran, and as work of which nothing is lost.
+    """
 
     def __init__(
         self, board: Board, room: Room, shares: Shares, settled: set[Name], now: datetime, knobs: Knobs
@@ -62,26 +66,30 @@ class Victims:
 
     def lower(self, project: str, best: Rank) -> bool:
         """True if the project runs something less important than this."""
-        if max(self._board.ranks.get(project, ()), default=best) <= best:
+        kept = (rank(hold) for _, hold in self._room.kept_of(project))
+        if max((*self._board.ranks.get(project, ()), *kept), default=best) <= best:
             return False
         if project not in self._worst:
             self._worst[project] = max(map(rank, self._yielding(project)), default=(URGENT, 0))
         return self._worst[project] > best
 
-    def for_want(self, want: Want, side: Side, lack: Resources, *, promised: bool) -> list[Taken]:
+    def for_want(self, want: Want, side: Side, lack: Resources, *, promised: bool, kept: bool = False) -> list[Taken]:
         """Whom to stop so that the want finds what it lacks on this side; nobody if it would not be enough.
 
-        Borrowers give to a want that is `promised` to its project, and those of a worse class to an urgent one; then less
-        important attempts of its own project do. For what is only one task of a share that promises less, nobody loses theirs.
+        `kept`: it is to find it in what is kept for next tries. Borrowers give to a want that is `promised` to its project,
+        and those of a worse class to an urgent one; then less important attempts of its own project do. For what is only one
+        task of a share that promises less, nobody loses theirs.
         """
         lent = [
             hold
-            for project in self._board.of
+            for project in self._projects()
             if project != want.project
             for hold in self._going(project, side)
             if promised or (want.job_class == URGENT and hold.job_class > want.job_class)
         ]
         own = [hold for hold in self._yielding(want.project, side) if rank(hold) > rank(want)]
+        if kept:
+            lent, own = ([hold for hold in rows if hold.retry is not None] for rows in (lent, own))
         within = self._shares.within(want.project, self._room.use_of(want.project), amounts(want.demand))
 
         def beyond(hold: Hold, uses: Resources) -> Resources:
@@ -104,7 +112,7 @@ class Victims:
             return []
         rows = [
             hold
-            for project in self._board.of
+            for project in self._projects()
             for hold in self._yielding(project, side)
             if hold.job_class >= want.job_class
             and hold.stops < SPARED
@@ -131,7 +139,7 @@ class Victims:
     def _may_give(self, project: str, lack: Resources) -> bool:
         """False if others borrow too little for it, and its own project holds too little: known without a search."""
         borrowed = total(
-            self._shares.lent(other, self._room.stays(other)) for other in self._board.of if other != project
+            self._shares.lent(other, self._room.stays(other)) for other in self._projects() if other != project
         )
         # Who borrows may hold it in one piece that is larger; so a project gives up to all that it holds, if it borrows.
         return all(
@@ -161,9 +169,13 @@ class Victims:
         """The work that its stop loses, in seconds of a unit, weighted by past stops."""
         return (hold.unsaved_s(self._now) * _units(hold.demand, lack) + more) * (1 + hold.stops)
 
+    def _projects(self) -> dict[str, None]:
+        """Those that hold anything, or for which something is kept."""
+        return dict.fromkeys(self._board.of) | {hold.project: None for hold in self._room.kept.values()}
+
     def _going(self, project: str, side: Side | None = None) -> Iterator[Hold]:
         """What it holds and keeps, on one side or on all."""
-        for name, hold in self._board.of.get(project, {}).items():
+        for name, hold in chain(self._board.of.get(project, {}).items(), self._room.kept_of(project)):
             if not hold.stopping and name not in self._settled and (side is None or side.covers(hold.tier)):
                 yield hold
 
@@ -214,7 +226,10 @@ class Victims:
             over = self._shares.borrowed(hold.project, self._room.stays(hold.project))
             taken.append(Taken(hold, over, hold.unsaved_s(self._now), among))
         for hold in chosen:
-            self._room.stop(hold)
+            if hold.retry is None:
+                self._room.stop(hold)
+            else:
+                self._room.give_up(hold)
             self._settled.add((hold.job, hold.task))
             self._worst.pop(hold.project, None)
         return taken

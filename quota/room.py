@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from quota.board import Board
+from quota.board import Board, Name
 from quota.claims import Hold
 from quota.resources import Resources, total
 from quota.shares import Demand, amounts
 from quota.sides import Side, add, sides
-from quota.tiers import Pool
+from quota.tiers import Pool, Tiers
 
 NOTHING: Resources = {}
 
@@ -18,7 +18,8 @@ class Room:
     """Starts as what the board leaves of the pool; every decision is entered at once.
 
     What is given to one task is all of one of `sides`: of the first that will do. `free` is what they have left together.
-    `used` counts all that a project holds or was given; `staying` leaves out what stops.
+    `used` counts all that a project holds or was given; `staying` leaves out what stops. `kept` has what is kept for the next
+    tries of tasks, as far as there is room for it beside what runs; it counts as used.
     """
 
     def __init__(self, pool: Pool, board: Board) -> None:
@@ -31,6 +32,11 @@ class Room:
             add(self.staying.get(project, {}), book.items(), -1)
         self._users = board.users
         self._given: dict[tuple[str, str], dict[str, int]] = {}
+        self.kept: dict[Name, Hold] = {}
+        self._lent: dict[Name, Tiers] = {}
+        rows = board.kept.values()  # of those that do not fit beside each other the one that ended last has its room
+        for hold in sorted(rows, key=lambda hold: (hold.since, hold.order, hold.job, hold.task), reverse=True):
+            self._keep_on(hold)
 
     def of_sides(self, max_tier: int | None) -> tuple[Resources, ...]:
         """What the tiers that will do hold when nobody uses them, by side."""
@@ -87,7 +93,27 @@ class Room:
         self.side_of(hold.tier).stop(hold.tier, demand)
         add(self.staying[hold.project], demand, -1)
 
-    def _book(self, project: str, user: str, demand: Demand) -> None:
-        add(self.used.setdefault(project, {}), demand)
-        add(self.staying.setdefault(project, {}), demand)
-        add(self._given.setdefault((project, user), dict(self.use_of_user(project, user))), demand)
+    def kept_of(self, project: str) -> list[tuple[Name, Hold]]:
+        """What is kept for next tries of a project."""
+        return [row for row in self.kept.items() if row[1].project == project]
+
+    def give_up(self, hold: Hold) -> None:
+        """What was kept for a next try is free, at once."""
+        demand = amounts(hold.demand)
+        del self.kept[hold.job, hold.task]
+        self.side_of(hold.tier).give_back(self._lent.pop((hold.job, hold.task)))
+        add(self.free, demand)
+        self._book(hold.project, hold.user, demand, -1)
+
+    def _keep_on(self, hold: Hold) -> None:
+        side, demand = self.side_of(hold.tier), amounts(hold.demand)
+        if side.has(demand, hold.max_tier):
+            self.kept[hold.job, hold.task] = hold
+            self._lent[hold.job, hold.task] = side.lend(demand, hold.max_tier)
+            add(self.free, demand, -1)
+            self._book(hold.project, hold.user, demand)
+
+    def _book(self, project: str, user: str, demand: Demand, sign: int = 1) -> None:
+        add(self.used.setdefault(project, {}), demand, sign)
+        add(self.staying.setdefault(project, {}), demand, sign)
+        add(self._given.setdefault((project, user), dict(self.use_of_user(project, user))), demand, sign)

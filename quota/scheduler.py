@@ -16,6 +16,9 @@ important want less important attempts of its own project. That is one decision 
 the want then fits, and what is free or being freed is kept for it, in this round and in the next ones (`reclaims`),
 until it has started. Before all that a pool that shrank takes back from its borrowers.
 
+What a task held whose try failed, and that is tried again soon, is kept for it over the pause, as if it still ran; then
+its next try starts before anybody else gets room. Whoever could have it stopped takes that room at once.
+
 Wants of one project that ask for the same are one line, and a line is looked at once: in a round what is free only
 becomes less, so what gets nothing once gets nothing later.
 """
@@ -67,6 +70,7 @@ def schedule(
     state = _Round(board, quota, pool, past, now, knobs)
     state.take_back_what_shrank()
     state.serve_first_in_line(reclaims)
+    state.serve_next_tries()
     state.serve_the_rest()
     return state.answer()
 
@@ -110,11 +114,29 @@ class _Round:
         wants = [self._board.wants[job] for job in reclaims if job in self._board.wants]
         asks = [self._ask(want.job, self._board.line(want)) for want in wants]
         for ask in asks:
-            if self._has_room(ask):
+            if self._has_room(ask) or self._takes_kept(ask):
                 self._give(ask)
         for ask in asks:
             while ask.left and self._within(ask.line) and self._has_room(ask):
                 self._give(ask)
+
+    def serve_next_tries(self) -> None:
+        """Start those whose pause is over in what was kept for them. Other tasks of the job that may start take it before."""
+        late = [(hold.retry is not None and hold.retry > self._now, hold) for hold in self._room.kept.values()]
+        for pauses, hold in sorted(late, key=lambda row: row[0]):
+            want = self._board.wants.get(hold.job)
+            ask = self._ask(want.job, self._board.line(want)) if want else None
+            if pauses and not (ask and ask.left):
+                continue
+            self._room.give_up(hold)
+            if (
+                ask
+                and ask.left
+                and not self._bars.limit(ask.want)
+                and self._room.has(ask.line.demand, ask.line.max_tier)
+            ):
+                self._give(ask)
+                self._owed.less(ask.want.project, ask.line.demand, 1)
 
     def serve_the_rest(self) -> None:
         """All other wants, the project that is the least far along its share first; overdue gangs before what is lent."""
@@ -198,6 +220,17 @@ class _Round:
     def _has_room(self, ask: Ask) -> bool:
         """True if it fits when all that stops is gone, and its user may have it."""
         return not self._bars.limit(ask.want) and self._room.will_have(ask.line.demand, ask.line.max_tier)
+
+    def _takes_kept(self, ask: Ask) -> bool:
+        """Take what is kept for next tries, if the want has a right to it and then fits once all that stops is gone."""
+        want, line = ask.want, ask.line
+        if self._bars.limit(want):
+            return False
+        promised = want.job_class <= STANDARD and self._due(line)
+        return any(
+            self._victims.for_want(want, side, lack, promised=promised, kept=True)
+            for side, lack in self._room.lacks(line.demand, line.max_tier)
+        )
 
     def _weight(self, project: str, user: str) -> float:
         """What a user had of late, and has now: parts of the pool times hours."""
@@ -288,6 +321,8 @@ class _Round:
 
     def _stop(self, taken: Taken, for_job: str | None, reason: str) -> None:
         hold = taken.hold
+        if hold.retry is not None:
+            return  # nothing of it runs: its room is free at once
         self._stops.append(Stop(hold.job, hold.task, for_job, reason, taken.lost_s))
         self._reasons.stopped.append(hold)
 

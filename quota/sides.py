@@ -7,7 +7,7 @@ from itertools import repeat
 from math import inf
 
 from quota.board import Board
-from quota.resources import Resources, total
+from quota.resources import Resources, minus, total
 from quota.shares import Demand
 from quota.tiers import Pool, Tiers, charge, take
 
@@ -61,6 +61,18 @@ class Side:
         """Give away free room; the tier it is named after."""
         add(self.free, demand, -1)
         return self.first + take(self.tiers if max_tier is None else self.tiers[: self._cut(max_tier)], demand)
+
+    def lend(self, demand: Demand, max_tier: int | None) -> Tiers:
+        """Give away free room that may be given back in the same round: what it is of each tier."""
+        before = [dict(tier) for tier in self.tiers]
+        self.start(demand, max_tier)
+        return [minus(*tiers) for tiers in zip(before, self.tiers, strict=True)]
+
+    def give_back(self, parts: Tiers) -> None:
+        """What was lent is free."""
+        for tier, part in zip(self.tiers, parts, strict=True):
+            add(tier, part.items())
+            add(self.free, part.items())
 
     def keep(self, demand: Demand, max_tier: int | None) -> Demand:
         """Keep room for what cannot start yet: free room first, the rest from what is being freed. What was free."""

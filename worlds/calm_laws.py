@@ -104,18 +104,19 @@ class CalmLaws:
                 yield f"{key} runs though its job is cancelled", STOP_S + START_S
 
     def _idle(self) -> Iterator[Condition]:
-        """No room stays empty while somebody fits it. What is kept for whom others were stopped for is not empty."""
+        """No room stays empty while somebody fits it. What is kept, for a next try or for whom others were stopped, is not."""
         state = self.scene.laws.truth
         attempts = state.live_attempts()
         if state.reclaims or any(attempt.state is AttemptState.STOPPING for _, _, attempt in attempts):
             return
-        free, now = (
-            [
-                minus(pool, total(job.demand for _, job, attempt in attempts if attempt.runner == runner))
-                for runner, pool in self.scene.fleet.items()
-            ],
-            self._now(),
-        )
+        now, kept = self._now(), self.scene.laws.kept
+        free = [
+            minus(
+                minus(pool, total(job.demand for _, job, attempt in attempts if attempt.runner == runner)),
+                kept.held(runner, state, now),
+            )
+            for runner, pool in self.scene.fleet.items()
+        ]
         within = self._within()
         for job in self._ready():
             fitting = [

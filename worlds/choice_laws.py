@@ -30,7 +30,7 @@ class ChoiceLaws:
 
     def written(self, truth: State, pool: Resources) -> None:
         """After a journal object no more is promised than there is; who has nothing waits for the first choice."""
-        shapes = {key: self._shape(key) for key, _, _ in truth.live_attempts()}
+        shapes = {key: self.shape(key) for key, _, _ in truth.live_attempts()}
         for key, job, _ in truth.live_attempts():
             if (job.resources, job.replicas) != (shapes[key].resources, shapes[key].replicas):
                 raise Broken(f"{key} is charged for {job.demand}, and was given {shapes[key].demand}")
@@ -42,9 +42,10 @@ class ChoiceLaws:
 
     def creates(self, placement: Placement) -> None:
         """Machines are asked for: those of the attempt's choice."""
-        shape = self._shape(placement.key)
+        shape = self.shape(placement.key)
         if (placement.resources, placement.replicas) != (shape.resources, shape.replicas):
             raise Broken(f"{placement.key} gets {placement.replicas} of {placement.resources}, and is another choice")
 
-    def _shape(self, key: AttemptKey) -> Alternative:
+    def shape(self, key: AttemptKey) -> Alternative:
+        """What an attempt holds, or held."""
         return self.wishes[key.job].choices[self.choices[key]]

@@ -17,7 +17,7 @@ from bastion.ports import AttemptKey, Placement
 from bastion.records import Claim, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
-from worlds import clock_laws
+from worlds import clock_laws, share_laws
 from worlds.bloat_laws import BloatLaws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
@@ -25,6 +25,7 @@ from worlds.control_laws import ControlLaws
 from worlds.fold_laws import FoldLaws
 from worlds.gate_laws import GateLaws
 from worlds.input_laws import InputLaws
+from worlds.kept_laws import KeptLaws
 from worlds.rollback_laws import RollbackLaws
 from worlds.trust_laws import TrustLaws
 
@@ -45,6 +46,7 @@ class Laws:
     """
 
     pool: Resources
+    fleet: Mapping[str, Resources] = field(default_factory=dict)
     gentle: bool = False
     harmed: set[str] = field(default_factory=set)
     inputs: InputLaws = field(default_factory=InputLaws)
@@ -73,6 +75,7 @@ class Laws:
     bloat: BloatLaws | None = None
     rollback: RollbackLaws = field(default_factory=RollbackLaws)
     choices: ChoiceLaws = field(init=False)
+    kept: KeptLaws = field(init=False)
     deposed_at: dict[int, float] = field(default_factory=dict)
     shown: int = 0
     said: set[int] = field(default_factory=set)
@@ -84,6 +87,7 @@ class Laws:
 
     def __post_init__(self) -> None:
         self.choices = ChoiceLaws(self.gates.wishes)
+        self.kept = KeptLaws(self.fleet, lambda key: self.choices.shape(key).demand)
 
     def written(self, verb: str, key: str, data: bytes, now: float) -> None:
         """A write took effect."""
@@ -153,6 +157,8 @@ class Laws:
         self.gates.written(record, self.truth)
         clock_laws.written(record, self.gates.wishes, now, silent_s)
         self.choices.written(self.truth, self.pool)
+        self.kept.written(record, self.truth)
+        share_laws.written(self.truth)
 
     def _status(self, status: Status, now: float) -> None:
         """A bastion is deposed once its successor has said so; before that nobody acts against it."""
@@ -187,6 +193,7 @@ class Laws:
         if isinstance(event, Ended):
             self._end(event)
         self.inputs.event(event, self.truth)
+        share_laws.event(event, self.truth)
         self.trust.event(event)
         self.gates.event(event, self.truth, replaces=self.control.owed is not None)
         self.control.event(event, self.truth, self.codes)

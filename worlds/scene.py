@@ -66,13 +66,13 @@ class Scene:
         self.kernel = Kernel(plan.seed)
         self.trace = self.kernel.trace
         self.store = Store(self.kernel)
-        self.laws = Laws(POOL, gentle=not any(fault in plan.rates for fault in RATES["call"]))
+        self.fleet = FLEETS[plan.walls]
+        self.laws = Laws(POOL, self.fleet, gentle=not any(fault in plan.rates for fault in RATES["call"]))
         self.laws.inputs.writers = self.store.writers
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))
         self.rests_at = self.storm_over_at = 0.0
         pace = self.dice("pace")
         self.appends, self.listings = pace.choice(APPENDS), pace.choice(LISTINGS)
-        self.fleet = FLEETS[plan.walls]
         self.blind_until = dict.fromkeys(self.fleet, 0.0)
         self.hosts: dict[str, SimHost] = {}
         self.owners: dict[str, str] = {}

@@ -16,7 +16,7 @@ from worlds.crashes.taps import Actor, Crash, Tape, TappedBucket
 from worlds.host import Script, SimHost
 from worlds.kernel import Kernel, Life
 from worlds.laws import Laws
-from worlds.pace import POOL
+from worlds.pace import FLEETS, POOL
 from worlds.scene import QUOTA
 from worlds.store import Line, SimBucket, Store
 
@@ -44,7 +44,7 @@ class Stage:
         self.tape = Tape(self.kernel, crashes)
         self._tell = tell
         self.store = Store(self.kernel)
-        self.laws = Laws(POOL)
+        self.laws = Laws(POOL, FLEETS[False])
         self.events: list[AnyEvent] = []
         self.laws.listener = self._happened
         self.store.watchers.append(lambda verb, key, data: self.laws.written(verb, key, data, self.kernel.now))

@@ -17,7 +17,7 @@ from bastion.lineup import Lineup
 from bastion.plan import stops, unsettled
 from bastion.ports import AttemptKey
 from bastion.state import Attempt, Cause, Job, JobState, State
-from quota.claims import Hold, Schedule, Stop
+from quota.claims import LEFT, Hold, Schedule, Stop
 from quota.model import Quota
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
@@ -54,7 +54,7 @@ def test_what_is_held_by_who_left_is_in_the_name_of_nobody_that_has_a_share() ->
     lineup = Lineup()
     assert lineup.bring_up(state, quota, NOON).holds["j", 0].project == f"{project} (members who left)"
     assert (
-        lineup.bring_up(state, quota, NOON, parts=False).holds["j", 0].project == project
+        lineup.bring_up(state, quota, NOON, LEFT - 1).holds["j", 0].project == project
     )  # as of before, and for axlearn
     assert lineup.bring_up(state, QUOTA, NOON).holds["j", 0].project == project
 
