@@ -128,9 +128,10 @@ class Laws:
         if key.startswith(layout.JOURNAL):
             raise Broken(f"{key} was deleted")
         if key.startswith(layout.INBOX) and (name := layout.request_name(key)) not in self.truth.requests:
-            self.dropped[name.partition("/")[0]] -= 1
-            if self.dropped[name.partition("/")[0]] < 0:
+            user = next(filter(self.dropped.__getitem__, (name.partition("/")[0], *self.inputs.authors(key))), None)
+            if user is None:
                 raise Broken(f"{key} was deleted, and the journal does not know it")
+            self.dropped[user] -= 1
 
     def _journal(self, record: JournalObject, head: str, now: float) -> None:
         if record.seq != self.truth.seq:
