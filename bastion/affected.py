@@ -35,7 +35,7 @@ def _job(state: State, job: Job, old: Quota, new: Quota) -> Iterator[str]:
 
 
 def _left(state: State, job: Job) -> str:
-    """What happens to a job whose user left its project, in words."""
+    """Say what happens to a job whose user left its project."""
     tasks = len(state.live.get(job.id, ()))
     waits = "what waits of it stays waiting" if job.id in state.pending else ""
     if not tasks:

@@ -97,7 +97,7 @@ def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
 
 
 def _count(state: State, event: Any) -> None:
-    """Count the bytes of the request that became this event: as those of whoever wrote it, who may not be its inbox's user."""
+    """Count the bytes of the request that became this event for its writer. That may be another than its inbox's user."""
     size = getattr(event, "size", None)
     if size is None:  # of no request
         return

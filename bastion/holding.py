@@ -12,7 +12,7 @@ from quota.claims import foreseen
 from quota.model import Quota
 
 KEEP = timedelta(seconds=60)
-"""What a failed try held is kept for the next one over a pause of at most so long, and at most so long after it."""
+"""The longest pause over which the room of a failed try is kept for the next one, and how much longer if that cannot begin."""
 
 _LATE = timedelta(seconds=1)
 """By so much the pause is longer at most than it was set: it is counted from when the end was written."""

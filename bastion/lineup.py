@@ -245,7 +245,7 @@ def hold(job: Job, task: int, attempt: Attempt) -> Hold:
 
 
 def next_try(job: Job, task: int, at: datetime) -> Hold:
-    """What is kept for the next try of a task, which begins then: what its last one held."""
+    """The room that is kept for the next try of a task, which begins at `at`: that of its last try."""
     last = job.tasks[task].attempts[-1]
     since = last.ended or last.started
     return structs.replace(

@@ -1,4 +1,4 @@
-"""Who uses what: projects, their shares, what they hold and what of it is borrowed. Pure.
+"""Usage: projects, their shares, what they hold and what of it is borrowed. Pure.
 
 What is kept for the next try of a task counts as held, as far as there is room for it beside what runs.
 """
@@ -43,7 +43,7 @@ def held(state: State, quota: Quota) -> dict[str, Resources]:
 
 
 def _kept(state: State, quota: Quota) -> Iterator[tuple[Job, Resources]]:
-    """What the policy keeps for next tries at the journal's time, which is what is known of now."""
+    """The room that the policy keeps for next tries, at the journal's time: a later one is not known."""
     if state.now is None or state.paused is not None or inputs(state).config.policy != "default":
         return
     for job_id in state.pending:

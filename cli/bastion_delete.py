@@ -141,25 +141,32 @@ def check_admin(place: Place, user: str) -> None:
 def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]) -> None:
     """Ask for the end of every job, also of those that are submitted meanwhile, and return when all have ended.
 
-    Where that takes long, `note` is told of each problem that the bastion has: one of them may be why. Raises `BastionError`
-    if the bastion ends before them.
+    After a while `note` gets each problem that the bastion has, once: one of them may be why. Raises `BastionError` if the
+    bastion ends before them.
     """
     asked: set[str] = set()
     noted: set[str] = set()
-    patient_until = clock.monotonic() + PATIENCE_S
+    due = clock.monotonic() + PATIENCE_S
     while left := unfinished(reader.look()):
-        if clock.monotonic() >= patient_until and (status := place.status()):
-            for problem in status.problems:
-                if problem not in noted and len(noted) < NOTED_MAX:
-                    noted.add(problem)
-                    note(f"{len(left)} jobs have not ended; the bastion says: {problem}")
-            patient_until = clock.monotonic() + PATIENCE_S
+        if clock.monotonic() >= due:
+            for problem in _new_problems(place, noted):
+                note(f"{len(left)} jobs have not ended; the bastion says: {problem}")
+            due = clock.monotonic() + PATIENCE_S
         for job in left - asked:
             send(place.bucket, user=admin, request_id=ids.new(), request=Cancel(job=job))
         asked |= left
         if place.has_ended():
             raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
         clock.sleep(LOOK_S)
+
+
+def _new_problems(place: Place, noted: set[str]) -> list[str]:
+    """The problems of the bastion that are not in `noted`, which gets them; in all no more than `NOTED_MAX`."""
+    status = place.status()
+    new = [each for each in dict.fromkeys(status.problems if status else ()) if each not in noted]
+    new = new[: NOTED_MAX - len(noted)]
+    noted.update(new)
+    return new
 
 
 def purge(bucket: Bucket) -> None:

@@ -94,11 +94,11 @@ class Room:
         add(self.staying[hold.project], demand, -1)
 
     def kept_of(self, project: str) -> list[tuple[Name, Hold]]:
-        """What is kept for next tries of a project."""
+        """The rows of `kept` of one project."""
         return [row for row in self.kept.items() if row[1].project == project]
 
     def give_up(self, hold: Hold) -> None:
-        """What was kept for a next try is free, at once."""
+        """Free the room that was kept for a next try."""
         demand = amounts(hold.demand)
         del self.kept[hold.job, hold.task]
         self.side_of(hold.tier).give_back(self._lent.pop((hold.job, hold.task)))

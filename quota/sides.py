@@ -69,7 +69,7 @@ class Side:
         return [minus(*tiers) for tiers in zip(before, self.tiers, strict=True)]
 
     def give_back(self, parts: Tiers) -> None:
-        """What was lent is free."""
+        """Take back what was lent: it is free again."""
         for tier, part in zip(self.tiers, parts, strict=True):
             add(tier, part.items())
             add(self.free, part.items())

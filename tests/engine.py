@@ -113,7 +113,7 @@ def registry_at(address: str, folder: Path, password: tuple[str, str]) -> Iterat
 
 
 def printed(engine: Engine, image: str, *command: str) -> str:
-    """What a container of an image prints, to its end."""
+    """Run a container of an image to its end; what it printed."""
     container = engine.client.containers.run(image, list(command) or None, network_mode="host", detach=True)
     try:
         container.wait(timeout=180)

@@ -51,9 +51,8 @@ class BloatLaws:
         request = str(getattr(event, "request", ""))
         if isinstance(event, (JobRejected, RequestRejected)) and len(data := encode(event)) > REFUSED_BYTES:
             raise Broken(f"the refusal of {request} takes {len(data)} bytes of the journal")
-        user = (
-            event.user if isinstance(event, RequestRejected) else request.partition("/")[0]
-        )  # the writer's, by a law of inputs
+        # A refusal names the writer: that is a law of inputs.
+        user = event.user if isinstance(event, RequestRejected) else request.partition("/")[0]
         self.taken[user, day] += 1
         if self.bounded and self.taken[user, day] > REQUESTS_A_DAY:
             raise Broken(

@@ -91,8 +91,7 @@ class InputLaws:
 
     def authors(self, key: str) -> list[str]:
         """Who wrote an object, by the names that the bastion has for their accounts."""
-        names = {account: name for name, account in ACCOUNTS.items()}
-        return [names.get(account, str(account)) for account in self.writers.get(key, ())]
+        return [NAMES[account] for account in self.writers.get(key, ())]
 
     def _wrote(self, user: str, request: str) -> bool:
         """Root may write for anybody. What the store does not know was put there before the world began."""

@@ -67,8 +67,8 @@ class RollbackLaws:
             if isinstance(event, Epoch):
                 self.pids[event.epoch] = event.pid
                 self.turns[event.pid] = now
-            if isinstance(event, Epoch) and self.lost:
-                self._begins(event, now)
+                if self.lost:
+                    self._begins(event, now)
             if isinstance(event, Started) and self.accepted_at is not None and event.key in self.ordered:
                 raise Broken(f"{event.key} is given a second time, after a loss was accepted")
 

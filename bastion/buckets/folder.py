@@ -63,7 +63,7 @@ class Folder:
         except OSError as error:
             if error.errno in NO_ROOM:
                 self._was_refused = True
-                with suppress(OSError):  # whoever may not say it here is told it himself
+                with suppress(OSError):  # the account may not write here: its own command fails with the same reason
                     self._forget()
                     os.link(self._marker, self._refused, follow_symlinks=False)
             raise

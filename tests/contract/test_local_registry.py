@@ -69,8 +69,8 @@ kill -9 '$keeper' '$PPID' '$$'; exec sleep 600' &
 echo up
 exec sleep 600
 """
-"""A job of the worker's own account that ends the worker, its keeper and its own command. What is left is nobody's child, and
-nobody has registered it."""
+"""A job of the worker's own account that ends the worker, its keeper and its own command. Its last process has no parent of ours
+and stands in no registry."""
 
 
 @pytest.mark.parametrize("kinds", [(groups.V2,), (groups.V1,), ()])

@@ -19,21 +19,9 @@ from bastion.state import Cause, JobState, State
 from bastion.usage import Use, usage
 from quota.claims import KEPT, RULES
 from quota.model import Quota
-from tests.unit.bastion.town import Town
+from tests.unit.bastion.town import HALVES, Town
 
 CONFIG = 'admins = ["root"]\nreclaim_delay = 5\n'
-HALVES = """
-[toml-schema]
-version = "1"
-[total_resources]
-v4 = 4
-[project_membership]
-nlp = ["alice", "eve"]
-vision = ["bob"]
-[project_resources]
-nlp = { v4 = 0.5 }
-vision = { v4 = 0.5 }
-"""
 GANG, PAUSE = 2, 20.0
 
 

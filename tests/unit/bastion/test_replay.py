@@ -21,7 +21,7 @@ from quota.claims import LEFT, RULES
 from quota.resources import Resources
 from tests.launch.bench import QUOTA
 from tests.unit.bastion.doors import HandRunner
-from tests.unit.bastion.town import Town
+from tests.unit.bastion.town import HALVES, Town
 
 CONFIG = 'admins = ["root"]\nreclaim_delay = 5\n'
 
@@ -232,20 +232,6 @@ def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch:
 
     forged = [changed(record, unsaid) for record in after]
     assert Difference.ANSWER in {each.difference for each in again(forged)}
-
-
-HALVES = """
-[toml-schema]
-version = "1"
-[total_resources]
-v4 = 4
-[project_membership]
-nlp = ["alice", "eve"]
-vision = ["bob"]
-[project_resources]
-nlp = { v4 = 0.5 }
-vision = { v4 = 0.5 }
-"""
 
 
 def test_what_those_hold_who_left_is_given_back_to_their_project(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,20 @@ from bastion.tick import Bastion
 from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks, memory
 from tests.unit.launcher.world import HandClock, spec
 
+HALVES = """
+[toml-schema]
+version = "1"
+[total_resources]
+v4 = 4
+[project_membership]
+nlp = ["alice", "eve"]
+vision = ["bob"]
+[project_resources]
+nlp = { v4 = 0.5 }
+vision = { v4 = 0.5 }
+"""
+"""Two projects that share four units, one of them with two members."""
+
 ME = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True)
 
 
