@@ -148,7 +148,7 @@ def _tested(seen: Verdict, tree: Tree, files: Iterable[str], budget: Budget, unp
 
 
 def _but_for(tests: Sequence[str], failed: str) -> list[str]:
-    """The files that are still to be run: from that of this test on; or all but one that cannot be loaded, as none was run then."""
+    """The files still to be run: from that of this test on; or all but one that cannot be loaded, as none was run then."""
     file, _, name = failed.partition("::")
     if not name:
         return [test for test in tests if test != file]
