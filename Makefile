@@ -10,7 +10,7 @@ XDIST = -n $(WORKERS) --dist=worksteal
 # Whoever sets it has each of the thousands of programs that tests start compile all of our code again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check night package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate soak mutants chaos crashes fuzz docs play record lock clean
+.PHONY: help demo test acceptance check night package test-gpu test-gcp test-engines lint format bench bench-scheduling simulate soak mutants chaos crashes fuzz docs play record lock clean
 
 help:  ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -18,15 +18,20 @@ help:  ## Show this list
 demo: $(READY)  ## The main job on this machine, as a story of less than a minute
 	@$(BIN)/python docs/demo/demo.py
 
-test:  ## All tests but those of GPUs and of the night; installs the programs that they need
+test:  ## The tests of every change, in less than 12 minutes; installs the programs that they need
 	@.ci/install
 	@$(MAKE) --no-print-directory $(READY)
-	$(BIN)/python -m pytest $(XDIST)
+	$(BIN)/python -m pytest $(XDIST) -m "not gpu and not acceptance"
+
+acceptance:  ## The long ones besides: whole ways over real engines, pages that are played; wants root. CI runs both
+	@.ci/install
+	@$(MAKE) --no-print-directory $(READY)
+	$(BIN)/python -m pytest $(XDIST) -m "acceptance and not gpu"
 
 check: $(READY)  ## The loop of a developer: what changed is linted, unit tests, 60 worlds; no service, no root
 	@$(BIN)/python -m tests.check
 
-night: test  ## What is rare: all crashes, long storms, 2,000 kills, 2,000 examples: make night ONLY=crashes
+night: test acceptance  ## What is rare: all crashes, long storms, 2,000 kills, 2,000 examples: make night ONLY=crashes
 	@$(BIN)/python -m tests.night $(if $(ONLY),--only=$(ONLY))
 
 package: $(READY)  ## Build sdist and wheel, and use them in a fresh environment

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -25,7 +24,8 @@ from bastion.runner_settings import faults_of_options, faults_of_placing, faults
 from bastion.spec import USER
 from bastion.version import CONFIG, VERSION
 from bastion.wording import between, shown
-from quota.lines import PARTS_MAX, Lines, too_deep
+from quota import toml
+from quota.lines import Lines
 
 CONFIG_BYTES_MAX = 64 * 1024
 POLICIES = ("default", "axlearn")
@@ -114,10 +114,10 @@ def parse(text: str | bytes) -> Config:
         raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
     try:
         text = text if isinstance(text, str) else text.decode()
-        if deep := too_deep(text):
-            raise RecordError(f"config.toml: line {deep}: a key has more than {PARTS_MAX} parts; settings have few")
-        raw = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # bad TOML, bad UTF-8, a number of 5,000 digits
+        raw = toml.loads(text)
+    except toml.NotToml as error:
+        raise RecordError(f"config.toml is not TOML: line {error.line}: {error.what}") from error
+    except ValueError as error:
         raise RecordError(f"config.toml is not TOML: {error}") from error
     schema = raw.get("schema", CONFIG)
     if isinstance(schema, int) and schema > CONFIG:

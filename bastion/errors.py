@@ -92,7 +92,10 @@ class Overtaken(BastionError):
 
 
 class IllegalMove(BastionError):
-    """The table of moves does not allow an event. Nothing was changed."""
+    """The table of moves does not allow an event. Nothing was changed. One line, whatever names the event has."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what if what.isprintable() else repr(what))
 
 
 class RunnerError(BastionError):

@@ -119,9 +119,11 @@ class Lineup:
             self._board.wait_no_more(job_id)
             return
         found, keeps = gate(state, job, quota, now), self._kept.get(job_id, {})
-        moments = (at if at > now else at + KEEP for at in keeps.values())
-        if at := min((each for each in (found.until, *moments) if each), default=None):
-            self._until[job_id] = at
+        moments = [at if at > now else at + KEEP for at in keeps.values()] if keeps else []
+        if found.until:
+            moments.append(found.until)
+        if moments:
+            at = self._until[job_id] = min(moments)
             heappush(self._later, (at, job_id))
         for text in job.after:
             if wanted := condition(text):
@@ -134,6 +136,8 @@ class Lineup:
     def _keep(self, state: State, job_id: str, quota: Quota, now: datetime) -> None:
         """Enter what is kept for next tries of a job; what was kept before goes."""
         job = state.jobs.get(job_id)
+        if not (job_id in self._kept or (job and job.waiting)):
+            return  # most jobs never failed
         keeps = kept(state, job, quota, now) if job and self._rules >= KEPT else {}
         for number in self._kept.pop(job_id, {}):
             if (job_id, number) in self._board.kept:

@@ -70,7 +70,8 @@ class EnvironmentContract:
         stage.start(ENVIRONMENT, workers=3)
         head = stage.meet(3)
         for n in range(3):
-            assert stage.ended(worker=n).cause is Cause.OK
+            ended = stage.ended(worker=n)
+            assert (ended.cause, ended.message) == (Cause.OK, "")
             seen = stage.environment(worker=n)
             same = "RANK GROUP_RANK ROLE_RANK NODE_RANK JAX_PROCESS_ID BASTION_WORKER_INDEX".split()
             sizes = "WORLD_SIZE GROUP_WORLD_SIZE ROLE_WORLD_SIZE NNODES NODE_NUM JAX_NUM_PROCESSES".split()
@@ -89,7 +90,8 @@ class EnvironmentContract:
         stage.meet(workers)
         addresses = [claim.address for n in range(workers) if (claim := stage.claim(worker=n)) is not None]
         for n in range(workers):
-            assert stage.ended(worker=n).cause is Cause.OK
+            ended = stage.ended(worker=n)
+            assert (ended.cause, ended.message) == (Cause.OK, "")
             seen = stage.environment(worker=n)
             place = {
                 "REPLICA_INDEX": n // hosts, "REPLICA_COUNT": 2, "PROCESS_INDEX": n % hosts, "PROCESS_COUNT": hosts,
@@ -104,7 +106,8 @@ class EnvironmentContract:
         stage.start(ENVIRONMENT, workers=2)
         stage.meet(2)
         for n in range(2):
-            assert stage.ended(worker=n).cause is Cause.OK
+            ended = stage.ended(worker=n)
+            assert (ended.cause, ended.message) == (Cause.OK, "")
             seen = stage.environment(worker=n)
             mine = [device for device in seen["CUDA_VISIBLE_DEVICES"].split(",") if device]
             assert len(set(mine)) == len(mine) == sum(self.devices.values())

@@ -20,14 +20,14 @@ _LOOK_S, _LOOK_MAX_S = 0.02, 1.0
 def until(condition: Callable[[], object], what: str, *, more: Callable[[], str] = lambda: "") -> None:
     """Return when the condition holds. Fail, naming `what` and with what `more` has to say, if it does not in 3 minutes.
 
-    After each look it rests as long as that has taken: what is waited for needs the processor, too.
+    After each look it rests twice as long as that has taken: what is waited for needs the processor, too.
     """
     begun = time.monotonic()
     deadline = begun + _DEADLINE_S
     while not condition():
         looked = time.monotonic()
         assert looked < deadline, f"no sign of {what}; {more()}"
-        time.sleep(min(max(_LOOK_S, looked - begun), _LOOK_MAX_S))
+        time.sleep(min(max(_LOOK_S, 2 * (looked - begun)), _LOOK_MAX_S))
         begun = time.monotonic()
 
 

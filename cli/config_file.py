@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any, get_origin
 
@@ -19,6 +18,7 @@ from cli.place import known_place_of
 from cli.registry import faults_of_known, unknown
 from cli.toml_edit import amended
 from launcher.build import amounts
+from quota import toml
 
 _KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
 
@@ -92,8 +92,8 @@ def _table(value: Any) -> Mapping[str, Any]:
 def _loaded(text: str) -> Mapping[str, Any]:
     """What the text says now; nothing of one that is no TOML, which whoever changes it complains of."""
     try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
+        return toml.loads(text)
+    except toml.NotToml:
         return {}
 
 
@@ -114,7 +114,7 @@ def _value(key: str, text: str) -> Any:
     if kind == dict[str, int] and not text.startswith("{"):
         return amounts([text], key)
     try:
-        found = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
+        found = toml.loads(f"value = {text}")
+    except toml.NotToml:
         return text
     return found["value"] if len(found) == 1 else text

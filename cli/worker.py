@@ -167,6 +167,7 @@ def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> Lo
     )
     container = ".".join(("bastion", *(flags[name] for name in ("job", "task", "attempt", "worker"))))
     root = Path(flags["cache"], whose.name) if whose else Path(flags["cache"])
+    home = flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"])
     return LocalMachine(
         Path(flags["folder"]),
         os.environ,
@@ -175,7 +176,7 @@ def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> Lo
         engine=Engine(os.environ.get("DOCKER_HOST", SOCKET), container, lambda registry: login(registry, os.environ)),
         account=whose,
         bounds=bounds,
-        outputs=flags.get(f"{layout.home(layout.OUTPUTS)}_bucket", flags["bucket"]),
+        output=f"{home.rstrip('/')}/{layout.outputs(flags['job'], int(flags['task']))}",
         private=PRIVATE in flags,
         inside=inside,
         begun=_begun(flags),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, floor
 from typing import Any
 
 from bastion.wording import listed
@@ -12,6 +13,9 @@ from launcher.standing import Standing
 from launcher.supposed import Case, allowed, enlarged, granted, pool
 from quota.resources import total
 from quota.shares import Shares
+
+_DIGITS = 10**6
+"""A share is told in millionths."""
 
 
 def grants(at: Standing) -> Iterator[Lever]:
@@ -66,7 +70,10 @@ def _share(at: Standing, kinds: Sequence[str]) -> Lever:
 
 
 def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
-    """Whose shares differ, in units of the pool; `share` is what the quota file would say."""
+    """Whose shares differ, in units of the pool; `share` is what the quota file would say.
+
+    It has six digits: the share that grows is rounded up, so that it is enough; the others are rounded down.
+    """
     was, new = before.inputs.quota, after.inputs.quota
     assert was is not None
     assert new is not None
@@ -76,7 +83,8 @@ def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
         for kind, share in row.items():
             if share != was.shares.get(project, {}).get(kind, 0):
                 of = {"from": units.units(project).get(kind, 0), "to": then.units(project)[kind]}
-                rows.append({"project": project, "kind": kind, **of, "share": round(float(share), 6)})
+                rounded = ceil if of["to"] > of["from"] else floor
+                rows.append({"project": project, "kind": kind, **of, "share": rounded(share * _DIGITS) / _DIGITS})
     return rows
 
 

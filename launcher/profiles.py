@@ -14,7 +14,6 @@ They lie in one TOML file of the user's own machine, and have nothing to do with
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,8 @@ from typing import Any
 from bastion.errors import BastionError
 from bastion.nearest import did_you_mean
 from bastion.wording import shown
-from quota.lines import PARTS_MAX, Lines, too_deep
+from quota import toml
+from quota.lines import Lines
 
 USUAL = ("bucket", "bastion", "project_id", "user_id")
 KEYS = (*USUAL, "docker_repo")
@@ -31,7 +31,6 @@ KEYS = (*USUAL, "docker_repo")
 FILE_BYTES_MAX = 256 * 1024
 NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _NAME_RULE = "use 1 to 63 letters, digits, '_' and '-'"
-_AT_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +70,10 @@ def parse(text: str, where: str) -> Profiles:
     """The profiles of a file's text. Raises `BastionError` with every complaint and its line; `where` is the file."""
     if len(text) > FILE_BYTES_MAX:
         raise BastionError(f"{where} is longer than {FILE_BYTES_MAX}; profiles take less")
-    if deep := too_deep(text):
-        raise BastionError(f"{where}:{deep}: a key has more than {PARTS_MAX} parts; profiles have few")
     try:
-        table = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        at = _AT_LINE.search(str(error))
-        line, what = (at[1], str(error)[: at.start()]) if at else ("1", str(error))
-        raise BastionError(f"{where}:{line}: not TOML: {what}") from error
+        table = toml.loads(text)
+    except toml.NotToml as error:
+        raise BastionError(f"{where}:{error.line}: not TOML: {error.what}") from error
     reader = _Reader(Lines(text))
     found = reader.profiles(table, where)
     if reader.complaints:
@@ -101,16 +96,17 @@ class _Reader:
         active = table.get("active", "")
         if not isinstance(active, str):
             self._complain(("active",), f"active is {shown(active)}; use the name of a profile, in quotes")
-        return Profiles(where=where, active=str(active), named=named)
+        return Profiles(where=where, active=active if isinstance(active, str) else "", named=named)
 
     def _profile(self, name: str, row: Any) -> dict[str, str]:
         path = ("profiles", name)
         if not NAME.fullmatch(name):
             self._complain(path, f"a profile is named {shown(name)}; {_NAME_RULE}")
+            return {}
         values = self._table(path, row)
         self._known(path, values, KEYS, "of a profile")
         for key, value in values.items():
-            if not isinstance(value, str) or not value or not value.isprintable():
+            if key in KEYS and not (isinstance(value, str) and value and value.isprintable()):
                 self._complain((*path, key), f"{key} is {shown(value)}; use a text in quotes")
         return {key: str(value) for key, value in values.items()}
 

@@ -5,6 +5,8 @@ So a job is seen by every command once `launch` has exited: a request that vanis
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from bastion import layout, reading
 from bastion.codec import decode
 from bastion.errors import BastionError, BucketError, Missing
@@ -44,15 +46,12 @@ class Reader:
             self._listed = list(self._bucket.list(self._inbox))
         if asks_both or not self._looks % 2:
             self._status = read_status(self._bucket)
-        listed = self._listed
         state = self._grown()
-        unread = self._unread(listed, state)
-        if unread is None:  # some were taken between list and read: they are in the journal now
+        if self._read(state):  # some were taken between list and read: they are in the journal now
             state = self._grown()
-            unread = self._unread(listed, state) or ()
         return View(
             state=state,
-            unread=unread,
+            unread=tuple(self._unread(state)),
             status=self._status,
             now=self._clock.wall(),
             holes=(*self._holes.found, *lost_end(state, self._status)),
@@ -66,18 +65,26 @@ class Reader:
             reading.catch_up(self._bucket, self._state, self._tasks.map, self._holes)
         return self._state
 
-    def _unread(self, listed: list[Stat], state: State) -> tuple[Unread, ...] | None:
-        """The submits that are listed and not consumed; None if one of them vanished."""
-        waiting = {stat.key: stat for stat in listed if layout.request_name(stat.key) not in state.requests}
+    def _read(self, state: State) -> bool:
+        """Read what is listed and not consumed, each request once. True if one of them has vanished."""
+        waiting = {stat.key: stat for stat in self._listed if layout.request_name(stat.key) not in state.requests}
         self._parsed = {key: value for key, value in self._parsed.items() if key in waiting}
         fresh = [stat for key, stat in waiting.items() if key not in self._parsed and _id(stat)]
+        vanished = False
         for stat, found in zip(fresh, self._tasks.map(self._parse, fresh), strict=True):
             if isinstance(found, Missing):
-                return None
-            if isinstance(found, Exception):
+                vanished = True
+            elif isinstance(found, Exception):
                 raise found
-            self._parsed[stat.key] = found
-        return tuple(found for found in self._parsed.values() if found)
+            else:
+                self._parsed[stat.key] = found
+        return vanished
+
+    def _unread(self, state: State) -> Iterator[Unread]:
+        """The submits of the inbox that nobody has consumed."""
+        for key, found in self._parsed.items():
+            if found is not None and layout.request_name(key) not in state.requests:
+                yield found
 
     def _parse(self, stat: Stat) -> Unread | None:
         """The job that a request asks for; None if it asks for something else, or makes no sense."""

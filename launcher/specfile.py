@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
 from bastion import instances
 from bastion.errors import SpecError
 from bastion.spec import SPEC_BYTES_MAX, JobSpec, checked_fields
-from quota.lines import PARTS_MAX, too_deep
+from quota import toml
 
 Fields = Mapping[str, Any]
 
@@ -52,10 +51,10 @@ def _table(data: bytes) -> dict[str, Any]:
         text = data.decode()
         if text.lstrip().startswith("{"):
             found: dict[str, Any] = json.loads(text)
-        elif deep := too_deep(text):
-            raise SpecError(f"line {deep} has a key of more than {PARTS_MAX} parts; a spec has few")
         else:
-            found = tomllib.loads(text)
+            found = toml.loads(text)
+    except toml.NotToml as error:
+        raise SpecError(f"it is neither JSON nor TOML: line {error.line}: {error.what}") from error
     except (ValueError, RecursionError) as error:
         raise SpecError(f"it is neither JSON nor TOML: {error}") from error
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
@@ -11,8 +10,9 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, TypeGuard
 
+from quota import toml
 from quota.claims import CLASSES
-from quota.lines import PARTS_MAX, Lines, too_deep
+from quota.lines import Lines
 from quota.model import Quota, QuotaError
 from quota.patterns import LENGTH_MAX, complaint, is_plain
 from quota.resources import Resources, total
@@ -35,7 +35,6 @@ TABLES = (
     "project_classes",
     "user_limits",
 )
-_AT_LINE = re.compile(r" \(at line ([0-9]+), column [0-9]+\)$")
 
 
 def parse(text: str) -> Quota:
@@ -57,16 +56,10 @@ def parse(text: str) -> Quota:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    if deep := too_deep(text):
-        raise QuotaError([f"line {deep}: a key has more than {PARTS_MAX} parts; use plain tables and lists"])
     try:
-        return tomllib.loads(text, parse_float=_number)
-    except RecursionError:
-        raise QuotaError(["line 1: the file is nested too deeply; use plain tables and lists"]) from None
-    except ValueError as error:  # TOMLDecodeError is one; a number of 5,000 digits raises a bare one
-        at = _AT_LINE.search(str(error))
-        line, what = (at[1], str(error)[: at.start()]) if at else ("1", str(error))
-        raise QuotaError([f"line {line}: not TOML: {what}"]) from None
+        return toml.loads(text, parse_float=_number)
+    except toml.NotToml as error:
+        raise QuotaError([str(error)]) from None
 
 
 def _number(text: str) -> Fraction | str:

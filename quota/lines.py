@@ -1,4 +1,4 @@
-"""Where the keys of a TOML text stand: `tomllib` tells what they hold, and not on which line. Pure.
+"""Where the keys of a TOML text stand: `quota.toml` tells what they hold, and not on which line. Pure.
 
 A light scan of headers and of keys at the beginning of a line. What it does not find (inline tables, texts over
 several lines) is looked for at the table around it: good enough to lead a person to the place.
@@ -14,18 +14,6 @@ _KEY = r"""(?:"[^"]*"|'[^']*'|[A-Za-z0-9_-]+)"""
 _DOTTED = rf"{_KEY}(?:[ \t]*\.[ \t]*{_KEY})*"
 _HEADER = re.compile(rf"[ \t]*(?P<open>\[\[?)[ \t]*(?P<keys>{_DOTTED})[ \t]*\]")
 _ROW = re.compile(rf"[ \t]*(?P<keys>{_DOTTED})[ \t]*=")
-
-
-PARTS_MAX = 128
-_BETWEEN = re.compile(r"""[^\w.\-"' \t]""")
-
-
-def too_deep(text: str) -> int:
-    """The line of a key of more than 128 parts, as in `a.b.c`; 0 if there is none. `tomllib` takes very long for thousands."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") >= PARTS_MAX and max(word.count(".") for word in _BETWEEN.split(line)) >= PARTS_MAX:
-            return number
-    return 0
 
 
 class Lines:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import alone
-from tests.depth import DEPTH, examples
+from tests.depth import DEPTH, examples, is_long
 from tests.order import ordered
 from tests.servers import Kept, gcs_server, s3_server
 
@@ -34,8 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(alone)
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest come first, those of one engine on one worker; a run of a few tests keeps its order."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
+    """Long ones are marked. Of those that are left, the longest come first, those of one engine on one worker; a run of a few
+    tests keeps its order.
+    """
+    for item in items:
+        if is_long(item.nodeid):
+            item.add_marker("acceptance")
+    yield
     workers = getattr(config, "workerinput", {}).get("workercount", 0)
     if workers:
         items[:] = ordered(items, lambda item: item.nodeid.partition("::")[0], workers)

@@ -1,6 +1,8 @@
 """How deep tests look: `check` is the loop of a developer, `test` is for every change, `night` for what is rare.
 
-`make check`, `make test` and `make night` set it. What runs at which depth stands in docs/explanation/proof.md.
+`make check`, `make test` and `make night` set it. Apart from that, the tests of `ACCEPTANCE` are long: whole ways over real
+engines, and pages that are played. `make test` leaves them to `make acceptance`; CI runs both. What runs when stands in
+docs/explanation/proof.md.
 """
 
 from __future__ import annotations
@@ -11,6 +13,39 @@ NAME = "TEST_DEPTH"
 DEPTH = os.environ.get(NAME, "test")
 DEPTHS = ("check", "test", "night")
 NIGHT_MIN = 2_000
+
+ACCEPTANCE = (
+    "tests/chaos/",
+    "tests/e2e/test_demo.py",
+    "tests/e2e/test_gcs.py",
+    "tests/e2e/test_s3.py",
+    "tests/google/",
+    "tests/images/",
+    "tests/kubernetes/",
+    "tests/pages/test_play.py",
+    "tests/ray/",
+    "tests/slurm/",
+)
+"""Where a test's id begins so, it is one of the long ones; apart from these."""
+
+SHORT = (
+    "tests/google/test_contract.py",
+    "tests/google/test_fake_",
+    "tests/google/test_rights.py",
+    "tests/google/test_auth.py",
+    "tests/kubernetes/test_contract.py",
+    "tests/kubernetes/test_kueue.py",
+    "tests/kubernetes/test_manifests.py",
+    "tests/kubernetes/test_preview.py",
+    "tests/kubernetes/test_settings.py",
+    "tests/slurm/test_contract.py",
+    "tests/slurm/test_values.py",
+)
+
+
+def is_long(test: str) -> bool:
+    """True for the id of a test that `make test` leaves to `make acceptance`."""
+    return test.startswith(ACCEPTANCE) and not test.startswith(SHORT)
 
 
 def examples(often: int) -> int:

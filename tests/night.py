@@ -1,6 +1,6 @@
 """`make night`: what is too rare or too long for every change, each kind told with its time and its own last line.
 
-`--only=NAME` runs one of them. Together with `make test` it keeps all that docs/explanation/proof.md promises.
+`--only=NAME` runs one of them. Together with `make test` and `make acceptance` it keeps what docs/explanation/proof.md promises.
 """
 
 from __future__ import annotations

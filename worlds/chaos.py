@@ -13,6 +13,7 @@ from bastion.ports import AttemptKey, Machine
 from bastion.records import Status
 from worlds.broken import Broken
 from worlds.cloud import Cloud
+from worlds.contest import Contest
 from worlds.damage import Damage
 from worlds.kernel import Life, SimClock, SimIds
 from worlds.mischief import Mischief
@@ -42,7 +43,7 @@ class Chaos:
         self._scene, self._cloud = scene, Cloud(scene)
         self._programs: list[Program] = []
         self._acts = sorted([*scene.plan.users, *scene.plan.acts], reverse=True)
-        self._others = Mischief(scene), Damage(scene)
+        self._others = Mischief(scene), Damage(scene), Contest(scene)
         self._aimed: list[Act] = []
         self._users = 0
         self._dice = scene.dice("keeper")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bastion.events import AnyEvent, Lapsed, Started, Stopping
+from bastion.events import AnyEvent, Epoch, Lapsed, Started, Stopping
 from bastion.objects import JournalObject
-from bastion.records import Facts
+from bastion.records import ClockNote, Facts
 from bastion.spec import JobSpec
 from bastion.state import Cause, JobState
 from worlds.broken import Broken
@@ -20,13 +21,26 @@ SKEW = 0.02
 """The part by which a clock may run too fast or too slow."""
 
 
-def written(record: JournalObject, wishes: Mapping[str, JobSpec], now: float, silent_s: float) -> None:
-    """A journal object, at this time of the store's. Its writer wrote nothing for `silent_s`, and could ask for no time."""
-    most = _at(now) + timedelta(seconds=AHEAD_S + SKEW * silent_s)
-    if record.now > most:
-        raise Broken(f"journal object {record.seq} is {record.now - _at(now)} ahead of the store's time")
-    for event in record.events:
-        _event(event, wishes, most)
+@dataclass(slots=True)
+class ClockLaws:
+    """Keeps when each process asked for the store's time the last two times, and which one each epoch is of."""
+
+    asked: dict[int, list[float]] = field(default_factory=dict)
+    pids: dict[int, int] = field(default_factory=dict)
+
+    def asks(self, note: ClockNote, now: float) -> None:
+        """Somebody writes what the store is to date."""
+        self.asked[note.pid] = [*self.asked.get(note.pid, [])[-1:], now]
+
+    def written(self, record: JournalObject, wishes: Mapping[str, JobSpec], now: float) -> None:
+        """A journal object, at this time of the store's. What its writer asked for last it may not know yet."""
+        self.pids |= {event.epoch: event.pid for event in record.events if isinstance(event, Epoch)}
+        asked = self.asked.get(self.pids.get(record.epoch, -1), [now])
+        most = _at(now) + timedelta(seconds=AHEAD_S + SKEW * (now - asked[0]))
+        if record.now > most:
+            raise Broken(f"journal object {record.seq} is {record.now - _at(now)} ahead of the store's time")
+        for event in record.events:
+            _event(event, wishes, most)
 
 
 def told(key: str, facts: Facts, now: float) -> None:

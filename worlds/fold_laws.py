@@ -17,11 +17,15 @@ from bastion.events import (
     JobRejected,
     Lapsed,
     Moved,
+    Paused,
+    Released,
+    Resumed,
     Started,
     Stopping,
     Submitted,
     Voided,
 )
+from bastion.events import Held as HeldBack
 from bastion.objects import JournalObject
 from bastion.ports import AttemptKey
 from bastion.state import ENDED, Attempt, AttemptState, JobState, State
@@ -47,21 +51,45 @@ class Held:
 
 @dataclass(slots=True)
 class FoldLaws:
-    """Shares no line with the fold under test. `tasks` says how many a job has, `ends` how those of them ended that did."""
+    """Shares no line with the fold under test. `tasks` says how many a job has, `ends` how those of them ended that did.
+
+    `back` are the jobs that somebody holds back, `known` the requests that were consumed.
+    """
 
     live: dict[AttemptKey, Held] = field(default_factory=dict)
     tasks: dict[str, int] = field(default_factory=dict)
     ends: dict[str, dict[int, JobState]] = field(default_factory=dict)
+    back: set[str] = field(default_factory=set)
+    known: set[str] = field(default_factory=set)
+    paused: bool = False
 
     def written(self, record: JournalObject, truth: State) -> None:
         """After a journal object. Raises `Broken`."""
         for event in record.events:
             self._take(event)
+            if request := getattr(event, "request", ""):
+                self.known.add(request)
+        if self.paused != (truth.paused is not None):
+            raise Broken(f"the queue is said to be paused: {truth.paused}, its events say {self.paused}")
+        if self.known != truth.requests.keys():
+            raise Broken(f"the requests that the fold knows are not its events': {self.known ^ truth.requests.keys()}")
         theirs = {key: _held(attempt) for key, _, attempt in truth.live_attempts()}
         for key in self.live.keys() | theirs.keys():
             if (own := self.live.get(key)) != (folded := theirs.get(key)):
                 raise Broken(f"the fold of {key} is not what its events say: {folded} in place of {own}")
-        self._ends(dict.fromkeys(_concerned(record.events)), truth)
+        concerned = dict.fromkeys(_concerned(record.events))
+        self._ends(concerned, truth)
+        self._waits(concerned, truth)
+
+    def _waits(self, jobs: Iterable[str], truth: State) -> None:
+        """A job is pending while a task of it has not ended and holds nothing."""
+        for name in jobs:
+            over = len(self.ends.get(name, ())) + sum(key.job == name for key in self.live)
+            if (name in truth.pending) != (waits := over < self.tasks.get(name, 0)):
+                raise Broken(f"{name} is pending for the fold: {name in truth.pending}, its events say {waits}")
+            job = truth.jobs.get(name)
+            if job and not job.ended and (job.held is not None) != (name in self.back):
+                raise Broken(f"{name} is held back for the fold: {job.held}, its events say {name in self.back}")
 
     def _ends(self, jobs: Iterable[str], truth: State) -> None:
         for name in jobs:
@@ -126,9 +154,27 @@ class FoldLaws:
         self._waiting_end(event.job, event.outcome)
 
     @_take.register
+    def _(self, event: HeldBack) -> None:
+        self.back.add(event.job)
+
+    @_take.register
+    def _(self, event: Released) -> None:
+        self.back.discard(event.job)
+
+    @_take.register
+    def _(self, event: Paused) -> None:
+        self.paused = True
+
+    @_take.register
+    def _(self, event: Resumed) -> None:
+        self.paused = False
+
+    @_take.register
     def _(self, event: Forgotten) -> None:
+        self.known.difference_update(event.requests)
         for name in event.jobs:
             del self.tasks[name], self.ends[name]
+            self.back.discard(name)
 
     def _waiting_end(self, job: str, outcome: JobState, task: int | None = None) -> None:
         """Of a job all tasks that wait end, or the one that is named."""

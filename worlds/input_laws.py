@@ -25,7 +25,7 @@ from bastion.state import State
 from worlds.broken import Broken
 
 ADMINS = frozenset({"root"})
-ACCOUNTS = {"root": 0, "ann": 1001, "bob": 1002, "eve": 1003}
+ACCOUNTS = {"root": 0, "ann": 1001, "bob": 1002, "eve": 1003, "amy": 1004}
 """The people of a world by the numbers of their accounts, which own what they write."""
 
 NAMES = {number: name for name, number in ACCOUNTS.items()}

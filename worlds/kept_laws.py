@@ -40,34 +40,46 @@ class KeptLaws:
     def written(self, record: JournalObject, truth: State) -> None:
         """After a journal object."""
         decided = [event.now or record.now for event in record.events if isinstance(event, Decided)]
+        begun: list[str] = []
         for event in record.events:
-            self._note(event, truth, record.now)
+            self._note(event, truth, record.now, begun)
         if not decided:
             return
         now, quota = decided[0], inputs(truth).quota
         self.ends = {
             key: at for key, at in self.ends.items() if now < at + PAUSE and _may_start(truth, key, quota, now)
         }
-        for event in record.events:
-            if isinstance(event, Started):
-                self._started(event, truth, quota, now)
+        starts = [event for event in record.events if isinstance(event, Started)]
+        # The first pass takes what is kept for whoever may take it. In what is kept after that, nobody may have slipped.
+        for event in [event for event in starts if self._take(event, truth, quota, now)]:
+            if key := self._take(event, truth, quota, now):
+                raise Broken(f"{event.key} slipped in between two tries of {key.job}, after {key}")
         self.ends = {key: at for key, at in self.ends.items() if decided[-1] < at}
 
     def held(self, runner: str, truth: State, now: datetime) -> Resources:
         """What a runner holds for tries that do not begin yet."""
         return self._sum(key for key, at in self.ends.items() if now < at and _runner(truth, key) == runner)
 
-    def _note(self, event: AnyEvent, truth: State, now: datetime) -> None:
-        """Of an array any task may begin in the place of one that failed. What was being stopped for others is theirs."""
+    def _note(self, event: AnyEvent, truth: State, now: datetime, begun: list[str]) -> None:
+        """A task of an array may begin in the place of any that failed. What was being stopped for others belongs to them.
+
+        `begun` holds the job of each start of this object that took no place yet: it takes the place of an end that follows.
+        """
         if isinstance(event, Ended) and event.cause in FAILURES and event.outcome is JobState.PENDING:
             attempt, at = truth.attempt(event.key), event.ready_at or now
             if at - now <= PAUSE and attempt and attempt.stopping is not Cause.PREEMPTED:
-                self.ends[event.key] = at
-        if isinstance(event, Started) and (own := [key for key in self.ends if key.job == event.job]):
-            del self.ends[next((key for key in own if key.task == event.task), own[0])]
+                if event.job in begun:
+                    begun.remove(event.job)
+                else:
+                    self.ends[event.key] = at
+        if isinstance(event, Started):
+            if own := [key for key in self.ends if key.job == event.job]:
+                del self.ends[next((key for key in own if key.task == event.task), own[0])]
+            else:
+                begun.append(event.job)
 
-    def _started(self, event: Started, truth: State, quota: Quota | None, now: datetime) -> None:
-        """Raise `Broken` if it has what was kept, and could not have taken it from one that ran."""
+    def _take(self, event: Started, truth: State, quota: Quota | None, now: datetime) -> AttemptKey | None:
+        """The start takes what is kept for others, as far as it may: that is kept no more. Returns the first it may not."""
         own = self.size(event.key)
         kept = [
             key
@@ -77,14 +89,15 @@ class KeptLaws:
         live = [key for key, _, attempt in truth.live_attempts() if attempt.runner == event.runner]
         over = minus(self._sum([*live, *kept]), self.fleet[event.runner])
         if not any(amount > 0 and own.get(kind) for kind, amount in over.items()):
-            return
+            return None
         waited = now - min(_since(job) for job in truth.jobs.values() if self._waits(job, event, truth))
         for key in kept:
             if not _retries(event, truth, now) and (
                 waited < WAITS or not self._may_take(truth.jobs[event.job], truth.jobs[key.job], truth, quota)
             ):
-                raise Broken(f"{event.key} slipped in between two tries of {key.job}, after {key}")
+                return key
             del self.ends[key]
+        return None
 
     def _waits(self, job: Job, event: Started, truth: State) -> bool:
         """Whether it stood in the queue of the project that was given a start, or is that which started."""

@@ -14,13 +14,14 @@ from bastion.fold import fold
 from bastion.objects import JournalObject, unpack
 from bastion.objects import digest as link
 from bastion.ports import AttemptKey, Placement
-from bastion.records import Claim, Facts, Status
+from bastion.records import Claim, ClockNote, Facts, Status
 from bastion.state import AttemptState, Cause, JobState, State
 from quota.resources import Resources, fits, total
 from worlds import clock_laws, share_laws
 from worlds.bloat_laws import BloatLaws
 from worlds.broken import Broken
 from worlds.choice_laws import ChoiceLaws
+from worlds.clock_laws import ClockLaws
 from worlds.control_laws import ControlLaws
 from worlds.fold_laws import FoldLaws
 from worlds.gate_laws import GateLaws
@@ -80,6 +81,7 @@ class Laws:
     shown: int = 0
     said: set[int] = field(default_factory=set)
     heard_at: dict[int, float] = field(default_factory=dict)
+    clocks: ClockLaws = field(default_factory=ClockLaws)
     epochs: set[int] = field(default_factory=set)
     ends: dict[tuple[str, int], JobState] = field(default_factory=dict)
     alive: Callable[[str], bool] | None = None
@@ -104,6 +106,8 @@ class Laws:
             self._journal(unpack(data, layout.seq_of(key)), link(data), now)
         elif key == layout.STATUS:
             self._status(decode(data, Status, key), now)
+        elif key == layout.CLOCK:
+            self.clocks.asks(decode(data, ClockNote, key), now)
         elif key.startswith(layout.ATTEMPTS):
             self._paper(key)
         elif key.startswith(layout.CLAIMS):
@@ -145,7 +149,6 @@ class Laws:
         except BastionError as error:
             raise Broken(f"journal object {record.seq} cannot be folded: {error}") from error
         self.digests.append(digest(self.truth))
-        silent_s = now - self.heard_at.get(record.epoch, now)
         self.states = {state for job in self.truth.jobs.values() if not job.ended for state in job.counts}
         self.heard_at[record.epoch] = self.told_at = now
         self.grown = True
@@ -156,10 +159,10 @@ class Laws:
         if self.bloat is not None:
             self.bloat.written(record)
         self.gates.written(record, self.truth)
-        clock_laws.written(record, self.gates.wishes, now, silent_s)
+        self.clocks.written(record, self.gates.wishes, now)
         self.choices.written(self.truth, self.pool)
         self.kept.written(record, self.truth)
-        share_laws.written(self.truth)
+        share_laws.written(record, self.truth)
 
     def _status(self, status: Status, now: float) -> None:
         """A bastion is deposed once its successor has said so; before that nobody acts against it."""

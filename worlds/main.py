@@ -31,10 +31,13 @@ def main(argv: list[str]) -> int:
 
 def _many(seeds: range, steps: int) -> int:
     begun = time.monotonic()
-    said = begun
+    said, shown = begun, 0
 
     def told(so_far: Tally) -> None:
-        nonlocal said
+        nonlocal said, shown
+        for broken in so_far.broken[shown:]:
+            print(f"{broken}; bastion-simulate --seed={broken.split()[1]} --steps={steps} tells its story", flush=True)
+        shown = len(so_far.broken)
         if time.monotonic() - said >= PROGRESS_S:
             said = time.monotonic()
             print(summary(so_far, steps, begun), flush=True)
@@ -42,8 +45,6 @@ def _many(seeds: range, steps: int) -> int:
     tally = sweep(seeds, steps, told)
     faults = {what: count for what, count in sorted(tally.seen.items()) if " x " not in what}
     print("seen: " + ", ".join(f"{what} {count}" for what, count in faults.items()))
-    for broken in tally.broken:
-        print(f"{broken}; bastion-simulate --seed={broken.split()[1]} --steps={steps} tells its story")
     print(summary(tally, steps, begun))
     return 1 if tally.broken else 0
 

@@ -14,6 +14,9 @@ from worlds.world import run
 BATCH = 20
 """Seeds that one process runs at a time."""
 
+BATCHES = 25
+"""A process ends after so many of them: what stands still in the middle of a world that is over is never freed."""
+
 
 @dataclass(slots=True)
 class Tally:
@@ -64,7 +67,7 @@ def _done(work: Sequence[tuple[range, int | None]]) -> Iterator[Tally]:
     if cores <= 1:
         yield from (batch(*each) for each in work)
         return
-    with multiprocessing.get_context("spawn").Pool(cores) as pool:
+    with multiprocessing.get_context("spawn").Pool(cores, maxtasksperchild=BATCHES) as pool:
         yield from pool.imap_unordered(_batch, work)
 
 

@@ -37,9 +37,6 @@ GARBAGE = (
 FLOOD, COMPLAINTS, HUGE = 80, 60, 500_000
 """Requests that somebody sends in one go, what is wrong with each, and the bytes of a word that is too long."""
 
-UNTIL_S = 200.0
-"""So long an admin waits at most until somebody holds something in a project."""
-
 GOOD = 2
 """So many of each file's texts below are good."""
 
@@ -53,15 +50,10 @@ def quotas(good: bytes) -> Sequence[bytes]:
         good.replace(b"0.5", b"-0.5", 1),
         good.replace(b"0.5", b"nan", 1),
         good.replace(b"[project_membership]", b"[project_membership"),
-        good.replace(b'["ann"]', b"[7]"),
-        good[: len(good) // 2],
+        good.replace(b'["ann", "amy"]', b"[7]"),
+        good[: good.index(b'"bob"') + 2],
         b"\xff\xfe",
     )
-
-
-def without_ann(good: bytes) -> bytes:
-    """The text of a quota file by which ann is a member of nothing."""
-    return good.replace(b'["ann"]', b"[]")
 
 
 def configs(good: bytes) -> Sequence[bytes]:
@@ -75,32 +67,11 @@ class Mischief:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         good = *quotas(scene.quota)[:GOOD], *configs(scene.config)[:GOOD]
-        scene.laws.inputs.good |= {text.decode() for text in (*good, without_ann(scene.quota))}
+        scene.laws.inputs.good |= {text.decode() for text in good}
 
     def quota(self, dice: Random) -> str:
         """An admin writes a quota file, good or bad, or removes it."""
         return self._file("quota", dice.choice(quotas(self._scene.quota)), dice)
-
-    def members(self, dice: Random) -> str:
-        """An admin puts ann out of her project once she holds something there, and in again a little later."""
-        scene, seconds, out = self._scene, dice.uniform(20, 200), without_ann(self._scene.quota)
-        laws = scene.laws
-
-        def act() -> None:
-            until = scene.lasts(UNTIL_S)
-            while not any(job.user == "ann" for _, job, _ in laws.truth.live_attempts()) and scene.kernel.now < until:
-                scene.kernel.sleep(5)
-            if laws.rollback.lost or not self._file("quota", out, dice):
-                return
-            scene.lasts(seconds)
-            scene.kernel.sleep(seconds)
-            scene.store.put("write", KEYS["quota"], scene.quota)  # another file may come before it is read
-            while laws.inputs.in_force["quota"] == out.decode() and not laws.rollback.lost:
-                scene.kernel.sleep(30)
-                scene.store.put("write", KEYS["quota"], scene.quota)
-
-        self._do(act)
-        return f"ann is out for {seconds:.0f} s"
 
     def config(self, dice: Random) -> str:
         """An admin writes settings, good or bad."""

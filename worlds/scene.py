@@ -27,7 +27,7 @@ version = "1"
 v4 = 6
 v5p = 4
 [project_membership]
-red = ["ann"]
+red = ["ann", "amy"]
 blue = ["bob"]
 [project_resources.red]
 v4 = 0.5

@@ -41,9 +41,7 @@ class User:
         """Submit one job, and maybe look at it, change it, cancel it."""
         dice, scene = self._dice, self._scene
         request, spec = f"{dice.getrandbits(128):032x}", self._spec()
-        job = job_id(spec.name, request)
-        scripts.know(scene, str(spec.command), dice)
-        scene.specs[job], scene.requests[job] = spec, request
+        job = self._know(spec, request)
         scene.trace.seen.update(name for name in ("after", "begin", "deadline") if getattr(spec, name))
         early = dice.random() < 0.05
         if early:
@@ -58,6 +56,21 @@ class User:
         if not early and dice.random() < 0.3:
             scene.kernel.sleep(dice.choice([0.0, dice.uniform(0, 15), dice.uniform(0, 100)]))
             self.cancel(spec.user, job)
+
+    def submit(self, spec: JobSpec) -> str:
+        """Submit this job, and do nothing more about it: its id."""
+        request = f"{self._dice.getrandbits(128):032x}"
+        job = self._know(spec, request)
+        self.send(spec.user, Submit(spec=spec), request)
+        self._scene.acknowledged.add(job)
+        return job
+
+    def _know(self, spec: JobSpec, request: str) -> str:
+        """Let all know what its machines do, and what it is."""
+        job, scene = job_id(spec.name, request), self._scene
+        scripts.know(scene, str(spec.command), self._dice)
+        scene.specs[job], scene.requests[job] = spec, request
+        return job
 
     def ask(self, user: str, body: Request, *, by: str = "") -> str:
         """Write a request until it stands: its id. `by` writes it, if not the user themselves."""

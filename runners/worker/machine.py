@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import re
 import resource
 import shutil
 import stat
@@ -14,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bastion import layout, untrusted
+from bastion import untrusted
 from bastion.errors import BundleError
 from bastion.spec import BundleRef
 from bundler.checkout import Checkout
@@ -60,8 +59,8 @@ class Inside:
 class LocalMachine:
     """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
     commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
-    are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `outputs` is the URL that
-    default output folders lie below; `private`: nobody else gets into such a folder. `begun` gets the pid of each process that
+    are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `output` is the URL of
+    the task's default output folder; `private`: nobody else gets into one. `begun` gets the pid of each process that
     is started for the job.
 
     The output file stays open: a job that removes the folder loses nothing of its log.
@@ -77,7 +76,7 @@ class LocalMachine:
         engine: Engine,
         account: Account | None = None,
         bounds: Bounds = _NO_BOUNDS,
-        outputs: str = "",
+        output: str = "",
         private: bool = False,
         inside: Inside | None = None,
         begun: Callable[[int], None] = lambda pid: None,
@@ -90,7 +89,7 @@ class LocalMachine:
         self._engine = engine
         self._inherited = inherited
         self._fetcher, self._cache = fetcher, cache
-        self._account, self._bounds, self._outputs = account, bounds, outputs
+        self._account, self._bounds, self._own = account, bounds, output.removeprefix("file://")
         self._inside, self._private, self._begun = inside, private, begun
         self._began = 0
         os.makedirs(folder, exist_ok=True)
@@ -168,20 +167,31 @@ class LocalMachine:
         path = url.removeprefix("file://")
         if self._account is None:
             os.makedirs(path, exist_ok=True)
-        elif not os.path.isdir(path):
+        elif self._of_task(path):
             self._make_for(self._account, path)
+        elif not os.path.isdir(path):
+            self._account.run(["mkdir", "-p", "--", path])
         return path
 
+    def _of_task(self, path: str) -> bool:
+        """Whether it is the folder of some task in the bucket: such a one only root can make."""
+        job, home = Path(path).parent, Path(self._own).parent.parent
+        return bool(self._own) and job.parent == home and job.name != ".." and Path(path).name.isdecimal()
+
     def _make_for(self, account: Account, path: str) -> None:
-        """Root makes what only root can, the job's own folder in the bucket; all else is made as the account."""
-        below = re.escape(f"{self._outputs.removeprefix('file://')}/{layout.OUTPUTS}")
-        if self._outputs and re.fullmatch(below + r"(?!\.\.?/)[^/]+/[0-9]+", path):
-            os.makedirs(path)
-            if self._private:
-                os.chmod(path, 0o700)
-            account.give(path)
-        else:
-            account.run(["mkdir", "-p", "--", path])
+        """The workers of a gang do this at one moment: of the task's own folder, each gives away what another one has just made.
+
+        The folder of another task that is there already stays whose it is.
+        """
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            if Path(path) != Path(self._own) or os.lstat(path).st_uid == account.uid:
+                return
+        if self._private:
+            os.chmod(path, 0o700)
+        account.give(path)
 
     def write_world(self, data: bytes) -> None:
         """Write the file of the gang's addresses."""
@@ -254,7 +264,7 @@ class LocalMachine:
     def copy(self, names: Sequence[str], folder: str) -> None:
         """Have `cp` do it as the job's account: what it may not read or write, the copy may not either."""
         if not os.path.isdir(folder):
-            run_as(self._account, ["mkdir", "--", folder])
+            run_as(self._account, ["mkdir", "-p", "--", folder])
         for start in range(0, len(names), _AT_ONCE):
             batch = names[start : start + _AT_ONCE]
             run_as(self._account, ["cp", "--no-dereference", "--parents", "-t", folder, "--", *batch], self.code)

@@ -20,7 +20,7 @@ def test_a_claim_and_facts_that_name_anothers_machine_end_nothing_of_theirs(tmp_
         flags = {name: tmp_path / name for name in ("go", "fail")}
         waits = {name: f"echo on; until [ -e {flag} ]; do sleep 0.05; done" for name, flag in flags.items()}
         theirs = here.submit("theirs", run=waits["go"])
-        mine = here.submit("mine", "--max_tries=2", run=f"{waits['fail']}; exit 1")
+        mine = here.submit("mine", "--max_tries=2", "--retry_interval=1s", run=f"{waits['fail']}; exit 1")
         until(lambda: all(here.log(job) == "on\n" for job in (theirs, mine)))
         until(lambda: dated(here, AttemptKey(theirs, 0, 0)))
         machine, other = (machine_of(here, AttemptKey(job, 0, 0)) for job in (theirs, mine))

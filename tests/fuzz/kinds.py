@@ -309,7 +309,7 @@ KINDS = (
     Kind("world", samples.WORLDS, "json", paper(World), 880, 670),
     Kind("bundle", (zstandard.ZstdCompressor().compress(samples.tar()),), "bytes", archive, 880, 670),
     Kind("archive in a bundle", (samples.tar(),), "bytes", tar, 1_060, 610),
-    Kind("commit of a repository", samples.REPOS, "text", repository, 880, 610),
+    Kind("commit of a repository", samples.REPOS, "text", repository, 880, 600),
     Kind("trace file", samples.CSVS, "text", trace_file, 880, 700),
     Kind("spec file in JSON", samples.SPECS, "json", spec_file, 1_060, 800),
     Kind("spec file in TOML", samples.TOMLS, "toml", spec_file, 1_060, 840),

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bastion.errors import RunnerError
 from bastion_testing.fleets import until
-from bastion_testing.stage import KEY, OTHER, placement
+from bastion_testing.stage import KEY, OTHER, Stage, placement
+from runners.local.render import MARK
 from tests.ray.cluster import Cluster
 from tests.ray.fleet import RayFleet
 
@@ -51,3 +55,30 @@ def test_a_node_without_bastion_is_a_reason_and_no_loss(fleet: RayFleet) -> None
     until(lambda: "/no/such/python" in said(), "the reason")
     assert said().startswith("Ray did not start its worker: ")
     assert fleet.runner.list() == []
+
+
+HIDDEN = "env -i setsid sh -c 'echo $$ > {0}; exec sleep 600' </dev/null >/dev/null 2>&1 & until [ -s {0} ]; do sleep 0.05; done"
+"""It clears its environment, leaves its session, and loses its parent."""
+
+
+def test_what_cleared_its_environment_ends_with_its_machine(fleet: RayFleet, tmp_path: Path) -> None:
+    stage = Stage(fleet)
+    stage.start(f"{HIDDEN.format(tmp_path / 'pid')}; sleep 600")
+    until((tmp_path / "pid").exists, "the process that hides")
+    fleet.runner.delete(stage.machine().id)
+    until(lambda: fleet.runner.list() == [], "the end of the machine")
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+
+def test_what_only_says_that_it_is_of_a_machine_does_not_keep_it(fleet: RayFleet, tmp_path: Path) -> None:
+    stage = Stage(fleet)
+    stage.start(f"until [ -e {tmp_path}/go ]; do sleep 0.05; done")
+    claims = {**os.environ, MARK: stage.machine().id}
+    with subprocess.Popen(["sleep", "600"], env=claims, start_new_session=True) as stranger:
+        try:
+            (tmp_path / "go").touch()
+            until(lambda: fleet.runner.list() == [], "the end of the machine")
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+    assert not list((tmp_path / "node" / "machines").iterdir()), "its entry went with it"

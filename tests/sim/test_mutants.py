@@ -29,7 +29,7 @@ def seed_on_the_page(patch: Patch) -> list[int]:
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.name)
 def test_a_planted_bug_is_caught(patch: Patch) -> None:
-    verdict = judge(patch, Budget(seeds=[*seed_on_the_page(patch), *Budget().seeds]))
+    verdict = judge(patch, Budget(seeds=[*seed_on_the_page(patch), *Budget().seeds], tests_s=600))
     by = Catch.TEST if patch.seen_by else Catch.LAW
     assert verdict.by is by, f"{patch.planted} {verdict.by}: {verdict.told}{verdict.told_apart}"
 
@@ -58,6 +58,7 @@ def _text(said: ast.expr) -> str:
     return "".join(str(piece.value) if isinstance(piece, ast.Constant) else "…" for piece in pieces)
 
 
+@pytest.mark.acceptance
 def test_without_them_the_same_seeds_keep_every_law(tmp_path: Path) -> None:
     seeds = range(max(int(cells[-1] or 0) for cells in table.rows().values()))
     control = simulated(Patch("nothing", "no bug at all", ""), plant(tmp_path), Budget(seeds=seeds))

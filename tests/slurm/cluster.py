@@ -108,6 +108,11 @@ class Cluster:
         """Start the slurmd of a node."""
         self._start(node, ["slurmd", "-D", "-f", str(self.conf), "-N", node])
 
+    def return_node(self, node: str) -> None:
+        """Start the slurmd of a node that was lost: what it says puts the node back into service. Wait until it is idle."""
+        self.start_node(node)
+        self.until(lambda: self.say("sinfo", "-h", "-n", node, "-p", "main", "-o", "%t").strip() == "idle", "the node")
+
     def kill(self, daemon: str) -> None:
         """Kill -9 of one daemon alone."""
         self._daemons[daemon].kill()

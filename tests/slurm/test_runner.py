@@ -159,11 +159,7 @@ def test_a_node_that_crashed_is_gone_when_slurm_says_so(fleet: SlurmFleet, slurm
         stage.start(HELLO, OTHER)
         assert stage.ended(OTHER).cause is Cause.OK
     finally:
-        slurm.start_node(node)
-        slurm.say("scontrol", "update", f"nodename={node}", "state=resume")
-        slurm.until(
-            lambda: slurm.say("sinfo", "-h", "-n", node, "-p", "main", "-o", "%t").strip() == "idle", "the node"
-        )
+        slurm.return_node(node)
 
 
 def test_a_restarted_slurmd_loses_nothing(fleet: SlurmFleet, slurm: Cluster) -> None:

@@ -61,11 +61,7 @@ def test_a_node_that_is_lost_uses_up_no_try(team: Fleet, slurm: Cluster) -> None
         assert team.wait(job) == 0
         assert [attempt["cause"] for attempt in team.job(job)["attempts"]] == ["lost", "ok"]
     finally:
-        slurm.start_node(node)
-        slurm.say("scontrol", "update", f"nodename={node}", "state=resume")
-        slurm.until(
-            lambda: slurm.say("sinfo", "-h", "-n", node, "-p", "main", "-o", "%t").strip() == "idle", "the node"
-        )
+        slurm.return_node(node)
 
 
 def test_while_slurm_is_away_jobs_run_on_and_who_waits_says_so_and_what_slurm_forgot_is_tried_again(

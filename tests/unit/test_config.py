@@ -104,6 +104,7 @@ def test_all_complaints_come_in_one_message() -> None:
         ("poll = ", "config.toml is not TOML: "),
         ("a = " + "[" * 5000, "config.toml is not TOML: "),
         ("x = " + "9" * 5000, "config.toml is not TOML: "),
+        ("\npoll = 0x" + "f" * 5000, "config.toml is not TOML: line 2: a whole number needs more than 64 bits"),
         ("#" * (CONFIG_BYTES_MAX + 1), f"config.toml is longer than {CONFIG_BYTES_MAX}"),
     ],
 )

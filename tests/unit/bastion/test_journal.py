@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 
 from bastion import layout
+from bastion.books import job_of
 from bastion.codec import encode
-from bastion.errors import Deposed, LostEnd
+from bastion.errors import Deposed, IllegalMove, LostEnd
 from bastion.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
 from bastion.journal import READ, SLOW_S, Journal, take_over
 from bastion.objects import OBJECT_BYTES_MAX
@@ -239,3 +240,9 @@ def test_what_a_journal_holds_reads_like_what_was_meant() -> None:
     assert written(bucket) == [[Submitted(request="r", job="j-r", spec=wanted), EVENT]]
     for one, other in pairwise(objects(bucket, 0)):
         assert one.nonce != other.nonce
+
+
+def test_what_is_said_of_an_impossible_event_is_one_line_whatever_names_it_has() -> None:
+    with pytest.raises(IllegalMove) as caught:
+        job_of(State(), "j\nline: forged")
+    assert str(caught.value) == repr("there is no job j\nline: forged")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from launcher.decisions import AT_MOST
@@ -54,8 +54,23 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(pool=pool, shares=shares, jobs=(*rows, *waiting), policy=policy)
 
 
+ONE, FIRST = {"v4": 1}, {"priority": 1}
+A_TIE = Scene(
+    pool={"v4": 6},
+    shares={"red": {"v4": 0.25}, "blue": {"v4": 0.0}, "green": {"v4": 0.0}},
+    jobs=(
+        Asked(name="run0", resources=ONE, age_s=9_010.0, running=1, more=FIRST),
+        Asked(name="wait0", resources=ONE, age_s=10.0, more=FIRST),
+        Asked(name="wait1", user="bob", project="blue", resources={"v4": 2}, age_s=10.0, more={**FIRST, "replicas": 2}),
+        Asked(name="wait2", resources=ONE, age_s=10.0, more=FIRST),
+    ),
+)
+"""With a third of the pool blue is exactly as far above its share as red, and starts first; with 0.333333 of it red does."""
+
+
 @LAW
 @given(scenes())
+@example(A_TIE)
 def test_what_is_told_to_start_a_job_starts_it_and_one_unit_less_does_not(scene: Scene) -> None:
     for job in [job.name for job in scene.jobs if job.running < job.tasks]:
         told = scene.outlook(job)

@@ -55,6 +55,34 @@ def test_a_request_that_is_taken_while_we_look_is_found_in_the_journal() -> None
     assert list(view.state.jobs) == ["j-rrrrrrrr"]
 
 
+class Busy(MemoryBucket):
+    """The bastion comes by at every third read of a request, and takes the one that is about to be read."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.bucket.url)
+        self._world, self._reads = world, 0
+
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """As it is, after the bastion may have come by."""
+        if key.startswith(layout.INBOX):
+            if self._reads % 3 == 0:
+                self._world.submitted(key.rpartition("/")[2].removesuffix(".json"))
+                self.delete([key])
+            self._reads += 1
+        return super().read(key, limit)
+
+
+def test_requests_that_are_taken_one_after_the_other_hide_none_of_those_that_wait() -> None:
+    world = World()
+    for letter in "abc":
+        world.asked(letter * 32)
+
+    view = Reader(Busy(world), world.clock, world.tasks).look()
+
+    seen = [*view.state.jobs, *(unread.id for unread in view.unread)]
+    assert sorted(seen) == ["j-aaaaaaaa", "j-bbbbbbbb", "j-cccccccc"]
+
+
 def test_requests_that_make_no_sense_are_no_jobs_and_hide_none() -> None:
     world = World()
     world.bucket.create("inbox/eve/x.json", b"\xff{")

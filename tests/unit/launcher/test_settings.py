@@ -97,10 +97,13 @@ def test_every_complaint_names_its_line_and_the_nearest_key() -> None:
         ("active = \n", "/p.toml:1: not TOML: "),
         ('\nactive = "a"\nactive = "b"\n', "/p.toml:3: not TOML: "),
         ("x = " + "[" * 5000, "/p.toml:1: not TOML: "),
+        ("\nactive = 0x" + "f" * 5000, "/p.toml:2: not TOML: a whole number needs more than 64 bits"),
         ("active = 7", "/p.toml:1: active is 7; use the name of a profile"),
         ("profiles = 7", "/p.toml:1: profiles is 7; use a table"),
         ("[profiles]\nwork = 7", "/p.toml:2: work is 7; use a table"),
         ('[profiles.w]\nbucket = "a\\u001bb"', "/p.toml:2: bucket is 'a\\x1bb'; use a text in quotes"),
+        ('[profiles.w]\n"\\n" = true', "/p.toml:1: '\\n' is no key of a profile"),
+        ('[profiles]\n"\\n" = true', "/p.toml:1: a profile is named '\\n'; use 1 to 63"),
         ("#" * (FILE_BYTES_MAX + 1), f"/p.toml is longer than {FILE_BYTES_MAX}"),
     ],
 )
@@ -108,6 +111,7 @@ def test_a_broken_file_is_refused_with_its_line(text: str, complaint: str) -> No
     with pytest.raises(BastionError) as caught:
         parse(text, "/p.toml")
     assert complaint in str(caught.value)
+    assert str(caught.value).isprintable(), "one line"
 
 
 @pytest.mark.parametrize("name", ["", "a b", "a.b", "a\n", "a" * 64, "ä"])

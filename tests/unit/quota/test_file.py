@@ -90,6 +90,7 @@ TOTAL = HEAD + "[total_resources]\nv4 = 8\n"  # lines 1 to 4
     ("text", "line", "words"),
     [
         ("x = \n", 1, "not TOML"),
+        ("\nx = 0x" + "f" * 5_000, 2, "not TOML: a whole number needs more than 64 bits"),
         ("[total_resources]\nv4 = 8\n", 1, "toml-schema is missing"),
         ('[toml-schema]\nversion = "2"\n[total_resources]\n', 2, "toml-schema.version is '2'"),
         ("[toml-schema]\n[total_resources]\n", 1, "version is not given"),
