@@ -49,6 +49,8 @@ def started(state: State, event: Started, *_at: int) -> None:
         raise IllegalMove(f"the bastion is paused by {state.paused}")
     if job.held is not None:
         raise IllegalMove(f"{job.id} is held by {job.held}")
+    if job.after or job.id in state.doomed:
+        raise IllegalMove(f"{job.id} waits for {', '.join(job.after) or state.doomed[job.id]}")
     _legal(MOVES, task.state, JobState.PROVISIONING, event)
     if not 0 <= event.choice < max(1, len(job.choices)) or (job.id in state.live and event.choice != job.choice):
         raise IllegalMove(f"{event.key} cannot be of choice {event.choice}; {job.id} is of choice {job.choice}")

@@ -50,8 +50,10 @@ def topped(state: State, event: Topped, *_at: int) -> None:
 def updated(state: State, event: Updated, seq: int, index: int) -> None:
     """What is decided by changes at once; a new command is known by where in the journal it lies."""
     job = _open(state, event.job)
-    stamp = _consumed(state, event)
     values = said(in_place(event.changes))
+    if "after" in values and job.id in state.live:
+        raise IllegalMove(f"{job.id} runs; it can wait for nobody's end")
+    stamp = _consumed(state, event)
     if "after" in values:
         awaiting.leave(state, job)
         awaiting.enter(state, job, conditions(values.pop("after")))

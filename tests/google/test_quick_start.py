@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.e2e.fleet import PATIENCE_S, TOOLS
 from tests.google.fake import Fake
 from tests.google.own_vm import OwnVm
+from tests.servers import gcs_server
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/google.md"
 PROJECT = "my-project-1"
@@ -29,6 +33,13 @@ DOCKER = f"""#!/bin/sh
 echo "docker $*" >>"$HOME/asked"
 case $1 in inspect) for image; do :; done; echo "$image@sha256:{DIGEST}" ;; esac
 """
+
+
+@pytest.fixture
+def gcs_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A storage server of this page alone: the page names its bucket, as others do."""
+    with gcs_server(tmp_path_factory.mktemp("gcs")) as (address, _):
+        yield address
 
 
 def test_the_first_three_steps_lead_to_a_dry_run_that_tells_what_the_page_says(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from tests.kubernetes.fake.hosting import BASTION_IMAGE, HostingCluster
 from tests.kubernetes.fake.server import IMAGE
 from tests.kubernetes.test_deployment import GIVEN, PAGE
 from tests.kubernetes.test_hosting import ALL, Hosted
-from tests.servers import new_bucket
+from tests.servers import gcs_server, new_bucket
 
 BUCKET = "my-project-1-bastion"
 PATIENCE_S = 500
@@ -32,12 +33,18 @@ case "$*" in inspect*bastion-worker) echo {IMAGE} ;; inspect*) echo {BASTION_IMA
 
 
 @pytest.fixture
+def gcs_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A storage server of this page alone: the page names its bucket, as others do."""
+    with gcs_server(tmp_path_factory.mktemp("gcs")) as (address, _):
+        yield address
+
+
+@pytest.fixture
 def here(tmp_path: Path, gcs_address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosted]:
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", gcs_address)  # what pods inherit
-    cluster = HostingCluster(tmp_path / "pods", rules=rules_of_people(GIVEN))
     new_bucket(gcs_address, BUCKET)
-    yield Hosted(tmp_path, BUCKET, gcs_address, cluster)
-    cluster.close()
+    with closing(HostingCluster(tmp_path / "pods", rules=rules_of_people(GIVEN))) as cluster:
+        yield Hosted(tmp_path, BUCKET, gcs_address, cluster)
 
 
 def test_what_the_page_says_is_what_happens(here: Hosted) -> None:

@@ -231,6 +231,17 @@ ILLEGAL: list[tuple[list[AnyEvent], AnyEvent, str]] = [
     ([submitted(count=2), CancelRequested(request="c", user="u", job="j")], started(), "no task 0"),
     ([submitted(), HELD], started(), "is held by ann since 2026"),
     ([submitted(), Paused(request="p", user="root")], started(), "the bastion is paused by root since 2026"),
+    ([submitted("i"), submitted(after=["ok:i"])], started(), "j waits for ok:i"),
+    (
+        [submitted("i"), CancelRequested(request="c", user="u", job="i"), submitted(after=["ok:i"])],
+        started(),
+        "j waits for ok:i",
+    ),
+    (
+        [submitted("i"), *RUNNING],
+        Updated(request="t", user="ann", job="j", changes=Changes(after=["any:i"])),
+        "j runs; it can wait for nobody's end",
+    ),
     (RUNNING, Topped(request="t", user="ann", job="j"), "does not wait"),
     ([*OVER, ended()], Updated(request="t", user="ann", job="j", changes=Changes(priority=1)), "has ended"),
     ([*OVER, ended()], HELD, "has ended"),
