@@ -23,7 +23,7 @@ test:  ## The tests of every change, in less than 12 minutes; installs the progr
 	@$(MAKE) --no-print-directory $(READY)
 	$(BIN)/python -m pytest $(XDIST) -m "not gpu and not acceptance"
 
-acceptance:  ## The long ones besides: whole ways over real engines, pages that are played; wants root. CI runs both
+acceptance:  ## The long ones besides: real engines, pages that are played; wants root. CI runs both
 	@.ci/install
 	@$(MAKE) --no-print-directory $(READY)
 	$(BIN)/python -m pytest $(XDIST) -m "acceptance and not gpu"

@@ -64,6 +64,13 @@ def test_a_property_has_more_examples_at_night(monkeypatch: pytest.MonkeyPatch) 
         depth.examples(100)
 
 
+@pytest.mark.parametrize("long", [*depth.ACCEPTANCE, *depth.SHORT])
+def test_what_is_called_long_or_short_is_there(long: str) -> None:
+    path, _, name = long.partition("::")
+    assert list(ROOT.glob(f"{path}*")), "a test that has another name now is run by `make test` again"
+    assert not name or f"def {name}(" in (ROOT / path).read_text()
+
+
 @pytest.mark.parametrize(("is_taken", "told"), [(False, "-9"), (True, "a code that somebody else has waited for")])
 def test_a_server_that_has_ended_is_started_anew_and_told_of(tmp_path: Path, is_taken: bool, told: str) -> None:
     """It is a stranger's program, under thousands of other processes."""

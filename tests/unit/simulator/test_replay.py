@@ -5,7 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bastion.config import Config
-from bastion.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Stopping, Submitted
+from bastion.events import (
+    AnyEvent,
+    CancelRequested,
+    CapacityChanged,
+    Claimed,
+    Ended,
+    Gone,
+    Started,
+    Stopping,
+    Submitted,
+)
 from bastion.fold import fold
 from bastion.objects import JournalObject
 from bastion.spec import JobSpec
@@ -150,9 +160,9 @@ def test_who_waited_for_jobs_that_come_waits_again_for_their_ends() -> None:
     past.at(0, submitted("a"), submitted("never"))
     late = EPOCH + timedelta(hours=1)
     past.at(1, submitted("b", after=["ok:a", "any:never"], deadline=late, grace_s=30.0))
-    past.at(2, *begins("a"))
+    past.at(2, *begins("a"), CancelRequested(request="r", user="alice", job="never"))
     past.at(5, *ends("a"), *begins("b"))
-    past.at(9, submitted("c", after=["ok:a", "fail:b"]), *ends("b"))
+    past.at(9, submitted("c", after=["ok:a", "fail:b"]), *ends("b", Cause.CODE, JobState.FAILED))
     past.at(9, *begins("c"), *ends("c"))
 
     arrivals = past.ends(10)
