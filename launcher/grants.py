@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import ceil, floor
 from typing import Any
 
 from bastion.wording import listed
@@ -13,9 +12,6 @@ from launcher.standing import Standing
 from launcher.supposed import Case, allowed, enlarged, granted, pool
 from quota.resources import total
 from quota.shares import Shares
-
-_DIGITS = 10**6
-"""A share is told in millionths."""
 
 
 def grants(at: Standing) -> Iterator[Lever]:
@@ -70,10 +66,7 @@ def _share(at: Standing, kinds: Sequence[str]) -> Lever:
 
 
 def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
-    """Whose shares differ, in units of the pool; `share` is what the quota file would say.
-
-    It has six digits: the share that grows is rounded up, so that it is enough; the others are rounded down.
-    """
+    """Whose shares differ, in units of the pool; `share` is what the quota file would say."""
     was, new = before.inputs.quota, after.inputs.quota
     assert was is not None
     assert new is not None
@@ -83,8 +76,7 @@ def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
         for kind, share in row.items():
             if share != was.shares.get(project, {}).get(kind, 0):
                 of = {"from": units.units(project).get(kind, 0), "to": then.units(project)[kind]}
-                rounded = ceil if of["to"] > of["from"] else floor
-                rows.append({"project": project, "kind": kind, **of, "share": rounded(share * _DIGITS) / _DIGITS})
+                rows.append({"project": project, "kind": kind, **of, "share": float(share)})
     return rows
 
 

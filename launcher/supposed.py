@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 from msgspec import Struct, structs
@@ -29,6 +30,9 @@ _MUTABLE = (dict, list, set, Struct)
 
 NOBODY = "supposed"
 """Whose request it is in a state that nobody is in."""
+
+MILLIONTHS = 10**6
+"""A share that is thought of has at most six digits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,18 +172,21 @@ def granted(case: Case, project: str, units: Resources, used: Mapping[str, Resou
     """The project is promised so many units of each kind.
 
     What nobody is promised is taken first, then from those who leave most of theirs idle; `used` says who uses what.
+    Shares that change are as the quota file would say them, in `MILLIONTHS`: those that grow rounded up, so that they are
+    enough, and the others down. So a decision on them is the decision that the bastion will make.
     """
     quota, there = case.inputs.quota, pool(case)
     assert quota is not None
     shares = {name: dict(row) for name, row in {project: {}, **quota.shares}.items()}
     for kind, n in units.items():
         idle = {name: row.get(kind, 0) * there[kind] - used.get(name, {}).get(kind, 0) for name, row in shares.items()}
-        lack = Fraction(n, there[kind]) - shares[project].get(kind, 0)
+        share = Fraction(ceil(Fraction(n, there[kind]) * MILLIONTHS), MILLIONTHS)
+        lack = share - shares[project].get(kind, 0)
         lack -= max(Fraction(0), 1 - sum((row.get(kind, Fraction(0)) for row in shares.values()), Fraction(0)))
-        shares[project][kind] = Fraction(n, there[kind])
+        shares[project][kind] = share
         for name in sorted(shares, key=lambda name: (-idle[name], name)):
             if lack > 0 and name != project and (share := shares[name].get(kind)):
-                shares[name][kind] = share - min(share, lack)
+                shares[name][kind] = Fraction(floor((share - min(share, lack)) * MILLIONTHS), MILLIONTHS)
                 lack -= min(share, lack)
     return replace(case, inputs=replace(case.inputs, quota=replace(quota, shares=shares)))
 

@@ -67,10 +67,28 @@ A_TIE = Scene(
 )
 """With a third of the pool blue is exactly as far above its share as red, and starts first; with 0.333333 of it red does."""
 
+A_TIE_OF_VICTIMS = Scene(
+    pool={"v4": 12, "cpu": 4},
+    shares={"red": {"v4": 0.125, "cpu": 0.0}, "blue": {"v4": 0.0, "cpu": 0.0}, "green": {"v4": 0.125, "cpu": 0.0}},
+    jobs=(
+        *(
+            Asked(name=f"run{n}", user="bob", project="blue", resources=asked, age_s=9_010.0, running=1, more=more)
+            for n, asked, more in (
+                (0, {"v4": 6}, {"priority": 1, "count": 2}),
+                (1, {"v4": 2, "cpu": 1}, {"priority": 2, "count": 2}),
+            )
+        ),
+        *(Asked(name=f"run{n}", resources=ONE, age_s=9_010.0, running=1, more=FIRST) for n in range(2, 6)),
+        Asked(name="wait0", user="guy", project="green", resources=ONE, age_s=500.0, more=FIRST),
+    ),
+)
+"""Blue would get ten twelfths and green keep the rest: exactly told, or in the digits of a quota file, it is not the same."""
+
 
 @LAW
 @given(scenes())
 @example(A_TIE)
+@example(A_TIE_OF_VICTIMS)
 def test_what_is_told_to_start_a_job_starts_it_and_one_unit_less_does_not(scene: Scene) -> None:
     for job in [job.name for job in scene.jobs if job.running < job.tasks]:
         told = scene.outlook(job)
