@@ -55,10 +55,13 @@ class RollbackLaws:
         self.lost_at, self.newcomers, self.missing = now, newcomers, dict(missing)
 
     def written(self, key: str, data: bytes, events: Sequence[AnyEvent], now: float) -> None:
-        """A journal object, at any time. A write that was on its way may put back all that was lost: then nothing is."""
+        """A journal object, at any time. A write that was on its way may put back the newest of what was lost: then the end
+        is there again, and whoever wrote it goes on. What is still missing below is a hole, which stops the next begin.
+        """
         if self.missing.get(key) == data:
+            is_end = key == max(self.missing)
             del self.missing[key]
-            if not self.missing:
+            if is_end:
                 self.accepted_at = self.resumed_at = now
         if self.lost and any(isinstance(event, LossAccepted) for event in events):
             self.accepted_at = now
