@@ -180,10 +180,10 @@ def granted(case: Case, project: str, units: Resources, used: Mapping[str, Resou
     shares = {name: dict(row) for name, row in {project: {}, **quota.shares}.items()}
     for kind, n in units.items():
         idle = {name: row.get(kind, 0) * there[kind] - used.get(name, {}).get(kind, 0) for name, row in shares.items()}
-        share = Fraction(ceil(Fraction(n, there[kind]) * MILLIONTHS), MILLIONTHS)
-        lack = share - shares[project].get(kind, 0)
+        more = Fraction(ceil(Fraction(n, there[kind]) * MILLIONTHS), MILLIONTHS)
+        lack = more - shares[project].get(kind, 0)
         lack -= max(Fraction(0), 1 - sum((row.get(kind, Fraction(0)) for row in shares.values()), Fraction(0)))
-        shares[project][kind] = share
+        shares[project][kind] = more
         for name in sorted(shares, key=lambda name: (-idle[name], name)):
             if lack > 0 and name != project and (share := shares[name].get(kind)):
                 shares[name][kind] = Fraction(floor((share - min(share, lack)) * MILLIONTHS), MILLIONTHS)
