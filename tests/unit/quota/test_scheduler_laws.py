@@ -14,7 +14,7 @@ from msgspec import structs
 from quota.claims import Hold, Schedule, Want
 from quota.model import Quota
 from quota.resources import Resources, fits, minus, plus, times, total
-from quota.shares import Shares
+from quota.shares import Shares, amounts
 from tests.depth import examples
 from tests.unit.quota.fleet import ago, decide, hold, want
 
@@ -161,10 +161,21 @@ ONE_TASK_OF_A_REMAINDER = Case(
 )
 """Of 14 units two thirds are 9 and a third: c is promised 9, and one task of 10 while it uses nothing."""
 
+NONE_OF_WHAT_IT_BORROWED = Case(
+    Quota(tiers=({"v4": 7, "cpu": 1},), shares={"b": {"cpu": Fraction(1)}, "c": {"v4": Fraction(1)}}),
+    wants=[want("w0", "c", {"v4": 2, "cpu": 0}, user="x", priority=1, waited=1000.0)],
+    holds=[
+        hold("h0", "c", {"v4": 5, "cpu": 1}, user="x", priority=1),
+        hold("h1", "a", {"v4": 1}, user="x", priority=1),
+    ],
+)
+"""c has borrowed a cpu, and asks for none: that does not count against it."""
+
 
 @LAW
 @given(cases())
 @example(ONE_TASK_OF_A_REMAINDER)
+@example(NONE_OF_WHAT_IT_BORROWED)
 def test_only_who_stays_within_the_share_or_has_nothing_of_it_stops_another_project(case: Case) -> None:
     answer, wants = case.decide(), by_job(case)
     shares = Shares(case.limits, case.limits.total())
@@ -173,7 +184,7 @@ def test_only_who_stays_within_the_share_or_has_nothing_of_it_stops_another_proj
         taker = wants[stop.for_job or ""]
         if owners[stop.job, stop.task] != taker.project:
             used = total(row.demand for row in case.holds if row.project == taker.project)
-            for kind, amount in taker.demand.items():
+            for kind, amount in amounts(taker.demand):
                 share = case.limits.shares.get(taker.project, {}).get(kind, Fraction(0))
                 first = not used.get(kind) and amount <= ceil(share * case.limits.total()[kind])
                 assert first or shares.within(taker.project, used, [(kind, amount)])
