@@ -66,7 +66,7 @@ def _share(at: Standing, kinds: Sequence[str]) -> Lever:
 
 
 def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
-    """Whose shares differ, in units of the pool; `share` is what the quota file would say."""
+    """The shares that differ: the units of the pool that each promises before and after, and its `share` in the quota file."""
     was, new = before.inputs.quota, after.inputs.quota
     assert was is not None
     assert new is not None

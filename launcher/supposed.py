@@ -6,7 +6,7 @@ copied when something happens to them, and all others are shared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -31,8 +31,8 @@ _MUTABLE = (dict, list, set, Struct)
 NOBODY = "supposed"
 """Whose request it is in a state that nobody is in."""
 
-MILLIONTHS = 10**6
-"""A share that is thought of has at most six digits."""
+_MILLION = 10**6
+"""A supposed share is a whole number of millionths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,23 +172,28 @@ def granted(case: Case, project: str, units: Resources, used: Mapping[str, Resou
     """The project is promised so many units of each kind.
 
     What nobody is promised is taken first, then from those who leave most of theirs idle; `used` says who uses what.
-    Shares that change are as the quota file would say them, in `MILLIONTHS`: those that grow rounded up, so that they are
-    enough, and the others down. So a decision on them is the decision that the bastion will make.
+    The new shares have six digits, as the quota file will have them: what grows is rounded up, so that it is enough, and
+    the others are rounded down. So the decision here is the one that the bastion will make.
     """
     quota, there = case.inputs.quota, pool(case)
     assert quota is not None
     shares = {name: dict(row) for name, row in {project: {}, **quota.shares}.items()}
     for kind, n in units.items():
         idle = {name: row.get(kind, 0) * there[kind] - used.get(name, {}).get(kind, 0) for name, row in shares.items()}
-        more = Fraction(ceil(Fraction(n, there[kind]) * MILLIONTHS), MILLIONTHS)
-        lack = more - shares[project].get(kind, 0)
+        new = _said(Fraction(n, there[kind]), ceil)
+        lack = new - shares[project].get(kind, 0)
         lack -= max(Fraction(0), 1 - sum((row.get(kind, Fraction(0)) for row in shares.values()), Fraction(0)))
-        shares[project][kind] = more
+        shares[project][kind] = new
         for name in sorted(shares, key=lambda name: (-idle[name], name)):
             if lack > 0 and name != project and (share := shares[name].get(kind)):
-                shares[name][kind] = Fraction(floor((share - min(share, lack)) * MILLIONTHS), MILLIONTHS)
+                shares[name][kind] = _said(share - min(share, lack), floor)
                 lack -= min(share, lack)
     return replace(case, inputs=replace(case.inputs, quota=replace(quota, shares=shares)))
+
+
+def _said(share: Fraction, rounded: Callable[[Fraction], int]) -> Fraction:
+    """A share in six digits."""
+    return Fraction(rounded(share * _MILLION), _MILLION)
 
 
 def allowed(case: Case, project: str, limits: Resources) -> Case:

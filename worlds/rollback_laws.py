@@ -55,10 +55,11 @@ class RollbackLaws:
         self.lost_at, self.newcomers, self.missing = now, newcomers, dict(missing)
 
     def written(self, key: str, data: bytes, events: Sequence[AnyEvent], now: float) -> None:
-        """A journal object, at any time. A write that was on its way may put back the newest of what was lost: then the end
-        is there again, and whoever wrote it goes on. What is still missing below is a hole, which stops the next begin.
+        """A journal object was written, at any time. A late write may put back a lost object. If that is the newest of them,
+        the journal has its end again, and the bastion that wrote it goes on. An older one that is still missing is a hole,
+        and the next bastion that reads it refuses to begin.
         """
-        if self.missing.get(key) == data:
+        if self.open and self.missing.get(key) == data:
             is_end = key == max(self.missing)
             del self.missing[key]
             if is_end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bastion import layout
+from bastion.events import LossAccepted
 from worlds.broken import Broken
 from worlds.rollback_laws import SILENT_S, RollbackLaws
 
@@ -36,6 +37,14 @@ def test_a_late_write_that_puts_back_the_newest_object_puts_back_the_end() -> No
     laws.written(NEWEST, b"newest", (), 12.0)
     work_on(laws)
     assert not laws.open
+
+
+def test_a_late_write_resumes_nothing_after_an_admin_accepted_the_loss() -> None:
+    laws = lost()
+    laws.written(layout.journal(2), b"", [LossAccepted(user="root", first=0, last=1)], 11.0)
+    laws.written(NEWEST, b"newest", (), 12.0)
+    assert laws.accepted_at == 11.0
+    assert laws.resumed_at is None
 
 
 @pytest.mark.parametrize(("key", "data"), [(FIRST, b"first"), (NEWEST, b"other")])

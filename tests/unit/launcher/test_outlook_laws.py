@@ -82,7 +82,7 @@ A_TIE_OF_VICTIMS = Scene(
         Asked(name="wait0", user="guy", project="green", resources=ONE, age_s=500.0, more=FIRST),
     ),
 )
-"""Blue would get ten twelfths and green keep the rest: exactly told, or in the digits of a quota file, it is not the same."""
+"""Ten twelfths for blue have other jobs stopped than the six digits of it in a quota file."""
 
 
 @LAW

@@ -159,7 +159,7 @@ ONE_TASK_OF_A_REMAINDER = Case(
     wants=[want("w0", "c", {"v4": 10}, user="x", priority=1, waited=1000.0)],
     holds=[hold("h0", "a", {"v4": 5}, user="x", priority=1)],
 )
-"""Of 14 units two thirds are 9 and a third: c is promised 9, and one task of 10 while it uses nothing."""
+"""c has two thirds of 14 units, 9 and a third: it is promised 9, and one task of 10 while it uses nothing."""
 
 NONE_OF_WHAT_IT_BORROWED = Case(
     Quota(tiers=({"v4": 7, "cpu": 1},), shares={"b": {"cpu": Fraction(1)}, "c": {"v4": Fraction(1)}}),
