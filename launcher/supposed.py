@@ -155,11 +155,15 @@ def pool(case: Case) -> dict[str, int]:
 
 
 def enlarged(case: Case, more: Resources) -> Case:
-    """There are more machines, and the quota file knows of them: every share grows with the pool."""
+    """There are more machines, and the quota file knows of them: a fraction grows with the pool, an amount does not."""
     quota, capacity = case.inputs.quota, case.state.capacity
     assert quota is not None
-    named = {kind: n for kind, n in more.items() if kind in quota.total()}
-    quota = replace(quota, tiers=(plus(quota.tiers[0], named), *quota.tiers[1:]))
+    total = quota.total()
+    named = {kind: n for kind, n in more.items() if kind in total}
+    shares = {name: dict(row) for name, row in quota.shares.items()}
+    for project, kind in quota.amounts:
+        shares[project][kind] *= Fraction(total[kind], total[kind] + named.get(kind, 0))
+    quota = replace(quota, tiers=(plus(quota.tiers[0], named), *quota.tiers[1:]), shares=shares)
     for runner, held in capacity.items():
         if held is not None:
             capacity = {**capacity, runner: plus(held, more)}

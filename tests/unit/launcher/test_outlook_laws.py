@@ -13,6 +13,8 @@ from tests.unit.launcher.scenes import MEMBERS, PROJECTS, Asked, Scene, acted, l
 
 LAW = settings(max_examples=examples(40), derandomize=True, deadline=None)
 KINDS = ("v4", "cpu")
+SHARES = (0.0, 0.125, 0.25, 1)
+"""Whoever alone has a share of 1 has all; beside others 1 is an amount."""
 
 
 @st.composite
@@ -40,7 +42,7 @@ def scenes(draw: st.DrawFn) -> Scene:
     shares: dict[str, dict[str, float]] = {project: {} for project in PROJECTS}
     for kind in KINDS[: draw(st.integers(0, 2))]:  # the other kinds are nobody's
         for project in PROJECTS:
-            shares[project][kind] = draw(st.sampled_from([0.0, 0.125, 0.25]))
+            shares[project][kind] = draw(st.sampled_from(SHARES))
     free, rows = dict(pool), []
     for number in range(draw(st.integers(1, 6))):
         job = draw(jobs(f"run{number}", 8))
@@ -84,11 +86,25 @@ A_TIE_OF_VICTIMS = Scene(
 )
 """Ten twelfths for blue have other jobs stopped than the six digits of it in a quota file."""
 
+AMOUNTS = Scene(
+    pool={"v4": 8},
+    shares={"red": {"v4": 3}, "blue": {"v4": 0.125}, "green": {"v4": 0.0}},
+    jobs=(
+        Asked(name="run0", resources={"v4": 7}, age_s=9_010.0, running=1, more=FIRST),
+        Asked(name="run1", user="bob", project="blue", resources=ONE, age_s=9_010.0, running=1, more=FIRST),
+        Asked(name="wait0", user="bob", project="blue", resources=ONE, age_s=10.0, more=FIRST),
+        Asked(name="wait1", resources=ONE, age_s=10.0, more=FIRST),
+        Asked(name="wait2", user="bob", project="blue", resources=ONE, age_s=10.0, more=FIRST),
+    ),
+)
+"""Red is promised three v4, also of a larger pool."""
+
 
 @LAW
 @given(scenes())
 @example(A_TIE)
 @example(A_TIE_OF_VICTIMS)
+@example(AMOUNTS)
 def test_what_is_told_to_start_a_job_starts_it_and_one_unit_less_does_not(scene: Scene) -> None:
     for job in [job.name for job in scene.jobs if job.running < job.tasks]:
         told = scene.outlook(job)
