@@ -39,6 +39,8 @@ def test_what_was_printed_is_in_the_log_of_a_worker_that_was_killed(fleet: Local
     stage = Stage(fleet)
     machine = stage.running(f"{DAEMON}; {counts(tmp_path)}")
     fleet.until((tmp_path / "printed").exists, "the program's first number")
+    # The log and the facts are written side by side: either may be in the bucket first.
+    fleet.until(lambda: (told := stage.facts()) is not None and told.started is not None, "the time of its start")
     os.kill(couple(fleet, machine.id)[1], signal.SIGKILL)
     facts = stage.ended()
     assert (facts.phase, facts.cause, facts.exit_code) == ("ended", Cause.LOST, None)
