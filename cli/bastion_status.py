@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from bastion import host, plan, reading
+from bastion.buckets.folder import is_full
 from bastion.codec import decode
 from bastion.errors import BucketError, Missing, RecordError
 from bastion.holes import Holes, lost_end
@@ -15,7 +16,6 @@ from bastion.status import SILENCE_S, accounts, age, summary
 from bastion.system import SystemClock, ThreadTasks
 from bastion.usage import Use, usage
 from cli import hosted
-from cli.here import is_full
 from cli.main import DONE, Call
 from cli.place import Place, known_place_of
 from cli.table import plain, table

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from bastion.buckets.folder import was_refused
 from bastion.errors import UsageError
 
 SECRETS = "BASTION_SECRETS"
-ROOM_BYTES = 64 * 1024
-"""With less of it a folder cannot take a sign of life and the journal's next object."""
 
 
 def state_folder(environ: Mapping[str, str]) -> Path:
@@ -68,16 +64,3 @@ def mark(name: str, url: str) -> str:
 def log_file(name: str, url: str, environ: Mapping[str, str]) -> Path:
     """The file that a bastion in the background writes to."""
     return state_folder(environ) / f"{mark(name, url)}.log"
-
-
-def is_full(url: str) -> bool:
-    """True if a bucket is a folder on a disk without room, or in which somebody, as the bastion, was just refused for want of it.
-    Of other stores nobody knows.
-    """
-    if not url.startswith("file://"):
-        return False
-    folder = url.removeprefix("file://")
-    try:
-        return was_refused(folder) or shutil.disk_usage(folder).free < ROOM_BYTES
-    except OSError:
-        return False

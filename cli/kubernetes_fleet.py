@@ -9,11 +9,11 @@ from typing import Any
 from bastion.errors import SpecError, UsageError
 from bastion.ground import Ground
 from bastion.ports import Clock, Placement
-from cloud.dry import DryCluster
 from cloud.lodging import Tell
 from runners.kubernetes import render
 from runners.kubernetes.client import Client, check, log_in
 from runners.kubernetes.door import Cluster
+from runners.kubernetes.dry import DryCluster
 from runners.kubernetes.runner import KubernetesRunner
 from runners.kubernetes.settings import KubernetesSettings, faults, settings
 

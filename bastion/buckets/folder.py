@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -23,6 +24,9 @@ from bastion.buckets.paths import PRIVATE
 MARK = b"store"
 FULL = b"full" + PRIVATE
 """The name, right below the folder, that says that somebody was refused. No key can name it."""
+
+ROOM_BYTES = 64 * 1024
+"""With less of it a folder cannot take a sign of life and the journal's next object."""
 
 FULL_S = 60.0
 """So long a refusal counts. A bastion is refused again every second, and takes the name away when it is not."""
@@ -134,3 +138,16 @@ def was_refused(root: str) -> bool:
     except OSError:
         return False
     return abs(time.time() - told) < FULL_S
+
+
+def is_full(url: str) -> bool:
+    """True if a bucket is a folder on a disk without room, or in which somebody, as the bastion, was just refused for want of it.
+    Of other stores nobody knows.
+    """
+    if not url.startswith("file://"):
+        return False
+    folder = url.removeprefix("file://")
+    try:
+        return was_refused(folder) or shutil.disk_usage(folder).free < ROOM_BYTES
+    except OSError:
+        return False

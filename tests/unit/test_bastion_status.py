@@ -14,13 +14,12 @@ import pytest
 from msgspec.structs import replace
 
 from bastion import host
-from bastion.buckets.folder import FULL, FULL_S
+from bastion.buckets.folder import FULL, FULL_S, ROOM_BYTES, is_full
 from bastion.buckets.local import LocalBucket
 from bastion.errors import Full
 from bastion.records import Status
 from bastion.status import accounts, problems, summary, word
 from cli.bastion_status import page
-from cli.here import ROOM_BYTES, is_full
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 STATUS = Status(
