@@ -56,7 +56,7 @@ lint: $(READY)  ## Style, format, types
 	$(BIN)/mypy $(CLIENTS) --python-version=3.13
 
 # What runs on people's own machines, macOS too. Of what it imports only itself is judged.
-CLIENTS := -p bastion -p bundler -p cli -p launcher -p quota -p simulator --follow-imports=silent
+CLIENTS := -p bastion --follow-imports=silent
 
 format: $(READY)  ## Put the code into form
 	$(BIN)/ruff check --fix .
@@ -70,11 +70,11 @@ bench-scheduling: $(READY)  ## The policies against each other on real jobs: mak
 	@$(BIN)/python -m tests.bench.scheduling $(TRACE)
 
 simulate: $(READY)  ## Worlds from seeds: make simulate SEEDS=300 FROM=0 STEPS=300; the story of one: make simulate SEED=28
-	@$(BIN)/python -m worlds.main $(if $(SEED),--seed=$(SEED),--seeds=$(or $(SEEDS),300) --from=$(or $(FROM),0)) \
+	@$(BIN)/python -m tests.simulation.main $(if $(SEED),--seed=$(SEED),--seeds=$(or $(SEEDS),300) --from=$(or $(FROM),0)) \
 		--steps=$(or $(STEPS),300)
 
 soak: $(READY)  ## The same for a night: make soak SEEDS=100000 STEPS=2000
-	@$(BIN)/python -m worlds.main --seeds=$(or $(SEEDS),100000) --from=$(or $(FROM),0) --steps=$(or $(STEPS),2000)
+	@$(BIN)/python -m tests.simulation.main --seeds=$(or $(SEEDS),100000) --from=$(or $(FROM),0) --steps=$(or $(STEPS),2000)
 
 mutants: $(READY)  ## Plant bugs, one at a time, and see each of them caught: make mutants PATCHES=DIR
 	@$(BIN)/python -m tests.mutants --workers=$(WORKERS) $(if $(PATCHES),--patches=$(PATCHES)) $(if $(WRITE),--write)
@@ -84,7 +84,7 @@ chaos: $(READY)  ## Kill and stop real processes at random: make chaos KILLS=200
 		$(if $(SEED),--seed=$(SEED)) $(if $(STORE),--store=$(STORE))
 
 crashes: $(READY)  ## Have every process of every scenario fall at each of its calls: make crashes PAIRS=300 SEED=1
-	@$(BIN)/python -m worlds.crashes $(if $(PAIRS),--pairs=$(PAIRS)) $(if $(SEED),--seed=$(SEED))
+	@$(BIN)/python -m tests.simulation.crashes $(if $(PAIRS),--pairs=$(PAIRS)) $(if $(SEED),--seed=$(SEED))
 
 docs: $(READY)  ## Make the reference from the code, and the site of all pages: build/docs/index.html
 	$(BIN)/python -m docs.tools.reference

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from bastion.ports import Bucket
+from bastion.model.ports import Bucket
 
 LIMIT_BYTES = 512 * 2**20
 """The most that the files of a bundle may hold together, uncompressed."""

@@ -15,10 +15,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from bastion.errors import BundleError, RunnerError
-from bundler import gitsaid
-from bundler.bundle import DIFF_BYTES
-from bundler.gitcall import Doors, Git, Wanted, failed
+from bastion.model.errors import BundleError, RunnerError
+
+from . import gitsaid
+from .bundle import DIFF_BYTES
+from .gitcall import Doors, Git, Wanted, failed
 
 LIMIT_S = 1800.0
 """The longest that laying out a commit may take."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from bastion.errors import BundleError
-from bundler.ignore import Ignore
-from bundler.names import link_fault, name_fault
+from bastion.model.errors import BundleError
+
+from .ignore import Ignore
+from .names import link_fault, name_fault
 
 IGNORE_HINT = "name what the job does not need in .bastionignore"
 

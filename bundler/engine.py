@@ -8,9 +8,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from bastion.errors import BundleError, UsageError
-from bastion.image import split
-from bundler.recipe import Recipe
+from bastion.model.errors import BundleError, UsageError
+from bastion.model.job.image import split
+
+from .recipe import Recipe
 
 Say = Callable[[str], None]
 Login = Mapping[str, str]

@@ -10,14 +10,16 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bastion import layout, repo
-from bastion.errors import BundleError
-from bastion.nearest import did_you_mean
-from bastion.ports import Bucket, Clock, Shell
-from bundler import gitsaid
-from bundler.bundle import DIFF_BYTES, Bundle
-from bundler.upload import upload
-from bundler.worktree import Tree, checked, run
+from bastion.model import layout
+from bastion.model.errors import BundleError
+from bastion.model.job import repo
+from bastion.model.nearest import did_you_mean
+from bastion.model.ports import Bucket, Clock, Shell
+
+from . import gitsaid
+from .bundle import DIFF_BYTES, Bundle
+from .upload import upload
+from .worktree import Tree, checked, run
 
 ASK_S = 60.0
 

@@ -7,9 +7,10 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from bastion.errors import BundleError, RunnerError
-from bastion.ports import Clock, Said, Shell
-from bundler import gitsaid
+from bastion.model.errors import BundleError, RunnerError
+from bastion.model.ports import Clock, Said, Shell
+
+from . import gitsaid
 
 TRIES = 3
 """How often a server is asked that does not answer, or is busy."""

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from bastion.errors import BundleError
+from bastion.model.errors import BundleError
 
 _ODD_BRACKETS = re.compile(r"(?<!\\)\[[^]]*(\\|\[[:.=])")
 

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bastion.errors import BundleError
-from bastion.ports import Bucket, Shell
-from bundler import gitsaid
-from bundler.bundle import Bundle
-from bundler.engine import DockerEngine, Login, Say
-from bundler.recipe import DOCKERFILE_BYTES, Recipe, check
-from bundler.worktree import Tree, top_of
+from bastion.model.errors import BundleError
+from bastion.model.ports import Bucket, Shell
+
+from . import gitsaid
+from .bundle import Bundle
+from .engine import DockerEngine, Login, Say
+from .recipe import DOCKERFILE_BYTES, Recipe, check
+from .worktree import Tree, top_of
 
 _SHORT = 12
 

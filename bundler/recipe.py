@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bastion.errors import BundleError
-from bastion.nearest import did_you_mean
+from bastion.model.errors import BundleError
+from bastion.model.nearest import did_you_mean
 
 DOCKERFILE_BYTES = 2**20
 """No Dockerfile that a person wrote is larger."""

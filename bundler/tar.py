@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from bastion import layout
-from bastion.errors import BundleError
-from bastion.ports import Bucket, Clock
-from bundler.bundle import LIMIT_BYTES, LIMIT_FILES, Bundle
-from bundler.choose import Entry, Kind, check_size, check_source
-from bundler.upload import upload
-from bundler.walk import walk
+from bastion.model import layout
+from bastion.model.errors import BundleError
+from bastion.model.ports import Bucket, Clock
+
+from .bundle import LIMIT_BYTES, LIMIT_FILES, Bundle
+from .choose import Entry, Kind, check_size, check_source
+from .upload import upload
+from .walk import walk
 
 _LEVEL = 3
 _GZIP_LEVEL = 6

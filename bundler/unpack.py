@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from bastion.errors import BundleError
-from bundler.bundle import LIMIT_BYTES, LIMIT_FILES
-from bundler.names import link_fault, name_fault
+from bastion.model.errors import BundleError
+
+from .bundle import LIMIT_BYTES, LIMIT_FILES
+from .names import link_fault, name_fault
 
 PACKED_BYTES = LIMIT_BYTES + 2**27
 """The most bytes of a packed bundle that anybody should read: its files, packed badly, and their headers."""

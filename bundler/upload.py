@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from bastion.errors import Denied
-from bastion.ports import Bucket, Clock
+from bastion.model.errors import Denied
+from bastion.model.ports import Bucket, Clock
 
 
 def upload(

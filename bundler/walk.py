@@ -7,9 +7,10 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from bastion.errors import BundleError
-from bundler.choose import IGNORE_HINT, Entry, Kind, keep
-from bundler.ignore import Ignore, Level, Rule, parse
+from bastion.model.errors import BundleError
+
+from .choose import IGNORE_HINT, Entry, Kind, keep
+from .ignore import Ignore, Level, Rule, parse
 
 _OWN, _GIT = ".bastionignore", ".gitignore"
 

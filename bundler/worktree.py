@@ -8,10 +8,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bastion import repo
-from bastion.errors import BundleError, RunnerError
-from bastion.ports import Said, Shell
-from bundler import gitsaid
+from bastion.model.errors import BundleError, RunnerError
+from bastion.model.job import repo
+from bastion.model.ports import Said, Shell
+
+from . import gitsaid
 
 READ_S = 300.0
 ORIGIN = "origin"

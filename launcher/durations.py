@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from bastion.errors import UsageError
-from bastion.wording import UNITS
-from bastion.wording import short as short
+from bastion.model.errors import UsageError
+from bastion.model.wording import UNITS
+from bastion.model.wording import short as short
 
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(d|h|m|s)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")

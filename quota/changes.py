@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
 
-from quota.model import GRANTED, Quota
-from quota.shares import TOLERANCE, given_out, units
+from .model import GRANTED, Quota
+from .shares import TOLERANCE, given_out, units
 
 NOTHING = Quota(tiers=({},))
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from quota.resources import Resources
+from .resources import Resources
 
 CLASSES = ("urgent", "standard", "scavenger")
 """The classes of jobs across projects, best first. An admin grants `urgent`; `scavenger` is for whoever wants it."""

@@ -10,13 +10,13 @@ from difflib import get_close_matches
 from fractions import Fraction
 from typing import Any, TypeGuard
 
-from quota import toml
-from quota.claims import CLASSES
-from quota.lines import Lines
-from quota.model import Quota, QuotaError
-from quota.patterns import LENGTH_MAX, complaint, is_plain
-from quota.resources import Resources, total
-from quota.shares import TOLERANCE
+from . import toml
+from .claims import CLASSES
+from .lines import Lines
+from .model import Quota, QuotaError
+from .patterns import LENGTH_MAX, complaint, is_plain
+from .resources import Resources, total
+from .shares import TOLERANCE
 
 BYTES_MAX = 1024 * 1024
 PROJECTS_MAX = 10_000

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from quota.members import Members
-from quota.resources import Resources, total
+from .members import Members
+from .resources import Resources, total
 
 OPEN_PROJECT = "default"
 
@@ -31,7 +31,7 @@ class Quota:
     `admins` are plain names or patterns, by project; an admin need not be a member. `classes` are the classes of jobs
     that projects were granted, `user_limits` what each user of a project may hold at once. Build one and keep it:
     patterns are compiled at most once in its life. `amounts` are the (project, kind) whose share the file gives as a number
-    of units: that many of the total. `promises` remembers what `quota.shares` made of it.
+    of units: that many of the total. `promises` remembers what `bastion.quota.shares` made of it.
     """
 
     tiers: tuple[Resources, ...]
@@ -56,7 +56,7 @@ class Quota:
     def open(cls, capacity: Resources | None = None) -> Quota:
         """No quota file: a single user's fleet. Everybody is a member of every project, and nobody has a share.
 
-        It bounds nothing beyond `capacity`; `quota.tiers.pool` fills in what runners report.
+        It bounds nothing beyond `capacity`; `bastion.quota.tiers.pool` fills in what runners report.
         """
         return cls(tiers=(dict(capacity or {}),), is_open=True)
 

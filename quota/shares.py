@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from quota.claims import RULES
-from quota.model import Quota
-from quota.resources import Resources
+from .claims import RULES
+from .model import Quota
+from .resources import Resources
 
 TOLERANCE = Fraction(1, 200)  # what a person rounds off: 0.333 three times is all, 1.005 is not yet more than all
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from quota.model import Quota
-from quota.resources import Resources, total
+from .model import Quota
+from .resources import Resources, total
 
 Tiers = list[dict[str, int]]
 

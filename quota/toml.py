@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
-from quota.lines import Lines, Path
+from .lines import Lines, Path
 
 PARTS_MAX = 128
 WHOLE_MAX = 2**63

@@ -43,7 +43,7 @@ def main() -> int:
             **(linted if files else {}),
             "unit tests": python("pytest", "-n", str(WORKERS), "--dist=worksteal", "tests/unit"),
             "types": python("mypy"),
-            f"{SEEDS} worlds": python("worlds.main", f"--seeds={SEEDS}", f"--steps={STEPS}"),
+            f"{SEEDS} worlds": python("tests.simulation.main", f"--seeds={SEEDS}", f"--steps={STEPS}"),
         },
         {**os.environ, depth.NAME: "check"},
         at_once=2,

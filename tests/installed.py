@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bastion.version import VERSION
+from bastion.model.version import VERSION
 from tests.house.source import ROOT
 from tests.packages import built, copy_of_the_tree, unpacked
 

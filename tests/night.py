@@ -15,9 +15,9 @@ from tests.stages import python, run
 
 STAGES = {
     "properties": python("pytest", "-n", "logical", "tests/unit"),
-    "worlds": python("worlds.main", "--seeds=20000", "--from=2000", "--steps=80"),
-    "storms": python("worlds.main", "--seeds=240", "--from=2000", "--steps=2000"),
-    "crashes": python("worlds.crashes", "--pairs=30"),
+    "worlds": python("tests.simulation.main", "--seeds=20000", "--from=2000", "--steps=80"),
+    "storms": python("tests.simulation.main", "--seeds=240", "--from=2000", "--steps=2000"),
+    "crashes": python("tests.simulation.crashes", "--pairs=30"),
     "chaos": python("tests.chaos", "--kills=2000", "--pauses=200"),
     "chaos-gcs": python("tests.chaos", "--kills=200", "--pauses=20", "--store=gcs"),
     "fuzz": python("pytest", "tests/fuzz"),

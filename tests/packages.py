@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.house.source import ROOT, tracked
+from tests.house.source import LINKED, OURS, ROOT, tracked
 
 
 def copy_of_the_tree(folder: Path) -> Path:
@@ -16,6 +16,8 @@ def copy_of_the_tree(folder: Path) -> Path:
         copy = folder / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
+    for room in LINKED:
+        (folder / OURS / room).symlink_to(f"../{room}")
     return folder
 
 

@@ -16,7 +16,14 @@ from importlib.machinery import ModuleSpec
 from typing import Any
 
 STRANGERS = ("absl.flags", "msgspec", "psutil", "zstandard", "pathspec", "concurrent.futures", "tenacity")
-FORBIDDEN = ("runners.local", "runners.worker", "pynvml", "ctypes", "spwd", "cli.worker")
+FORBIDDEN = (
+    "bastion.runners.local",
+    "bastion.runners.worker",
+    "pynvml",
+    "ctypes",
+    "spwd",
+    "bastion.runners.programs.worker",
+)
 
 
 def _is_forbidden(name: str) -> bool:
@@ -60,7 +67,7 @@ def main() -> int:
         for name in sys.argv[1:]:
             import_module(name)
         return 0
-    return int(getattr(import_module("bastion_entry"), tool)())
+    return int(getattr(import_module("bastion.__main__"), tool)())
 
 
 if __name__ == "__main__":

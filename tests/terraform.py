@@ -11,7 +11,7 @@ from typing import Any
 
 import hcl2
 
-from launcher.access import Access, read
+from bastion.launcher.access.access import Access, read
 
 FOLDER = Path(__file__).parents[1] / "deploy" / "terraform"
 NAMES = ("private", "permanent", "ttl")

@@ -13,23 +13,25 @@ from typing import Any
 
 import msgspec
 
-from bastion import config, errors, instances, spec
-from bastion.alternatives import Alternative
-from bastion.codec import whole
-from bastion.google.settings import GoogleSettings
-from bastion.limits import Limits
-from bastion.ports import AttemptKey
-from bastion.records import Member, Order, World
-from cli import bastion as bastion_tool
-from cli import launch as launch_tool
-from cli import main as command_line
-from cli.flags import ABOUT, SHARED, Command, Flag, Tool, title
-from cli.help import default, shown, usage
-from cloud import rights
-from cloud.host import Host
+from bastion.cli.bastion import tool as bastion_tool
+from bastion.cli.launch import tool as launch_tool
+from bastion.cli.terminal import main as command_line
+from bastion.cli.terminal.flags import ABOUT, SHARED, Command, Flag, Tool, title
+from bastion.cli.terminal.help import default, shown, usage
+from bastion.model import errors
+from bastion.model.codec import whole
+from bastion.model.job import instances, spec
+from bastion.model.job.alternatives import Alternative
+from bastion.model.ports import AttemptKey
+from bastion.model.settings import config
+from bastion.model.settings.google import GoogleSettings
+from bastion.model.settings.limits import Limits
+from bastion.model.stored.records import Member, Order, World
+from bastion.runners.google.hosting import rights
+from bastion.runners.google.hosting.host import Host
+from bastion.runners.worker.doors import Post
+from bastion.runners.worker.environment import Places, environment
 from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
-from runners.worker.doors import Post
-from runners.worker.environment import Places, environment
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 MADE = "<!-- Made from the code by `make docs`; a change here is lost. -->"
@@ -278,8 +280,8 @@ def _errors() -> Iterator[str]:
         "",
         "One line on standard error, which says what is, to which object, and what to do next; with",
     )
-    yield '`--json`, `{"error": "…"}`. The classes are those of [`bastion/errors.py`](../../bastion/errors.py); each is'
-    yield "also what stands below it. Codes of ended jobs are on the page of [exit codes](exit-codes.md)."
+    yield '`--json`, `{"error": "…"}`. The classes are those of [`bastion/model/errors.py`](../../bastion/model/errors.py); each'
+    yield "is also what stands below it. Codes of ended jobs are on the page of [exit codes](exit-codes.md)."
     yield from ("", *table(["error", "meaning", "exit code"], _family(errors.BastionError, 0)))
 
 

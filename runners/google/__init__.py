@@ -1,1 +1,6 @@
-"""What the runners of Google's machines share: how a machine gets the worker, and starts it."""
+"""Everything of Google's clouds but its storage.
+
+For: machines in Compute Engine and TPU slices, images, and a bastion that lives on a VM.
+Here: `api` (calls), `machines` (what both runners share), `gce`, `tpu`, `hosting`, `images`; `fleet`, the entry of both.
+Imports: `runners.worker`, `runners.delivery`, `bundler`.
+"""

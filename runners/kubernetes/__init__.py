@@ -1,1 +1,6 @@
-"""The runner of Kubernetes clusters: one JobSet for each attempt, or one Job where there are no JobSets."""
+"""The runner of a Kubernetes cluster: one JobSet for each attempt.
+
+For: groups that have a cluster, with Kueue or without.
+Here: `runner`, manifests and listings, the cluster's API, settings, the bastion's own deployment, and `fleet`, its entry.
+Imports: `runners.delivery`, names from `runners.google`.
+"""

@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bastion.errors import RunnerError, UsageError
-from bastion.ports import Clock
-from runners.kubernetes.door import ApiError, Expired, IsThere, NotThere, Object, Refused
+from bastion.model.errors import RunnerError, UsageError
+from bastion.model.ports import Clock
+
+from .door import ApiError, Expired, IsThere, NotThere, Object, Refused
 
 TIMEOUT_S = (5.0, 60.0)
 TRIES = 4

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runners.kubernetes import parse, render
-from runners.kubernetes.settings import KubernetesSettings
+from . import parse, render
+from .settings import KubernetesSettings
 
 ROLES = "rbac.authorization.k8s.io"
 CONTAINER = "bastion"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from bastion.errors import RunnerError
+from bastion.model.errors import RunnerError
 
 Object = dict[str, Any]
 """JSON by the words of the API's own schemas."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cloud.lodging import Tell
-from runners.kubernetes.door import Cluster, Object
+from ..lodging import Tell
+from .door import Cluster, Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from bastion.ports import AttemptKey, Clock
-from runners.kubernetes import names, parse, render
-from runners.kubernetes.door import Api, NotThere, Object, Refused
-from runners.kubernetes.parse import Pod, Set
-from runners.kubernetes.settings import KubernetesSettings
+from bastion.model.ports import AttemptKey, Clock
+
+from . import names, parse, render
+from .door import Api, NotThere, Object, Refused
+from .parse import Pod, Set
+from .settings import KubernetesSettings
 
 ANEW_S, LATE_S, AGAIN_S = 60.0, 5.0, 10.0
 """So often it is asked whether there are JobSets now. A set whose pods are so late is asked about, and no sooner again."""

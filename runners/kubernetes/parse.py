@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.ports import AttemptKey, Machine
-from runners.kubernetes import names
-from runners.kubernetes.names import Mark
+from bastion.model.ports import AttemptKey, Machine
+
+from . import names
+from .names import Mark
 
 OVER = frozenset({"Succeeded", "Failed"})
 """Phases of a pod in which nothing of it runs any more."""

@@ -12,14 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bastion.errors import RunnerError
-from bastion.ports import Placement
-from quota.resources import Resources
-from runners.google.boot import PYTHON
-from runners.kubernetes import merge, names
-from runners.kubernetes.names import Mark
-from runners.kubernetes.settings import RESTRICTED, KubernetesSettings
-from runners.kubernetes.shapes import Shape, shape
+from bastion.model.errors import RunnerError
+from bastion.model.ports import Placement
+from bastion.quota.resources import Resources
+
+from ..delivery.boot import PYTHON
+from . import merge, names
+from .names import Mark
+from .settings import RESTRICTED, KubernetesSettings
+from .shapes import Shape, shape
 
 JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -157,7 +158,7 @@ def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: Worker
     return {
         "name": "worker",
         "image": given.image,
-        "command": [given.python, "-I", "-m", "bastion_entry", "worker"],
+        "command": [given.python, "-I", "-m", "bastion", "worker"],
         "args": [f"--{flag}={str(value).replace('$(', '$$(')}" for flag, value in flags.items()],
         "env": _env(mark, given),
         "resources": {"requests": dict(one.requests), "limits": dict(one.limits)},
@@ -187,7 +188,7 @@ def _in_image(container: dict[str, Any], image: str) -> dict[str, Any]:
     return {
         **container,
         "image": image,
-        "command": [f"{LAID}/{PYTHON}", "-I", "-m", "bastion_entry", "worker"],
+        "command": [f"{LAID}/{PYTHON}", "-I", "-m", "bastion", "worker"],
         "args": [*container["args"], f"--image={image}"],
         "volumeMounts": [*container["volumeMounts"], {"name": _PROGRAM, "mountPath": LAID, "readOnly": True}],
     }
@@ -202,7 +203,7 @@ def _laying(container: dict[str, Any], given: KubernetesSettings) -> dict[str, A
     return {
         "name": _PROGRAM,
         "image": given.image,
-        "command": [given.python, "-I", "-m", "bastion_entry", "lay"],
+        "command": [given.python, "-I", "-m", "bastion", "lay"],
         "args": [LAID],
         "resources": asked,
         "terminationMessagePolicy": _LAST_WORDS,

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from bastion.errors import SpecError
-from runners.kubernetes.merge import misshapen
+from bastion.model.errors import SpecError
+
+from .merge import misshapen
 
 BUYING = ("reserved", "on-demand", "spot", "flex-start")
 """How nodes can be had, by the words of Google's clusters."""

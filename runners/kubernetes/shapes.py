@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from bastion.errors import RunnerError, SpecError
-from bastion.instances import KINDS, SLICES, slice_of
-from quota.resources import Resources
-from runners.kubernetes.settings import Kind, KubernetesSettings
+from bastion.model.errors import RunnerError, SpecError
+from bastion.model.job.instances import KINDS, SLICES, slice_of
+from bastion.quota.resources import Resources
+
+from .settings import Kind, KubernetesSettings
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 _ACCELERATOR, _TPU_TYPE = "cloud.google.com/gke-accelerator", "cloud.google.com/gke-tpu-accelerator"

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.errors import RunnerError
-from quota.resources import Resources
+from bastion.model.errors import RunnerError
+from bastion.quota.resources import Resources
 
 _MAKERS = frozenset({"nvidia", "tesla", "quadro", "geforce"})
 _FAMILIES = frozenset({"rtx", "gtx"})

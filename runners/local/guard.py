@@ -13,11 +13,12 @@ import signal
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from bastion.errors import RunnerError
-from bastion.ports import Clock
-from runners.local.registry import OURS, Entry, Registry
-from runners.worker import groups
-from runners.worker.family import ahead, born, family, started
+from bastion.model.errors import RunnerError
+from bastion.model.ports import Clock
+
+from ..worker.linux import groups
+from ..worker.linux.family import ahead, born, family, started
+from .registry import OURS, Entry, Registry
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SEEN_S = 2.0

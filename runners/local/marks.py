@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import psutil
 
-from bastion.errors import RunnerError
-from runners.local.render import DEVICES, JOB, MARK
+from bastion.model.errors import RunnerError
+
+from .render import DEVICES, JOB, MARK
 
 _MARK = MARK.encode() + b"="
 _DEVICES = DEVICES.encode() + b"="

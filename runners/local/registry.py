@@ -22,9 +22,10 @@ from pathlib import Path
 
 import msgspec
 
-from bastion.errors import RunnerError
-from runners.local.render import MARK, Name, parse
-from runners.worker.family import started
+from bastion.model.errors import RunnerError
+
+from ..worker.linux.family import started
+from .render import MARK, Name, parse
 
 KEEPER, WORKER, COMMAND = "keeper", "worker", "command"
 OURS = frozenset({KEEPER, WORKER})

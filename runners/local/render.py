@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bastion.ports import AttemptKey, Machine
+from bastion.model.ports import AttemptKey, Machine
 
 MARK = "BASTION_MACHINE"
 DEVICES = "BASTION_DEVICES"
@@ -70,7 +70,7 @@ def command(
         "devices": ",".join(devices),
         **more,
     }
-    return [python, "-I", "-m", "bastion_entry", "worker", *(f"--{flag}={value}" for flag, value in flags.items())]
+    return [python, "-I", "-m", "bastion", "worker", *(f"--{flag}={value}" for flag, value in flags.items())]
 
 
 def environment(inherited: Mapping[str, str], name: Name, devices: Iterable[str], own: str = "") -> dict[str, str]:

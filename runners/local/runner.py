@@ -13,17 +13,18 @@ from threading import Lock
 
 import psutil
 
-from bastion import host
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
-from quota.resources import Resources, plus
-from runners.local import folders, gpus, render, upgrade
-from runners.local.guard import Guard, send
-from runners.local.registry import KEEPER, Entry, Paper, Registry, register
-from runners.local.render import Name
-from runners.worker import groups
-from runners.worker.account import ROOT, is_known
-from runners.worker.family import started
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.quota.resources import Resources, plus
+from bastion.system import host
+
+from ..worker.linux import folders, groups
+from ..worker.linux.account import ROOT, is_known
+from ..worker.linux.family import started
+from . import gpus, render, upgrade
+from .guard import Guard, send
+from .registry import KEEPER, Entry, Paper, Registry, register
+from .render import Name
 
 _GIB = 2**30
 _OWN = os.path.join(sys.prefix, "bin") if sys.prefix != sys.base_prefix else ""

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from bastion.errors import RunnerError
-from runners.local import marks
-from runners.local.registry import COMMAND, KEEPER, Paper, Registry, register
-from runners.local.render import parse
+from bastion.model.errors import RunnerError
+
+from . import marks
+from .registry import COMMAND, KEEPER, Paper, Registry, register
+from .render import parse
 
 
 def adopt(registry: Registry, scope: str, work_root: Path) -> int:

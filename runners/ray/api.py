@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from bastion.errors import RunnerError
+from bastion.model.errors import RunnerError
 
 LIMIT_S = 20.0
 ANSWER_MAX = 64 * 1024 * 1024

@@ -19,15 +19,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from bastion.host import boot
-from bastion.ports import Clock
-from runners.local import folders, marks
-from runners.local.registry import Entry, Paper, Registry, register
-from runners.local.render import MARK
-from runners.local.render import Name as Registered
-from runners.ray.render import parse
-from runners.worker.family import family, put_down, send
-from runners.worker.tree import adopt_orphans
+from bastion.model.ports import Clock
+from bastion.system.host import boot
+
+from ..local import marks
+from ..local.registry import Entry, Paper, Registry, register
+from ..local.render import MARK
+from ..local.render import Name as Registered
+from ..worker.linux import folders
+from ..worker.linux.family import family, put_down, send
+from ..worker.linux.tree import adopt_orphans
+from .render import parse
 
 GUARD = "guard"
 """The role of the guard in a machine's entry: it lives until nothing else of the machine does."""
@@ -75,7 +77,7 @@ def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], c
         "cache": str(root / "setups"),
         "devices": devices,
     }
-    words = [python, "-I", "-m", "bastion_entry", "worker", *(f"--{key}={value}" for key, value in told.items())]
+    words = [python, "-I", "-m", "bastion", "worker", *(f"--{key}={value}" for key, value in told.items())]
     return Start(tuple(words), environment(environ, str(name)), entry)
 
 

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey
-from runners.ray.render import NEEDS, Name, parse
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey
+
+from .render import NEEDS, Name, parse
 
 _PENDING, _RUNNING = "PENDING", "RUNNING"
 _OVER = frozenset({"STOPPED", "SUCCEEDED", "FAILED"})

@@ -14,10 +14,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from bastion.instances import KINDS
-from bastion.ports import AttemptKey, Machine, Placement
-from quota.resources import Resources
-from runners.ray.settings import RaySettings
+from bastion.model.job.instances import KINDS
+from bastion.model.ports import AttemptKey, Machine, Placement
+from bastion.quota.resources import Resources
+
+from .settings import RaySettings
 
 NEEDS = "bastion-needs"
 """In a job's metadata: what it needs of one node, in Ray's names, for Ray does not list that."""
@@ -135,5 +136,5 @@ def removal_of(machine: str) -> str:
 
 
 def _host(settings: RaySettings, **flags: object) -> str:
-    words = [settings.python, "-I", "-m", "bastion_entry", "ray-host", f"--root={settings.folder}"]
+    words = [settings.python, "-I", "-m", "bastion", "ray-host", f"--root={settings.folder}"]
     return "exec " + shlex.join([*words, *(f"--{flag}={value}" for flag, value in flags.items())])

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
-from quota.resources import Resources
-from runners.ray import parse, render
-from runners.ray.api import Answer, Dashboard
-from runners.ray.parse import Job
-from runners.ray.render import Name
-from runners.ray.settings import RaySettings
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
+from bastion.quota.resources import Resources
+
+from . import parse, render
+from .api import Answer, Dashboard
+from .parse import Job
+from .render import Name
+from .settings import RaySettings
 
 LOST_S = 90.0
 """So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bastion.ports import Machine
-from quota.resources import Resources, plus, times
-from runners.slurm.render import FOLDER_FAILED, WORKER_FAILED, Name, Node, name_of
+from bastion.model.ports import Machine
+from bastion.quota.resources import Resources, plus, times
+
+from .render import FOLDER_FAILED, WORKER_FAILED, Name, Node, name_of
 
 _FIELDS = {
     "JobID": 20,

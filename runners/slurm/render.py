@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from bastion.ports import AttemptKey, Placement
-from quota.resources import Resources
-from runners.slurm.settings import SlurmSettings
+from bastion.model.ports import AttemptKey, Placement
+from bastion.quota.resources import Resources
+
+from .settings import SlurmSettings
 
 NOTICE = "URG"
 """The signal that has a worker look for its stop order. Slurm sends a signal to all processes of a job's step: this one is
@@ -167,7 +168,7 @@ def _command(python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[st
         "devices": '"${CUDA_VISIBLE_DEVICES:-$ROCR_VISIBLE_DEVICES}"' if gpus else "",
     }
     words = _flags((flag, quote(str(value))) for flag, value in known.items())
-    return f"{quote(python)} -I -m bastion_entry worker {words} {_flags(there.items())}"
+    return f"{quote(python)} -I -m bastion worker {words} {_flags(there.items())}"
 
 
 def _flags(pairs: Iterable[tuple[str, str]]) -> str:

@@ -10,14 +10,15 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bastion.errors import Later, RunnerError
-from bastion.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Shell, Sight
-from quota.resources import Resources, minus
-from runners.slurm import parse, render
-from runners.slurm.commands import Commands, Refused
-from runners.slurm.parse import Job
-from runners.slurm.render import NOTICE, Name, Node
-from runners.slurm.settings import SlurmSettings
+from bastion.model.errors import Later, RunnerError
+from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Shell, Sight
+from bastion.quota.resources import Resources, minus
+
+from . import parse, render
+from .commands import Commands, Refused
+from .parse import Job
+from .render import NOTICE, Name, Node
+from .settings import SlurmSettings
 
 AGAIN_S = 30.0
 """So long a submission that was refused is not tried again, and what the nodes hold together is not asked again."""

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bastion.ports import Said, Shell
+from bastion.model.ports import Said, Shell
 
 _FLAGS = (
     "BatchMode=yes",

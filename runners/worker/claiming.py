@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
-from bastion import layout
-from bastion.codec import decode, encode
-from bastion.errors import Missing
-from bastion.once import create_once
-from bastion.records import PAPER_BYTES_MAX, AnyClaim, Claim
-from runners.worker.doors import Doors, Pace, Post
-from runners.worker.pump import persist
-from runners.worker.supervise import has_left
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing
+from bastion.model.stored.records import PAPER_BYTES_MAX, AnyClaim, Claim
+from bastion.stores.once import create_once
+
+from .doors import Doors, Pace, Post
+from .pump import persist
+from .supervise import has_left
 
 
 def claim_of(post: Post, doors: Doors, pace: Pace) -> Claim | None:

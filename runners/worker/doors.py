@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bastion.gpus import Gpu
-from bastion.ports import AttemptKey, Bucket, Clock, Ids, Tasks
-from bastion.records import BEAT_S
-from bastion.spec import BundleRef
-from runners.worker.bounds import Excess
-from runners.worker.outputs import Put, WorkingFolder, no_store
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey, Bucket, Clock, Ids, Tasks
+from bastion.model.stored.gpus import Gpu
+from bastion.model.stored.records import BEAT_S
+
+from .linux.bounds import Excess
+from .outputs import Put, WorkingFolder, no_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bastion.instances import SLICES
-from bastion.records import Order, World
-from runners.worker.doors import Post
+from bastion.model.job.instances import SLICES
+from bastion.model.stored.records import Order, World
+
+from .doors import Post
 
 MEGASCALE_PORT = 8081
 """Where libtpu joins several slices, unless it is told otherwise."""

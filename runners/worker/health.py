@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from bastion.gpus import XIDS_MAX, Gpu, Xid, blame
-from bastion.ports import Clock
-from runners.worker.doors import Gpus, Pace
+from bastion.model.ports import Clock
+from bastion.model.stored.gpus import XIDS_MAX, Gpu, Xid, blame
+
+from .doors import Gpus, Pace
 
 
 class Health:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from runners.worker.doors import Machine
-from runners.worker.mask import EVERYTHING, Mask
+from .doors import Machine
+from .mask import EVERYTHING, Mask
 
 
 class Output:

@@ -12,8 +12,9 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Protocol
 
-from bastion.errors import BastionError, UsageError
-from runners.worker.verdict import short
+from bastion.model.errors import BastionError, UsageError
+
+from .verdict import short
 
 FILES_MAX = 10_000
 """So many files of one worker are kept or counted. A command that leaves more has other troubles."""

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from bastion import layout, secret
-from bastion.errors import BundleError, TooLarge
-from bastion.records import Order, World
-from bundler.unpack import PACKED_BYTES
-from runners.worker.doors import Doors, Kept, Machine, Pace, Post, Process
-from runners.worker.environment import Places, environment, within
-from runners.worker.mask import SHORTEST, is_short
-from runners.worker.output import Output
-from runners.worker.pump import Pump, Turn, persist
-from runners.worker.secrets import reveal
-from runners.worker.setup import SetupFailed, name_of
-from runners.worker.supervise import Halt, Halted, TimeLimit
-from runners.worker.verdict import short
+from bastion.bundler.unpack import PACKED_BYTES
+from bastion.model import layout
+from bastion.model.errors import BundleError, TooLarge
+from bastion.model.job import secret
+from bastion.model.stored.records import Order, World
+
+from .doors import Doors, Kept, Machine, Pace, Post, Process
+from .environment import Places, environment, within
+from .mask import SHORTEST, is_short
+from .output import Output
+from .pump import Pump, Turn, persist
+from .secrets import reveal
+from .setup import SetupFailed, name_of
+from .supervise import Halt, Halted, TimeLimit
+from .verdict import short
 
 IMAGE = "image"
 BUNDLES = ("none", "tar", "git", IMAGE)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.errors import BucketError
-from bastion.ports import Clock, Tasks
+from bastion.model.errors import BucketError
+from bastion.model.ports import Clock, Tasks
 
 _WAIT_MAX_S = 60.0
 _PAUSE_S = 1.0

@@ -9,12 +9,13 @@ from typing import Any
 
 import msgspec
 
-from bastion.codec import decode, encode
-from bastion.errors import BucketError, Missing, RecordError
-from bastion.ports import Bucket, Clock
-from bastion.records import PAPER_BYTES_MAX, Facts
-from runners.worker.doors import Machine
-from runners.worker.progress import Progress
+from bastion.model.codec import decode, encode
+from bastion.model.errors import BucketError, Missing, RecordError
+from bastion.model.ports import Bucket, Clock
+from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+
+from .doors import Machine
+from .progress import Progress
 
 QUIET_AFTER, QUIET_TIMES = 30, 5
 """Of a job that has said nothing new in so many reports each report waits so many times as long."""

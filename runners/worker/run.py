@@ -11,28 +11,29 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from bastion import clocks, layout
-from bastion.clocks import Reading
-from bastion.codec import decode, encode
-from bastion.errors import Missing, RecordError, SecretError
-from bastion.logs import SegmentWriter
-from bastion.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
-from bastion.state import Cause
-from bastion.store_clock import StoreTime, read
-from bastion.version import VERSION
-from runners.worker.claiming import claim_of
-from runners.worker.doors import Doors, Pace, Post, Process
-from runners.worker.health import Health
-from runners.worker.output import Output
-from runners.worker.outputs import Keeping
-from runners.worker.prepare import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
-from runners.worker.pump import Chore, Pump, persist
-from runners.worker.report import Reporter
-from runners.worker.secrets import reveal
-from runners.worker.spool import Spool
-from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
-from runners.worker.verdict import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
-from runners.worker.watch import Watch
+from bastion.journal.logs import SegmentWriter
+from bastion.model import clocks, layout
+from bastion.model.clocks import Reading
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing, RecordError, SecretError
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
+from bastion.model.version import VERSION
+from bastion.system.store_clock import StoreTime, read
+
+from .claiming import claim_of
+from .doors import Doors, Pace, Post, Process
+from .health import Health
+from .output import Output
+from .outputs import Keeping
+from .prepare import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
+from .pump import Chore, Pump, persist
+from .report import Reporter
+from .secrets import reveal
+from .spool import Spool
+from .supervise import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
+from .verdict import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
+from .watch import Watch
 
 NOTHING_DONE = 0
 SETUP_FAILED = 1

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bastion import secret
-from bastion.errors import SecretError
-from bastion.records import Order
-from runners.worker.doors import Secrets
+from bastion.model.errors import SecretError
+from bastion.model.job import secret
+from bastion.model.stored.records import Order
+
+from .doors import Secrets
 
 
 class Kept:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from bastion import secret
-from bastion.records import Order
+from bastion.model.job import secret
+from bastion.model.stored.records import Order
 
 _LINES = 5
 

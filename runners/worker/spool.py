@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import threading
 
-from bastion.errors import RecordError
-from bastion.logs import SEGMENT_MAX, SegmentWriter
-from runners.worker.output import Output
+from bastion.journal.logs import SEGMENT_MAX, SegmentWriter
+from bastion.model.errors import RecordError
+
+from .output import Output
 
 _TRUNCATED = "\n[bastion] the job truncated its own output: at least {} bytes are not in this log\n"
 _JOINT = 64

@@ -7,15 +7,16 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bastion import layout
-from bastion.codec import decode
-from bastion.errors import Missing, RecordError
-from bastion.ports import AttemptKey, Bucket, Clock
-from bastion.records import PAPER_BYTES_MAX, StopOrder
-from bastion.state import Cause
-from runners.worker.bounds import Excess
-from runners.worker.doors import Farewell, Pace, Process
-from runners.worker.verdict import KILLED
+from bastion.model import layout
+from bastion.model.codec import decode
+from bastion.model.errors import Missing, RecordError
+from bastion.model.ports import AttemptKey, Bucket, Clock
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import PAPER_BYTES_MAX, StopOrder
+
+from .doors import Farewell, Pace, Process
+from .linux.bounds import Excess
+from .verdict import KILLED
 
 SLEPT_S = 3600.0
 """Who has not looked for a stop order for so long has slept, and may have been given up and forgotten meanwhile."""

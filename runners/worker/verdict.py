@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import re
 
-from bastion.state import Cause
-from bastion.wording import clipped
+from bastion.model.state.state import Cause
+from bastion.model.wording import clipped
 
 KILLED = 137
 """The exit code of what was ended by signal 9."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 
-from bastion import layout
-from bastion.errors import Missing, TooLarge
-from bastion.ports import AttemptKey, Bucket, Clock
-from bastion.records import PAPER_BYTES_MAX
-from runners.worker.doors import Pace
-from runners.worker.spool import Spool
+from bastion.model import layout
+from bastion.model.errors import Missing, TooLarge
+from bastion.model.ports import AttemptKey, Bucket, Clock
+from bastion.model.stored.records import PAPER_BYTES_MAX
+
+from .doors import Pace
+from .spool import Spool
 
 
 class Watch:

@@ -13,7 +13,7 @@ from tests.bench.town import Town, town
 
 FILES = 1_000
 TIMES = 11
-LAUNCH = [sys.executable, "-I", "-m", "bastion_entry", "launch"]
+LAUNCH = [sys.executable, "-I", "-m", "bastion", "launch"]
 
 
 def rows() -> list[Row]:

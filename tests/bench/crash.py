@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 
-from bastion.spec import new_jobspec
+from bastion.model.job.spec import new_jobspec
 from tests.bench import jobs
 from tests.bench.rows import Row, lap
 from tests.bench.town import Town, town, until

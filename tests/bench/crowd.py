@@ -14,13 +14,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bastion.buckets.counting import CountingBucket
-from bastion.system import SystemClock, ThreadTasks
-from cli.wiring import open_part
-from launcher.find import find
-from launcher.follow import Doors, Screen, follow
-from launcher.reader import Reader
-from launcher.streams import Choice
+from bastion.launcher.logs.follow import Doors, Screen, follow
+from bastion.launcher.logs.streams import Choice
+from bastion.launcher.read.find import find
+from bastion.launcher.read.reader import Reader
+from bastion.stores.counting import CountingBucket
+from bastion.stores.opening import open_part
+from bastion.system.system import SystemClock, ThreadTasks
 
 
 class Words(CountingBucket):

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from uuid import uuid4
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.ports import Bucket, Stat, Stored
-from quota.file import parse
+from bastion.model.ports import Bucket, Stat, Stored
+from bastion.quota.file import parse
+from bastion.stores.memory import MemoryBucket
 from tests.bench import jobs, stage
 from tests.bench.queue import Crowd
 from tests.bench.rows import Row, thought, typical

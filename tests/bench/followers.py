@@ -14,17 +14,18 @@ from pathlib import Path
 
 from google.cloud import storage
 
-from bastion import layout, loop
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.gcs import GcsBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.chores import Doors
-from bastion.codec import encode
-from bastion.requests import Submit, job_id
-from bastion.spec import new_jobspec
-from bastion.system import RandomIds, SystemClock, ThreadTasks
-from bastion.tick import Bastion
-from runners.local.runner import LocalRunner
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import new_jobspec
+from bastion.model.stored.requests import Submit, job_id
+from bastion.runners.local.runner import LocalRunner
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.service.tick import Bastion
+from bastion.stores.counting import CountingBucket
+from bastion.stores.gcs import GcsBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 from tests.bench.folder import fresh_folder
 from tests.bench.rows import Row
 from tests.bench.stage import run_until

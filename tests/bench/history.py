@@ -8,13 +8,13 @@ import sys
 from datetime import UTC, datetime
 from statistics import median
 
-from bastion import layout
+from bastion.model import layout
 from tests.bench import old
 from tests.bench.folder import fresh_folder
 from tests.bench.rows import Row, lap
 
 TIMES = 5
-TOOL = [sys.executable, "-I", "-m", "bastion_entry"]
+TOOL = [sys.executable, "-I", "-m", "bastion"]
 
 
 def rows() -> list[Row]:

@@ -10,9 +10,9 @@ from tempfile import TemporaryDirectory
 
 from google.cloud import storage
 
-from bastion.buckets.gcs import GcsBucket
-from bastion.ports import Bucket
-from bastion.spec import JobSpec, new_jobspec
+from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.ports import Bucket
+from bastion.stores.gcs import GcsBucket
 from tests.bench import jobs, stage
 from tests.bench.rows import Row, lap
 from tests.servers import gcs_server

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.ports import Bucket
-from bastion.requests import Submit
-from bastion.spec import JobSpec, new_jobspec
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.ports import Bucket
+from bastion.model.stored.requests import Submit
 
 PROJECTS = 100
 USERS = 1_000

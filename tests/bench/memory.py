@@ -6,8 +6,9 @@ import time
 
 import psutil
 
-from bastion import layout, recover, snapshot
-from bastion.spec import new_jobspec
+from bastion.journal import recover, snapshot
+from bastion.model import layout
+from bastion.model.job.spec import new_jobspec
 from tests.bench import jobs
 from tests.bench.rows import Row, lap
 from tests.bench.town import Town, town, until

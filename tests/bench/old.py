@@ -9,11 +9,15 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from bastion import layout, recover, retire
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.config import Config, render
-from bastion.events import (
+from bastion.journal import recover, retire
+from bastion.journal.journal import Journal
+from bastion.journal.snapshot import FAR, FAR_BYTES
+from bastion.model import layout
+from bastion.model.job.spec import JobSpec
+from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.settings.config import Config, render
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     CapacityChanged,
     Claimed,
@@ -25,13 +29,10 @@ from bastion.events import (
     Started,
     Submitted,
 )
-from bastion.journal import Journal
-from bastion.ports import Bucket, Stat, Stored
-from bastion.requests import job_id
-from bastion.snapshot import FAR, FAR_BYTES
-from bastion.spec import JobSpec
-from bastion.state import Cause, JobState, State
-from bastion.system import RandomIds, SystemClock
+from bastion.model.stored.requests import job_id
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock
 from tests.bench import jobs
 
 EVENTS = 1_000_000

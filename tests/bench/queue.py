@@ -8,20 +8,20 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from random import Random
 
-from bastion.config import Config
-from bastion.decide import settle_one
-from bastion.decision import decided
-from bastion.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Submitted
-from bastion.fold import apply
-from bastion.lineup import Lineup
-from bastion.plan import Inputs, plan
-from bastion.ports import AttemptKey
-from bastion.spec import JobSpec
-from bastion.state import Cause, State
-from launcher.decisions import Decisions
-from launcher.outlook import outlook
-from launcher.supposed import Case
-from quota.file import parse
+from bastion.journal.fold import apply
+from bastion.launcher.explain.decisions import Decisions
+from bastion.launcher.explain.outlook import outlook
+from bastion.launcher.explain.supposed import Case
+from bastion.model.job.spec import JobSpec
+from bastion.model.ports import AttemptKey
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Submitted
+from bastion.quota.file import parse
+from bastion.schedule.decide import settle_one
+from bastion.schedule.decision import decided
+from bastion.schedule.lineup import Lineup
+from bastion.schedule.plan import Inputs, plan
 from tests.bench import jobs
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

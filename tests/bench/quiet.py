@@ -6,15 +6,15 @@ import os
 import time
 from pathlib import Path
 
-from bastion import layout
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.codec import encode
-from bastion.ports import AttemptKey
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import until, workers
-from bastion_testing.stage import order, placement
-from runners.local.runner import LocalRunner
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import AttemptKey
+from bastion.runners.local.runner import LocalRunner
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import until, workers
+from bastion.testing.stage import order, placement
 from tests.bench.folder import fresh_folder
 from tests.bench.rows import Row
 

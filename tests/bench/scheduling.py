@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from bastion.config import Config
-from quota.file import parse
-from simulator import trace
-from simulator.report import Report, row
-from simulator.run import Scene, everybody, simulate
-from simulator.work import Arrival, Pace
+from bastion.model.settings.config import Config
+from bastion.quota.file import parse
+from bastion.simulate import trace
+from bastion.simulate.report import Report, row
+from bastion.simulate.run import Scene, everybody, simulate
+from bastion.simulate.work import Arrival, Pace
 from tests.bench import made
 from tests.bench.rows import Row, short, show
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bastion import layout, loop
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.chores import Doors
-from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight
-from bastion.system import RandomIds, SystemClock, ThreadTasks
-from bastion.tick import Bastion
-from quota.resources import Resources
+from bastion.model import layout
+from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.quota.resources import Resources
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.service.tick import Bastion
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 from tests.bench.folder import fresh_folder
 
 CONFIG = b"poll = 0.5\n"

@@ -6,7 +6,7 @@ import time
 from random import Random
 from statistics import median
 
-from bastion.spec import new_jobspec
+from bastion.model.job.spec import new_jobspec
 from tests.bench.rows import Row
 from tests.bench.town import Town, town, until
 

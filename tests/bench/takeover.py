@@ -6,7 +6,7 @@ import os
 import time
 from collections import Counter
 
-from bastion.spec import new_jobspec
+from bastion.model.job.spec import new_jobspec
 from tests.bench.rows import Row, lap
 from tests.bench.town import Town, town, until
 

@@ -12,17 +12,18 @@ from pathlib import Path
 
 import psutil
 
-from bastion import layout, recover
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.codec import decode, encode
-from bastion.errors import Missing
-from bastion.ports import Ids
-from bastion.records import Status
-from bastion.requests import Submit, job_id
-from bastion.spec import JobSpec
-from bastion.state import State
-from bastion.system import RandomIds
+from bastion.journal import recover
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing
+from bastion.model.job.spec import JobSpec
+from bastion.model.ports import Ids
+from bastion.model.state.state import State
+from bastion.model.stored.records import Status
+from bastion.model.stored.requests import Submit, job_id
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds
 from tests.bench.folder import fresh_folder
 
 PATIENCE_S = 300.0
@@ -65,7 +66,7 @@ class Town:
         until(lambda: "standing by" in (self.home / "bastion.log").read_text())
 
     def _spawn(self, prefix: Sequence[str] = ()) -> subprocess.Popen[bytes]:
-        argv = [*prefix, sys.executable, "-I", "-m", "bastion_entry", "bastion", "start"]
+        argv = [*prefix, sys.executable, "-I", "-m", "bastion", "bastion", "start"]
         with (self.home / "bastion.log").open("ab") as log:
             process = subprocess.Popen(argv, env=self.environ, cwd=self.home, stdout=log, stderr=log)
         self._bastions.append(process)

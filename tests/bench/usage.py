@@ -8,16 +8,16 @@ from itertools import islice
 
 import psutil
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
-from bastion.holes import Holes
-from bastion.ledger_rows import entry_lines
-from bastion.meter import Window
-from bastion.objects import pack
-from bastion.read_ledger import read_ledger
-from bastion.state import Cause, JobState
-from bastion.system import ThreadTasks
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
+from bastion.model.stored.holes import Holes
+from bastion.model.stored.objects import pack
+from bastion.schedule.ledger_rows import entry_lines
+from bastion.schedule.meter import Window
+from bastion.schedule.read_ledger import read_ledger
+from bastion.system.system import ThreadTasks
 from tests.bench import jobs, stage
 from tests.bench.rows import Row, lap
 

@@ -16,7 +16,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from runners.worker.tree import adopt_orphans
+from bastion.runners.worker.linux.tree import adopt_orphans
 from tests.alone import end_all, follow
 from tests.chaos.play import Round, play
 

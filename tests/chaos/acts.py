@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from runners.local import marks
+from bastion.runners.local import marks
 from tests.chaos.town import Crew, Town
 
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import psutil
 
-from bastion import layout
-from cli.here import mark
-from cli.wiring import open_part
-from runners.local import marks, render
+from bastion.model import layout
+from bastion.runners.local import marks, render
+from bastion.stores.opening import open_part
+from bastion.system.here import mark
 from tests.chaos.store import BASTION, Store
 
 TOOLS = Path(sys.executable).parent

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import psutil
 
-from bastion import layout, logs
-from bastion.errors import BastionError
-from bastion.events import Claimed, Ended, Epoch, Started
-from bastion.objects import JournalObject
-from bastion.ports import AttemptKey
-from bastion.recover import load, objects
-from bastion.state import Cause, JobState, State
-from runners.local import render
+from bastion.journal import logs
+from bastion.journal.recover import load, objects
+from bastion.model import layout
+from bastion.model.errors import BastionError
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import Claimed, Ended, Epoch, Started
+from bastion.model.stored.objects import JournalObject
+from bastion.runners.local import render
 from tests.chaos.acts import Harmed, is_alive
 from tests.chaos.town import PATIENCE_S, Failed, Town
 

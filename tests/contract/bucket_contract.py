@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.buckets.conformance import CHECKS, FULL
-from bastion.buckets.stage import Check, Stage
-from bastion.errors import TooLarge
-from bastion.ports import Bucket
+from bastion.model.errors import TooLarge
+from bastion.model.ports import Bucket
+from bastion.stores.conformance.stage import Check, Stage
+from bastion.stores.conformance.suite import CHECKS, FULL
 
 LARGE = 16 << 20
 

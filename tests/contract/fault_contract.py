@@ -8,10 +8,10 @@ from functools import partial
 
 import pytest
 
-from bastion.errors import BastionError, BucketError, Denied
-from bastion.once import create_once
-from bastion.ports import Bucket
-from bastion_testing.fleets import until
+from bastion.model.errors import BastionError, BucketError, Denied
+from bastion.model.ports import Bucket
+from bastion.stores.once import create_once
+from bastion.testing.fleets import until
 from tests.faultproxy import FaultProxy, Harm, Refuse
 
 Ask = Callable[[Bucket], object]

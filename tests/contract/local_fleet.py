@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from bastion import host
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet
-from runners.local.registry import Entry, Registry
-from runners.local.runner import LocalRunner
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey
+from bastion.runners.local.registry import Entry, Registry
+from bastion.runners.local.runner import LocalRunner
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system import host
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import ProcessFleet
 
 _SCOPE = f"test-{os.getpid()}"
 

@@ -8,11 +8,11 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets import fsspec
-from bastion.buckets.conformance import FENCES, QUICK, UNSAFE, prove
-from bastion.buckets.fsspec import FsspecBucket
-from bastion.errors import BucketError, Denied, UsageError
-from bastion.ports import Bucket
+from bastion.model.errors import BucketError, Denied, UsageError
+from bastion.model.ports import Bucket
+from bastion.stores import fsspec
+from bastion.stores.conformance.suite import FENCES, QUICK, UNSAFE, prove
+from bastion.stores.fsspec import FsspecBucket
 from tests.contract.bucket_contract import BucketContract
 from tests.flat import STORES, Flat, Objects, Refused, registered
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from google.cloud import storage
 
-from bastion.buckets.gcs import GcsBucket
-from bastion.ports import Bucket
+from bastion.model.ports import Bucket
+from bastion.stores.gcs import GcsBucket
 from tests.contract.bucket_contract import BucketContract
 
 

@@ -11,8 +11,8 @@ from uuid import uuid4
 import pytest
 from google.cloud import storage
 
-from bastion.buckets.gcs import GcsBucket
-from bastion.errors import Denied, Missing, NoBucket, UsageError
+from bastion.model.errors import Denied, Missing, NoBucket, UsageError
+from bastion.stores.gcs import GcsBucket
 from tests.contract.fault_contract import ASKS, FaultContract
 from tests.faultproxy import FaultProxy, Refuse
 
@@ -95,9 +95,7 @@ def test_without_credentials_one_line_says_what_to_do(monkeypatch: pytest.Monkey
 
 
 def test_a_program_that_just_ends_leaves_no_open_connection(proxy: FaultProxy, name: str) -> None:
-    script = (
-        f"from bastion.buckets.gcs import GcsBucket\nb = GcsBucket('gs://{name}')\nprint(b.read('old').data)\ndel b"
-    )
+    script = f"from bastion.stores.gcs import GcsBucket\nb = GcsBucket('gs://{name}')\nprint(b.read('old').data)\ndel b"
     argv = [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", script]
     said = subprocess.run(argv, check=True, capture_output=True, text=True)
     assert said.stdout == "b'old'\n"

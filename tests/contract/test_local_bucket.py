@@ -16,17 +16,17 @@ from threading import Event
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.races import race
-from bastion.errors import Denied, Missing, NoBucket, UsageError
-from bastion.ports import Bucket
+from bastion.model.errors import Denied, Missing, NoBucket, UsageError
+from bastion.model.ports import Bucket
+from bastion.stores.conformance.races import race
+from bastion.stores.local import LocalBucket
 from tests.contract.bucket_contract import BucketContract
 
 _FILL = """
 import sys
 from pathlib import Path
-from bastion.buckets.local import LocalBucket
-from bastion.errors import Full
+from bastion.stores.local import LocalBucket
+from bastion.model.errors import Full
 bucket = LocalBucket("file://" + sys.argv[1])
 bucket.write("old", b"old")
 for put in (bucket.create, bucket.write):

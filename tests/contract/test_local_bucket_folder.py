@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
-from bastion.errors import BucketError, Missing, NoBucket
+from bastion.model.errors import BucketError, Missing, NoBucket
+from bastion.stores.local import LocalBucket
 
 ASKS: dict[str, Callable[[LocalBucket], object]] = {
     "read": lambda bucket: bucket.read("j/1"),

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
+from bastion.stores.local import LocalBucket
 
 _CREATE = """
 import sys
-from bastion.buckets.local import LocalBucket
+from bastion.stores.local import LocalBucket
 bucket = LocalBucket(sys.argv[1])
 print("ready", flush=True)
 for line in sys.stdin:
@@ -24,7 +24,7 @@ for line in sys.stdin:
 """
 _COUNT = """
 import sys
-from bastion.buckets.local import LocalBucket
+from bastion.stores.local import LocalBucket
 bucket = LocalBucket(sys.argv[1])
 print("ready", flush=True)
 for line in sys.stdin:
@@ -39,7 +39,7 @@ KEPT = {"lock", "store"}
 
 _WRITE_FOREVER = """
 import sys
-from bastion.buckets.local import LocalBucket
+from bastion.stores.local import LocalBucket
 bucket = LocalBucket(sys.argv[1])
 while True:
     for byte in (b"x", b"y"):
@@ -47,7 +47,7 @@ while True:
 """
 _REWRITE = """
 import sys
-from bastion.buckets.local import LocalBucket
+from bastion.stores.local import LocalBucket
 bucket = LocalBucket(sys.argv[1])
 print("ready", flush=True)
 while True:

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
-from bastion.errors import Missing
+from bastion.model.errors import Missing
+from bastion.stores.local import LocalBucket
 
 PATIENCE_S = 0.05
 
 _SLEEPER = """
 import fcntl, os, signal, sys
-from bastion.buckets.local import LocalBucket
-from bastion.errors import Missing
+from bastion.stores.local import LocalBucket
+from bastion.model.errors import Missing
 
 url, verb, left = sys.argv[1], sys.argv[2], int(sys.argv[3])
 bucket, armed = LocalBucket(url), False

@@ -8,9 +8,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion.spec import BundleRef
-from bastion.state import Cause
-from bastion_testing.stage import HELLO, Stage
+from bastion.model.job.spec import BundleRef
+from bastion.model.state.state import Cause
+from bastion.testing.stage import HELLO, Stage
 from tests.contract.local_fleet import LocalFleet
 from tests.gitservers import Repository, git_daemon, quiet_git
 

@@ -12,11 +12,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion import host, layout, logs
-from bastion.ports import Sight
-from bastion.state import Cause
-from bastion_testing.fleets import workers
-from bastion_testing.stage import KEY, SAVES, Stage
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.ports import Sight
+from bastion.model.state.state import Cause
+from bastion.system import host
+from bastion.testing.fleets import workers
+from bastion.testing.stage import KEY, SAVES, Stage
 from tests.contract.local_fleet import LocalFleet
 
 DAY_S = 86_400
@@ -97,7 +99,7 @@ RETURNS = "pass"
 @pytest.mark.parametrize(("worker", "code", "said"), [(FALLS, 5, "fell"), (RAISES, 5, "fell"), (RETURNS, 3, "")])
 def test_an_error_of_our_own_is_a_fall_and_an_exit_code_is_none(worker: str, code: int, said: str) -> None:
     program = f"""
-from runners.worker.keeper import keep
+from bastion.runners.worker.linux.keeper import keep
 def worker():
     {worker}
     return 3

@@ -14,15 +14,20 @@ from pathlib import Path
 
 import pytest
 
-from bastion import host, layout, logs
-from bastion.codec import encode
-from bastion.errors import RunnerError
-from bastion.gpus import Gpu as GpuFacts
-from bastion.ports import AttemptKey, Placement, Sight
-from bastion.spec import BundleRef
-from bastion.state import Cause
-from bastion.system import SystemClock
-from bastion_testing.stage import (
+from bastion.bundler.tar import TarBundler
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import RunnerError
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.state.state import Cause
+from bastion.model.stored.gpus import Gpu as GpuFacts
+from bastion.runners.local import marks
+from bastion.runners.local.gpus import Gpu
+from bastion.system import host
+from bastion.system.system import SystemClock
+from bastion.testing.stage import (
     COUNTS,
     ENVIRONMENT,
     HELLO,
@@ -34,9 +39,6 @@ from bastion_testing.stage import (
     order,
     placement,
 )
-from bundler.tar import TarBundler
-from runners.local import marks
-from runners.local.gpus import Gpu
 from tests.contract.local_fleet import LocalFleet
 
 

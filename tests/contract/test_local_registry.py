@@ -11,21 +11,22 @@ from pathlib import Path
 
 import pytest
 
-from bastion import host, layout
-from bastion.codec import encode
-from bastion.errors import RunnerError
-from bastion.ports import Sight
-from bastion.system import SystemClock
-from bastion_testing.fleets import until, workers
-from bastion_testing.stage import KEY, SAVES, WAIT, Stage, order, placement
-from runners.local import guard as guards
-from runners.local import render
-from runners.local.guard import Guard
-from runners.local.registry import COMMAND, KEEPER, WORKER, Paper, Registry, register
-from runners.local.render import Name
-from runners.local.runner import LocalRunner
-from runners.worker import family as families
-from runners.worker import groups
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import RunnerError
+from bastion.model.ports import Sight
+from bastion.runners.local import guard as guards
+from bastion.runners.local import render
+from bastion.runners.local.guard import Guard
+from bastion.runners.local.registry import COMMAND, KEEPER, WORKER, Paper, Registry, register
+from bastion.runners.local.render import Name
+from bastion.runners.local.runner import LocalRunner
+from bastion.runners.worker.linux import family as families
+from bastion.runners.worker.linux import groups
+from bastion.system import host
+from bastion.system.system import SystemClock
+from bastion.testing.fleets import until, workers
+from bastion.testing.stage import KEY, SAVES, WAIT, Stage, order, placement
 from tests.contract.local_fleet import LocalFleet
 
 NAME = Name("b-1", KEY, 0, 1, "n0")

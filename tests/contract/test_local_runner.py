@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion_testing.runner_contract import RunnerContract
-from runners.local.gpus import Gpu
+from bastion.runners.local.gpus import Gpu
+from bastion.testing.runner_contract import RunnerContract
 from tests.contract.local_fleet import LocalFleet
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.ports import AttemptKey
-from bastion.records import Member, World
-from bastion.spec import BundleRef
-from bastion.state import Cause
-from bastion.system import SystemClock
-from bastion_testing.stage import KEY, OTHER, Stage
-from bundler.tar import TarBundler
+from bastion.bundler.tar import TarBundler
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import Member, World
+from bastion.system.system import SystemClock
+from bastion.testing.stage import KEY, OTHER, Stage
 from tests.contract.local_fleet import LocalFleet
 
 NEXT = AttemptKey(KEY.job, 0, 1)

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import UsageError
-from bastion.ports import Bucket
+from bastion.model.errors import UsageError
+from bastion.model.ports import Bucket
+from bastion.stores.memory import MemoryBucket
 from tests.contract.bucket_contract import BucketContract
 
 

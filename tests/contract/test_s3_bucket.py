@@ -8,8 +8,8 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from bastion.buckets.s3 import S3Bucket
-from bastion.ports import Bucket
+from bastion.model.ports import Bucket
+from bastion.stores.s3 import S3Bucket
 from tests.contract.bucket_contract import BucketContract
 
 

@@ -12,8 +12,8 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from bastion.buckets.s3 import S3Bucket
-from bastion.errors import BucketError, Denied, Missing, NoBucket, UsageError
+from bastion.model.errors import BucketError, Denied, Missing, NoBucket, UsageError
+from bastion.stores.s3 import S3Bucket
 from tests.contract.fault_contract import ASKS, FaultContract
 from tests.faultproxy import FaultProxy, Refuse, s3
 
@@ -161,7 +161,7 @@ def test_a_store_that_fails_is_a_failure_and_no_answer(proxy: FaultProxy, hasty:
 
 
 def test_a_program_that_just_ends_leaves_no_open_connection(proxy: FaultProxy, name: str) -> None:
-    script = f"from bastion.buckets.s3 import S3Bucket\nb = S3Bucket('s3://{name}')\nprint(b.read('old').data)\ndel b"
+    script = f"from bastion.stores.s3 import S3Bucket\nb = S3Bucket('s3://{name}')\nprint(b.read('old').data)\ndel b"
     argv = [sys.executable, "-X", "dev", "-W", "error::ResourceWarning", "-c", script]
     said = subprocess.run(argv, check=True, capture_output=True, text=True)
     assert said.stdout == "b'old'\n"

@@ -8,13 +8,13 @@ from itertools import count
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.ports import AttemptKey, Machine
-from bastion_testing import stage as programs
-from bastion_testing.runner_contract import RunnerContract
-from worlds.fleet import SimRunner
-from worlds.host import Script, SimHost, SimProcess
-from worlds.kernel import Kernel, SimClock
+from bastion.model.ports import AttemptKey, Machine
+from bastion.stores.memory import MemoryBucket
+from bastion.testing import stage as programs
+from bastion.testing.runner_contract import RunnerContract
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import Script, SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, SimClock
 
 _names = count()
 

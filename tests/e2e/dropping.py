@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from bastion import recover
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
+from bastion.journal import recover
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 from tests.e2e.fleet import Fleet, until
 
 JOB = """

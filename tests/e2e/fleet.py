@@ -15,8 +15,10 @@ from typing import Any
 
 import psutil
 
-from bastion_testing import fleets
-from cli import bastion, launch, main
+from bastion.cli.bastion import tool as bastion
+from bastion.cli.launch import tool as launch
+from bastion.cli.terminal import main
+from bastion.testing import fleets
 
 TOOLS = Path(sys.executable).parent
 PATIENCE_S = 180.0

@@ -9,7 +9,7 @@ import sysconfig
 import venv
 from pathlib import Path
 
-import bastion_entry
+from tests.house.source import OURS, ROOT
 
 VERSION = "99.1.0"
 RAISED = ("JOURNAL", "SNAPSHOT", "TRACE", "STATUS", "ORDER", "STOP", "WORLD", "CLAIM", "FACTS")
@@ -17,16 +17,13 @@ RAISED = ("JOURNAL", "SNAPSHOT", "TRACE", "STATUS", "ORDER", "STOP", "WORLD", "C
 
 TRIES = 2_000
 
-PACKAGES = ("bastion", "bundler", "cli", "cloud", "launcher", "quota", "runners", "simulator", "worlds")
-
 
 def install(folder: Path) -> Path:
     """Install it here, beside the version of this tree. The folder of its scripts."""
-    home = Path(bastion_entry.__file__).parent
     code = folder / "code"
-    for package in PACKAGES:
-        shutil.copytree(home / package, code / package, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(home / "bastion_entry.py", code)
+    shutil.copytree(
+        ROOT / OURS, code / OURS, ignore=shutil.ignore_patterns("__pycache__")
+    )  # with what its links lead to
     _change(code)
     venv.create(folder / "venv", symlinks=True)
     paths = {"base": str(folder / "venv"), "platbase": str(folder / "venv")}
@@ -38,20 +35,20 @@ def install(folder: Path) -> Path:
     for tool in ("bastion", "launch"):
         script = folder / "venv" / "bin" / tool
         script.write_text(
-            f"#!{folder}/venv/bin/python -I\nimport sys, bastion_entry\nsys.exit(bastion_entry.{tool}())\n"
+            f"#!{folder}/venv/bin/python -I\nimport sys\nfrom bastion.__main__ import {tool}\nsys.exit({tool}())\n"
         )
         script.chmod(0o755)
     return folder / "venv" / "bin"
 
 
 def _change(code: Path) -> None:
-    numbers = code / "bastion" / "version.py"
+    numbers = code / "bastion" / "model" / "version.py"
     text = re.sub(r'VERSION = ".*"', f'VERSION = "{VERSION}"', numbers.read_text())
     for name in RAISED:
         text, times = re.subn(rf"(?m)^{name} = (\d+)$", lambda found: f"{name} = {int(found[1]) + 1}", text)  # noqa: B023
         assert times == 1, name
     numbers.write_text(text)
-    spec = code / "bastion" / "spec.py"
+    spec = code / "bastion" / "model" / "job" / "spec.py"
     text, times = re.subn(r"(?m)^TRIES_MAX = .*$", f"TRIES_MAX = {TRIES}", spec.read_text())
     assert times == 1
     spec.write_text(text)

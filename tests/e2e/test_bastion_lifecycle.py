@@ -10,8 +10,8 @@ from datetime import datetime
 import psutil
 from msgspec.structs import replace
 
-from bastion import host
-from bastion.config import parse, render
+from bastion.model.settings.config import parse, render
+from bastion.system import host
 from tests.e2e.fleet import Fleet, until
 
 

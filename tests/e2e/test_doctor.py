@@ -12,9 +12,10 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from cli import doctor_store, main
-from cli.bastion import TOOL
+from bastion.cli.bastion.parts import doctor_store
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal import main
+from bastion.stores.memory import MemoryBucket
 from tests.e2e.fleet import Fleet, files
 
 

@@ -13,9 +13,9 @@ import boto3
 import pytest
 from google.cloud import storage
 
-from bastion import snapshot
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
+from bastion.journal import snapshot
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 from tests.e2e.fleet import Fleet, files, until
 
 DAY_S = 86_400

@@ -110,7 +110,7 @@ def test_it_reaches_the_process_and_nothing_else(fleet: Fleet) -> None:
     assert f"HF_TOKEN={'*' * len(VALUE)}\n" in log
     assert f"Error: bad token {'*' * len(VALUE)}" in fleet.job(job)["reason"]
     assert fleet.ask("launch", "show", job)["spec"]["env"]["HF_TOKEN"] == "secret:HF_TOKEN"
-    snapshot = [sys.executable, "-I", "-m", "bastion_entry", "snapshot"]
+    snapshot = [sys.executable, "-I", "-m", "bastion", "snapshot"]
     place = ["--bastion=demo", f"--bucket=file://{fleet.bucket}"]
     assert subprocess.run([*snapshot, *place], check=False).returncode == 0
     assert list((fleet.root / "snapshots").iterdir())

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.codec import encode
-from bastion.requests import Cancel
+from bastion.model.codec import encode
+from bastion.model.stored.requests import Cancel
 from tests.e2e.fleet import Fleet, Said, until
 from tests.house.source import ROOT as REPO
 from tests.people import ROOT, Person, a_group, people

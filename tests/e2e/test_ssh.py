@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.events import Claimed, Started, Waiting
+from bastion.model import layout
+from bastion.model.stored.events import Claimed, Started, Waiting
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 from tests.e2e.fleet import Fleet, Said, until
 from tests.unit.launcher.world import World
 

@@ -41,7 +41,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said(*pip, "--no-build-isolation", here / "source", cwd=here)
     for tool in ("bastion", "launch"):
         script = python.parent / tool
-        script.write_text(f'#!/bin/sh\nexec "{python}" -I -m bastion_entry {tool} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec "{python}" -I -m bastion {tool} "$@"\n')
         script.chmod(0o755)
     return python
 

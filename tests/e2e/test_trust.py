@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.ports import AttemptKey
-from bastion.records import Claim, Facts
-from bastion.state import Cause
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import Claim, Facts
 from tests.e2e.fleet import Fleet, until
 
 

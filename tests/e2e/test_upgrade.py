@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion import host
-from bastion.version import VERSION as OURS
-from launcher.ends import REJECTED
+from bastion.launcher.read.ends import REJECTED
+from bastion.model.version import VERSION as OURS
+from bastion.system import host
 from tests.e2e import later
 from tests.e2e.fleet import Fleet, Said, files, until
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 
-from bastion import recover
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.events import Epoch, RequestsDropped
-from bastion.journal import Journal
-from bastion.system import RandomIds, SystemClock
+from bastion.journal import recover
+from bastion.journal.journal import Journal
+from bastion.model.stored.events import Epoch, RequestsDropped
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock
 from tests.e2e.fleet import Fleet, until
 
 AHEAD = """
 import sys
 from datetime import timedelta
-from bastion import system
-from bastion_entry import bastion
+from bastion.system import system
+from bastion.__main__ import bastion
 right = system.SystemClock.wall
 system.SystemClock.wall = lambda self: right(self) + timedelta(days=3)
 sys.argv = ["bastion", *sys.argv[1:]]

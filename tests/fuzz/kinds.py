@@ -12,46 +12,50 @@ from typing import Any
 
 import zstandard
 
-from bastion import files, layout, logs, reading, recover, standing, status
-from bastion.at_once import one_by_one
-from bastion.byline import split
-from bastion.checkpoints import Checkpoints
-from bastion.codec import decode, encode
-from bastion.config import Config
-from bastion.errors import RecordError
-from bastion.events import FileBroken
-from bastion.fold import apply
-from bastion.holes import Holes
-from bastion.inbox import Letter
-from bastion.judge import Judge
-from bastion.observe import FactsRead, Trouble, note
-from bastion.plan import Inputs
-from bastion.reconcile import read_facts
-from bastion.records import Order, StopOrder, World
-from bastion.repo import faults
-from bastion.requests import Request, parse
-from bastion.spec import deserialize_jobspec, serialize_jobspec
-from bastion.state import State
-from bastion.status import summary
-from bastion.system import SystemClock
-from bastion.traces import Trace
-from bundler import ignore
-from bundler.bundle import DIFF_BYTES
-from bundler.checkout import plain
-from bundler.gitcall import Wanted
-from bundler.unpack import unpack
-from launcher import access, profiles
-from launcher.conditions import holds
-from launcher.gpus import Seen
-from launcher.health import FILES, PREFIXES, Level
-from launcher.pulse import Said
-from launcher.rows import rfc3339
-from launcher.specfile import fields_of
-from launcher.telling_waiting import ago
-from quota.model import Quota
-from runners.worker.progress import Progress
-from runners.worker.verdict import fatal_line
-from simulator import trace
+from bastion.bundler import ignore
+from bastion.bundler.bundle import DIFF_BYTES
+from bastion.bundler.checkout import plain
+from bastion.bundler.gitcall import Wanted
+from bastion.bundler.unpack import unpack
+from bastion.journal import logs, reading, recover, standing
+from bastion.journal.fold import apply
+from bastion.journal.traces import Trace
+from bastion.launcher.access import access
+from bastion.launcher.access.conditions import holds
+from bastion.launcher.access.health import FILES, PREFIXES, Level
+from bastion.launcher.explain.gpus import Seen
+from bastion.launcher.explain.pulse import Said
+from bastion.launcher.explain.telling_waiting import ago
+from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.submit import profiles
+from bastion.launcher.submit.specfile import fields_of
+from bastion.model import layout
+from bastion.model.at_once import one_by_one
+from bastion.model.codec import decode, encode
+from bastion.model.errors import RecordError
+from bastion.model.job.byline import split
+from bastion.model.job.repo import faults
+from bastion.model.job.spec import deserialize_jobspec, serialize_jobspec
+from bastion.model.settings.config import Config
+from bastion.model.state.state import State
+from bastion.model.stored import status
+from bastion.model.stored.events import FileBroken
+from bastion.model.stored.holes import Holes
+from bastion.model.stored.records import Order, StopOrder, World
+from bastion.model.stored.requests import Request, parse
+from bastion.model.stored.status import summary
+from bastion.quota.model import Quota
+from bastion.runners.worker.progress import Progress
+from bastion.runners.worker.verdict import fatal_line
+from bastion.schedule.plan import Inputs
+from bastion.service import files
+from bastion.service.checkpoints import Checkpoints
+from bastion.service.inbox import Letter
+from bastion.service.judge import Judge
+from bastion.service.observe import FactsRead, Trouble, note
+from bastion.service.reconcile import read_facts
+from bastion.simulate import trace
+from bastion.system.system import SystemClock
 from tests.fuzz import samples
 from tests.fuzz.samples import KEY
 from tests.unit.bastion.doors import folded, memory

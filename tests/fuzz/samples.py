@@ -8,20 +8,20 @@ import tarfile
 from datetime import timedelta
 from typing import Any
 
-from bastion import config
-from bastion.alternatives import Alternative
-from bastion.changes import Changes
-from bastion.codec import encode
-from bastion.events import AnyEvent, CapacityChanged, Claimed, Epoch, Exited, Started, Submitted
-from bastion.gpus import Gpu, Xid
-from bastion.objects import pack
-from bastion.ports import AttemptKey
-from bastion.records import Claim, Facts, Member, Order, StopOrder, World
-from bastion.recover import pack_snapshot
-from bastion.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
-from bastion.spec import BundleRef, JobSpec, Provenance
-from bastion.state import Cause
-from bastion.traces import Trace
+from bastion.journal.recover import pack_snapshot
+from bastion.journal.traces import Trace
+from bastion.model.codec import encode
+from bastion.model.job.alternatives import Alternative
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef, JobSpec, Provenance
+from bastion.model.ports import AttemptKey
+from bastion.model.settings import config
+from bastion.model.state.state import Cause
+from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Epoch, Exited, Started, Submitted
+from bastion.model.stored.gpus import Gpu, Xid
+from bastion.model.stored.objects import pack
+from bastion.model.stored.records import Claim, Facts, Member, Order, StopOrder, World
+from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec, status
 

@@ -10,8 +10,8 @@ import tracemalloc
 import pytest
 import zstandard
 
-from bastion.errors import BastionError
-from quota.model import QuotaError
+from bastion.model.errors import BastionError
+from bastion.quota.model import QuotaError
 from tests.fuzz import kinds, samples
 from tests.fuzz.kinds import KINDS
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.config import Config, render
-from bastion.ports import AttemptKey
-from bastion.records import Claim
-from bastion.state import Cause, JobState
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import AttemptKey
+from bastion.model.settings.config import Config, render
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.records import Claim
 from tests.launch.town import Asked
 from tests.unit.bastion.town import Town
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from bastion.errors import BastionError
-from quota.model import QuotaError
+from bastion.model.errors import BastionError
+from bastion.quota.model import QuotaError
 from tests.fuzz.kinds import KINDS, Kind
 from tests.fuzz.mutate import spoiled
 

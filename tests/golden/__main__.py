@@ -7,7 +7,7 @@ import shutil
 
 import msgspec
 
-from bastion.version import VERSION
+from bastion.model.version import VERSION
 from tests.golden.forms import forms
 from tests.golden.meaning import FORMS, HERE, MEANING, fresh, keep, meaning
 from tests.golden.story import tell

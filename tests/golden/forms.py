@@ -9,14 +9,14 @@ from typing import Any, get_args
 
 import msgspec
 
-from bastion import version
-from bastion.config import Config
-from bastion.objects import JournalObject
-from bastion.records import Claim, Facts, Order, Status, StopOrder, World
-from bastion.recover import Snapshot
-from bastion.requests import Request
-from bastion.spec import JobSpec
-from bastion.traces import Trace
+from bastion.journal.recover import Snapshot
+from bastion.journal.traces import Trace
+from bastion.model import version
+from bastion.model.job.spec import JobSpec
+from bastion.model.settings.config import Config
+from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
+from bastion.model.stored.requests import Request
 
 KINDS: dict[str, Any] = {
     "JOURNAL": JournalObject,
@@ -32,7 +32,7 @@ KINDS: dict[str, Any] = {
     "SPEC": JobSpec,
     "CONFIG": Config,
 }
-"""What is written, by the name of its number in `bastion.version`."""
+"""What is written, by the name of its number in `bastion.model.version`."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -88,10 +88,13 @@ def _differences(name: str, old: Form, new: Form | None) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """A type without the module that it is declared in: code may move, and what is written stays. The defaults of a table
-    within are compared as that table's.
-    """
-    return re.sub(r"( = \w+)\(.*\)$", r"\1()", re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text))
+    """A type whose defaults are left out: those of a table within are compared as that table's."""
+    return re.sub(r"( = \w+)\(.*\)$", r"\1()", _homeless(text))
+
+
+def _homeless(text: str) -> str:
+    """A type without the module that it is declared in: code may move, and what is written stays."""
+    return re.sub(r"\b(?:[a-z_]\w*\.)+(?=\w)", "", text)
 
 
 def _tables(kind: Any, met: set[Any]) -> Iterator[type]:
@@ -120,5 +123,5 @@ def _form(table: type) -> Form:
 def _text(field: msgspec.structs.FieldInfo) -> str:
     kind = field.type.__name__ if isinstance(field.type, type) and not get_args(field.type) else str(field.type)
     if field.default is msgspec.NODEFAULT or field.name == "version":
-        return kind
-    return f"{kind} = {field.default!r}"
+        return _homeless(kind)
+    return _homeless(f"{kind} = {field.default!r}")

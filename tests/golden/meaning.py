@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from bastion import config, layout, recover
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import decode, encode
-from bastion.ports import Bucket
-from bastion.records import Claim, Facts, Order, Status, StopOrder, World
-from bastion.requests import parse
-from bastion.spec import written_out
-from bastion.traces import Trace
+from bastion.journal import recover
+from bastion.journal.traces import Trace
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.job.spec import written_out
+from bastion.model.ports import Bucket
+from bastion.model.settings import config
+from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
+from bastion.model.stored.requests import parse
+from bastion.stores.memory import MemoryBucket
 
 HERE = Path(__file__).parent
 BUCKET, FORMS, MEANING = "bucket", "forms.json", "meaning.json"

@@ -9,13 +9,17 @@ from typing import Any
 
 import msgspec
 
-from bastion import layout, recover, traces
-from bastion.alternatives import Alternative
-from bastion.changes import Changes
-from bastion.codec import encode
-from bastion.config import Config, render
-from bastion.desired import desired, order, stop_order, world
-from bastion.events import (
+from bastion.journal import recover, traces
+from bastion.journal.journal import Journal
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.alternatives import Alternative
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef, JobSpec, Provenance, new_jobspec
+from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.settings.config import Config, render
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     AttemptLost,
     CancelRequested,
@@ -52,14 +56,11 @@ from bastion.events import (
     Voided,
     Waiting,
 )
-from bastion.gpus import Gpu, Xid
-from bastion.journal import Journal
-from bastion.ports import AttemptKey, Bucket
-from bastion.records import Claim, Facts, Status
-from bastion.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
-from bastion.spec import BundleRef, JobSpec, Provenance, new_jobspec
-from bastion.state import Cause, JobState, State
-from runners.local.render import Name
+from bastion.model.stored.gpus import Gpu, Xid
+from bastion.model.stored.records import Claim, Facts, Status
+from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
+from bastion.runners.local.render import Name
+from bastion.schedule.desired import desired, order, stop_order, world
 from tests.unit.launcher.world import HandClock
 
 DAWN = datetime(2026, 1, 31, 6, tzinfo=UTC)

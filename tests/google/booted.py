@@ -13,14 +13,15 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from bastion import layout, logs
-from bastion.codec import decode, encode
-from bastion.errors import Missing
-from bastion.ports import AttemptKey, Bucket
-from bastion.records import Claim, Facts, Order
-from cli.wiring import open_part
-from runners.google.archive import Archive, publish
-from runners.google.boot import Boot, metadata
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing
+from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.stored.records import Claim, Facts, Order
+from bastion.runners.delivery.archive import Archive, publish
+from bastion.runners.delivery.boot import Boot, metadata
+from bastion.stores.opening import open_part
 from tests.google.bare import METADATA, Bare, Listen
 from tests.google.metadata import Metadata
 from tests.google.relay import relayed
@@ -121,10 +122,7 @@ class Booted(Post):
         root, found = str(self.bare.root), []
         for process in psutil.process_iter(["pid", "cmdline"]):
             with suppress(psutil.Error, OSError):
-                if (
-                    "bastion_entry" in (process.info["cmdline"] or ())
-                    and os.readlink(f"/proc/{process.pid}/root") == root
-                ):
+                if "bastion" in (process.info["cmdline"] or ()) and os.readlink(f"/proc/{process.pid}/root") == root:
                     found.append(process.pid)
         return found
 

@@ -14,19 +14,21 @@ from typing import Any
 import google.auth.credentials
 from google.auth.exceptions import RefreshError
 
-from bastion import loop
-from bastion.buckets.prefixed import Prefixed
-from bastion.chores import Doors
-from bastion.config import Config, render
-from bastion.google.api import GoogleApi
-from bastion.google.settings import GoogleSettings
-from bastion.layout import CONFIG
-from bastion.system import RandomIds
-from cli import bastion, launch, main
-from cli.here import mark
-from cli.wiring import open_bucket
-from cloud import steps
-from cloud.host import Host, workers
+from bastion.cli.bastion import tool as bastion
+from bastion.cli.launch import tool as launch
+from bastion.cli.terminal import main
+from bastion.model.layout import CONFIG
+from bastion.model.settings.config import Config, render
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.hosting import steps
+from bastion.runners.google.hosting.host import Host, workers
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.stores.opening import open_bucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.here import mark
+from bastion.system.system import RandomIds
 from tests.google import gces, tpus
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -12,7 +12,7 @@ from shlex import quote
 from tests.google.bare import Bare
 
 _ROOT = Path(__file__).resolve().parents[2]
-_ENTRY = [sys.executable, "-I", "-m", "bastion_entry", "bastion"]
+_ENTRY = [sys.executable, "-I", "-m", "bastion", "bastion"]
 
 _DOCKER = r"""#!/bin/sh
 # Of docker, what a bastion's VM asks for. A container is a process group that is started again whenever it ends.

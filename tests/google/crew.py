@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bastion import layout
-from bastion.codec import decode, encode
-from bastion.errors import Missing
-from bastion.ports import AttemptKey, Bucket, Clock, Ids
-from bastion.records import BEAT_S, AnyClaim, Facts, StopOrder
-from bastion.state import Cause
-from runners.google.names import host_of
-from runners.worker.claiming import claim_of
-from runners.worker.doors import Doors, Pace, Post
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing
+from bastion.model.ports import AttemptKey, Bucket, Clock, Ids
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import BEAT_S, AnyClaim, Facts, StopOrder
+from bastion.runners.google.machines.names import host_of
+from bastion.runners.worker.claiming import claim_of
+from bastion.runners.worker.doors import Doors, Pace, Post
 from tests.google.fake.cloud import Guest
 
 

@@ -7,25 +7,25 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bastion import layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import encode
-from bastion.decide import settle
-from bastion.desired import desired
-from bastion.events import AnyEvent, Started, Submitted
-from bastion.fold import apply
-from bastion.observe import FactsRead, Sighting, Trouble, note
-from bastion.ports import AttemptKey
-from bastion.reconcile import Reconciler
-from bastion.records import Facts
-from bastion.spec import new_jobspec
-from bastion.specs import Specs
-from bastion.standing import Fence
-from bastion.state import AttemptState, Cause, State
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from runners.google.names import host_of
-from runners.google.site import Site
+from bastion.journal.fold import apply
+from bastion.journal.standing import Fence
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import new_jobspec
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import AttemptState, Cause, State
+from bastion.model.stored.events import AnyEvent, Started, Submitted
+from bastion.model.stored.records import Facts
+from bastion.runners.google.machines.names import host_of
+from bastion.runners.google.machines.site import Site
+from bastion.schedule.decide import settle
+from bastion.schedule.desired import desired
+from bastion.service.observe import FactsRead, Sighting, Trouble, note
+from bastion.service.reconcile import Reconciler
+from bastion.service.specs import Specs
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 from tests.google.crew import Crew
 from tests.google.fake import Fake
 from tests.google.fake.desk import Asked

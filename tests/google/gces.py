@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bastion.google.api import GoogleApi
-from bastion.google.settings import GoogleSettings
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from runners.gce.runner import GceRunner
-from runners.google.site import Site
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.gce.runner import GceRunner
+from bastion.runners.google.machines.site import Site
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 from tests.google import tpus
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -7,7 +7,7 @@ import sys
 
 import psutil
 
-from cli.worker import main
+from bastion.runners.programs.worker import main
 from tests.fake_nvml import FakeNvml
 
 GPUS = "TEST_GPUS"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from bastion.google.settings import GoogleSettings
-from runners.gce.runner import GceRunner
-from runners.tpu.runner import TpuRunner
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.gce.runner import GceRunner
+from bastion.runners.google.tpu.runner import TpuRunner
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 

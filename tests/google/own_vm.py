@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cloud.host import IMAGE
+from bastion.runners.google.hosting.host import IMAGE
 from tests.e2e.fleet import Fleet, Said
 from tests.google.bare import Bare
 from tests.google.container_host import can_start_containers

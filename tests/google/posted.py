@@ -13,13 +13,14 @@ from pathlib import Path
 
 import psutil
 
-from bastion import layout, logs
-from bastion.buckets.local import LocalBucket
-from bastion.codec import decode, encode
-from bastion.errors import Missing
-from bastion.ports import AttemptKey
-from bastion.records import Facts, Order, StopOrder
-from bastion.state import Cause
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import Facts, Order, StopOrder
+from bastion.stores.local import LocalBucket
 
 PATIENCE_S = 180.0
 
@@ -61,7 +62,7 @@ class Posted:
         """The worker of this order; it is killed when the block ends."""
         self._write(layout.order(self.key), encode(order))
         flags = [f"--{name}={value}" for name, value in {**self.flags(), **more}.items()]
-        argv = [*python, "-I", "-m", "bastion_entry", "worker", *flags]
+        argv = [*python, "-I", "-m", "bastion", "worker", *flags]
         with subprocess.Popen(argv, env={"PATH": os.environ["PATH"], **(environ or {})}, stdin=-3) as process:
             try:
                 yield process

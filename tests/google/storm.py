@@ -8,18 +8,20 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from bastion import layout, loop, snapshot
-from bastion.chores import Doors
-from bastion.codec import encode
-from bastion.errors import Deposed
-from bastion.own_log import OwnLog
-from bastion.ports import AttemptKey
-from bastion.requests import Cancel, Request, Submit, job_id
-from bastion.spec import new_jobspec
-from bastion.state import ENDED, Cause, Job
-from bastion.tick import Bastion
-from bastion_testing.fleets import sealing
-from runners.google.site import Site
+from bastion.journal import snapshot
+from bastion.journal.own_log import OwnLog
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Deposed
+from bastion.model.job.spec import new_jobspec
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import ENDED, Cause, Job
+from bastion.model.stored.requests import Cancel, Request, Submit, job_id
+from bastion.runners.google.machines.site import Site
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.service.tick import Bastion
+from bastion.testing.fleets import sealing
 from tests.google.crew import Crew
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from cli import main
-from cli.bastion import TOOL
-from cloud import rights
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal import main
+from bastion.runners.google.hosting import rights
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bastion.state import Cause
-from bastion_testing.stage import order
-from runners.google.archive import Archive
+from bastion.model.state.state import Cause
+from bastion.runners.delivery.archive import Archive
+from bastion.testing.stage import order
 from tests.google.bare import Bare
 from tests.google.booted import KEY, Booted
 
@@ -115,8 +115,10 @@ def test_every_module_of_a_worker_is_there_and_needs_nothing_else(tmp_path: Path
     home = next(name for name in names if name.endswith("/os.py")).removesuffix("os.py")
     modules = [name.removeprefix(home)[:-3].replace("/", ".") for name in names if name.endswith(".py")]
     ours = [name.removesuffix(".__init__") for name in modules if name.split(".")[0] in rooms]
-    assert "runners.worker.run" in ours
-    assert not [name for name in ours if name.startswith(("launcher", "bastion.loop", "cli.launch"))]
+    assert "bastion.runners.worker.run" in ours
+    assert not [
+        name for name in ours if name.startswith(("launcher", "bastion.service.loop", "bastion.cli.launch.tool"))
+    ]
     lazily = [
         "google.auth.transport.requests",
         "google.cloud.storage",

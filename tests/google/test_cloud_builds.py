@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BastionError, BundleError, RunnerError, UsageError
-from bastion.google.api import GoogleApi
-from bastion.google.cloud_builds import CloudBuilds
-from bastion.google.door import NoRight
-from bastion.ports import Built
-from bastion.state import JobState
-from bastion.system import RandomIds, SystemClock
-from bundler.bundle import Bundle
-from bundler.tar import TarBundler
-from cli.bundler_settings import settings_of
-from cli.bundling import reference
-from cli.image_bundling import image_bundler
+from bastion.bundler.bundle import Bundle
+from bastion.bundler.tar import TarBundler
+from bastion.cli.common.bundler_settings import settings_of
+from bastion.cli.common.bundling import reference
+from bastion.cli.common.image_bundling import image_bundler
+from bastion.model.errors import BastionError, BundleError, RunnerError, UsageError
+from bastion.model.ports import Built
+from bastion.model.state.state import JobState
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.cloud_builds import CloudBuilds
+from bastion.runners.google.api.door import NoRight
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds, SystemClock
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.images.folders import Code

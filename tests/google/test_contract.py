@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.instances import VM_TYPES
-from bastion.ports import AttemptKey, Runner
-from bastion.shell import SystemShell
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from bastion_testing.runner_contract import RunnerContract
-from runners.gce import render as gce
-from runners.google.archive import Archive
-from runners.google.birth import Birth
-from runners.google.names import Host, Mark, host_of
-from runners.google.site import Site
-from runners.tpu import render as tpu
+from bastion.model.job.instances import VM_TYPES
+from bastion.model.ports import AttemptKey, Runner
+from bastion.runners.delivery.archive import Archive
+from bastion.runners.google.gce import render as gce
+from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.names import Host, Mark, host_of
+from bastion.runners.google.machines.site import Site
+from bastion.runners.google.tpu import render as tpu
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
+from bastion.testing.runner_contract import RunnerContract
 from tests.google.fake import Fake
 from tests.google.fake.cloud import Guest
 from tests.google.kinds import GCE, SCOPE, TPU, FakesClock, Kind, at_once

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from cli import bastion, launch
+from bastion.cli.bastion import tool as bastion
+from bastion.cli.launch import tool as launch
 from tests.google.city import City, city
 from tests.google.fake.fake import PROJECT
 from tests.google.gces import ground

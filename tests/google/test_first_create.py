@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.counting import CountingBucket
-from bastion.errors import RunnerError
-from bastion.ports import Said
-from bastion.shell import SystemShell
-from runners.google import installation
-from runners.google.archive import Archive
-from runners.google.birth import Birth
-from runners.google.kept import kept_in, lay
+from bastion.model import layout
+from bastion.model.errors import RunnerError
+from bastion.model.ports import Said
+from bastion.runners.delivery import installation
+from bastion.runners.delivery.archive import Archive
+from bastion.runners.delivery.kept import kept_in, lay
+from bastion.runners.google.machines.birth import Birth
+from bastion.stores.counting import CountingBucket
+from bastion.system.shell import SystemShell
 from tests.google.fleet import Fleet
 from tests.google.gces import BULK
 from tests.google.kinds import GCE, TPU

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.decide import FORMING
-from bastion.desired import desired
-from bastion.errors import Later
-from bastion.events import CancelRequested
-from bastion.google.rate import PER_MINUTE
-from bastion.state import JobState
+from bastion.model.errors import Later
+from bastion.model.state.state import JobState
+from bastion.model.stored.events import CancelRequested
+from bastion.runners.google.api.rate import PER_MINUTE
+from bastion.schedule.decide import FORMING
+from bastion.schedule.desired import desired
 from tests.google.fleet import Fleet
 from tests.google.kinds import GCE, TPU, Kind
 

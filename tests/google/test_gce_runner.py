@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.errors import Later, RunnerError
-from bastion.google.door import GoogleError, NoLogin, NoRight
-from bastion.google.settings import GoogleSettings
-from bastion.ports import AttemptKey, Machine, Sight
+from bastion.model.errors import Later, RunnerError
+from bastion.model.ports import AttemptKey, Machine, Sight
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.door import GoogleError, NoLogin, NoRight
 from tests.google.fake.fake import PROJECT
 from tests.google.gces import BULK, FAR_ZONE, OTHER_ZONE, ZONE, Ground, ground, settings
 from tests.google.tpus import KEY, placement

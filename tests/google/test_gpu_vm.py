@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion.shell import SystemShell
-from bastion.state import Cause
-from bastion_testing.stage import order
-from runners.google.archive import Archive
-from runners.google.birth import Birth
+from bastion.model.state.state import Cause
+from bastion.runners.delivery.archive import Archive
+from bastion.runners.google.machines.birth import Birth
+from bastion.system.shell import SystemShell
+from bastion.testing.stage import order
 from tests.google.booted import KEY, Post
 from tests.google.client import ask, client
 from tests.google.fake import Fake

@@ -11,16 +11,16 @@ import hcl2
 import msgspec
 import pytest
 
-from bastion.errors import UsageError
-from bastion.google.api import GoogleApi
-from bastion.google.door import IsThere, NoRight, NotThere
-from bastion.google.settings import GoogleSettings
-from bastion.system import RandomIds
-from cloud import prices, rights, steps, terraform
-from cloud.dry import Dry
-from cloud.grants import leave
-from cloud.host import Host, check, instance, metadata_of, slug
-from cloud.machine import GONE, Machine
+from bastion.model.errors import UsageError
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.door import IsThere, NoRight, NotThere
+from bastion.runners.google.hosting import prices, rights, steps, terraform
+from bastion.runners.google.hosting.dry import Dry
+from bastion.runners.google.hosting.grants import leave
+from bastion.runners.google.hosting.host import Host, check, instance, metadata_of, slug
+from bastion.runners.google.hosting.machine import GONE, Machine
+from bastion.system.system import RandomIds
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.unit.launcher.world import HandClock

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion.ports import AttemptKey
-from bastion.records import Order
-from bastion.spec import BundleRef
-from bastion.state import Cause
-from bastion_testing.stage import order
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import Order
+from bastion.testing.stage import order
 from tests.engine import Engine, engine, registry
 from tests.google.posted import Posted
 

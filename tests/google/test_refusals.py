@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bastion.layout import INBOX
+from bastion.model.layout import INBOX
 from tests.google.city import ZONES, City, city
 from tests.google.fake.fake import PROJECT
 

@@ -14,13 +14,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BundleError, UsageError
-from bastion.google.door import NoLogin
-from bastion.system import SystemClock
-from bundler.bundle import Bundle
-from cli.bundler_settings import settings_of
-from cli.image_bundling import image_bundler
+from bastion.bundler.bundle import Bundle
+from bastion.cli.common.bundler_settings import settings_of
+from bastion.cli.common.image_bundling import image_bundler
+from bastion.model.errors import BundleError, UsageError
+from bastion.runners.google.api.door import NoLogin
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import SystemClock
 from tests.engine import engine, registry_at
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

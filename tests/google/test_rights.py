@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.google.api import GoogleApi
-from bastion.google.cloud_builds import CloudBuilds
-from bastion.system import RandomIds
-from cli import bastion, launch
-from cloud import rights, steps
-from cloud.machine import Machine
+from bastion.cli.bastion import tool as bastion
+from bastion.cli.launch import tool as launch
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.cloud_builds import CloudBuilds
+from bastion.runners.google.hosting import rights, steps
+from bastion.runners.google.hosting.machine import Machine
+from bastion.system.system import RandomIds
 from tests.google.city import City, Login, city
 from tests.google.fake.fake import PROJECT
 from tests.google.fake.rights import ROLES

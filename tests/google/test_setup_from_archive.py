@@ -9,10 +9,10 @@ from pathlib import Path
 
 import zstandard
 
-from bastion.ports import AttemptKey
-from bastion.spec import BundleRef
-from bastion_testing.stage import order
-from runners.google.archive import Archive
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey
+from bastion.runners.delivery.archive import Archive
+from bastion.testing.stage import order
 from tests.google.posted import Posted
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -9,21 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout, logs
-from bastion.codec import decode, encode
-from bastion.errors import Missing
-from bastion.google.api import GoogleApi
-from bastion.ports import AttemptKey, Bucket
-from bastion.records import Facts
-from bastion.shell import SystemShell
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from bastion_testing.stage import order
-from cli.wiring import open_part
-from runners.google.archive import Archive
-from runners.google.birth import Birth
-from runners.google.site import Site
-from runners.tpu.runner import TpuRunner
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Missing
+from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.stored.records import Facts
+from bastion.runners.delivery.archive import Archive
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.site import Site
+from bastion.runners.google.tpu.runner import TpuRunner
+from bastion.stores.opening import open_part
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
+from bastion.testing.stage import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.google.kinds import FakesClock, at_once

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.google.api import GoogleApi
-from bastion.google.settings import GoogleSettings
-from bastion.ports import AttemptKey, Machine, Placement
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from runners.google.site import Site
-from runners.tpu.runner import TpuRunner
+from bastion.model.ports import AttemptKey, Machine, Placement
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.machines.site import Site
+from bastion.runners.google.tpu.runner import TpuRunner
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.google.kinds import SCOPE, FakesClock, at_once

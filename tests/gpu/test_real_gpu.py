@@ -9,14 +9,14 @@ from pathlib import Path
 import pynvml
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.gpus import Gpu, line
-from bastion.ports import AttemptKey, Placement
-from bastion.state import Cause
-from bastion_testing.stage import KEY, OTHER, Stage, order
-from runners.local.gpus import inventory
-from runners.worker.nvml import NvmlGpus
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import AttemptKey, Placement
+from bastion.model.state.state import Cause
+from bastion.model.stored.gpus import Gpu, line
+from bastion.runners.local.gpus import inventory
+from bastion.runners.worker.linux.nvml import NvmlGpus
+from bastion.testing.stage import KEY, OTHER, Stage, order
 from tests.contract.local_fleet import LocalFleet
 
 pytestmark = pytest.mark.gpu

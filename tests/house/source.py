@@ -11,8 +11,11 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("bastion", "bastion_testing", "bundler", "cli", "cloud", "launcher", "quota", "runners", "simulator", "worlds")
-ENTRY = "bastion_entry"
+OURS = "bastion"
+LINKED = ("bundler", "cli", "launcher", "quota", "runners")
+"""Rooms that lie beside the core, and have a link in it: `launcher/` is imported as `bastion.launcher`."""
+
+ENTRY = "bastion.__main__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,8 @@ class Module:
 
     @property
     def room(self) -> str:
-        """The package at the root that holds it."""
-        return self.name.split(".", 1)[0]
+        """The folder at the root that holds it."""
+        return self.shown.partition("/")[0]
 
     @property
     def is_package(self) -> bool:
@@ -50,6 +53,11 @@ class Module:
         return re.search(r"\bPure\b", ast.get_docstring(self.tree) or "") is not None
 
     @property
+    def shipped(self) -> str:
+        """Its path in the wheel."""
+        return (f"{OURS}/" if self.room in LINKED else "") + self.shown
+
+    @property
     def shown(self) -> str:
         """Its path, as a complaint shows it."""
         return str(self.path.relative_to(ROOT))
@@ -58,7 +66,7 @@ class Module:
 @cache
 def modules() -> Mapping[str, Module]:
     """All modules in the wheel, by name."""
-    return _read([path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))] + [ROOT / f"{ENTRY}.py"])
+    return _read([path for room in (OURS, *LINKED) for path in sorted((ROOT / room).rglob("*.py"))])
 
 
 @cache
@@ -95,26 +103,32 @@ def _read(paths: Iterable[Path], others: Iterable[str] = ()) -> Mapping[str, Mod
 
 def _name(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+    above = (OURS,) if parts[0] in LINKED else ()
+    return ".".join((*above, *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
 
 def _module(name: str, path: Path, known: Set[str]) -> Module:
     text = path.read_text()
     tree = ast.parse(text)
     top = {id(node) for node in tree.body}
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     imports = tuple(
         Import(module, node.lineno, id(node) not in top)
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
-        for module in _imported(node, known)
+        for module in _imported(node, known, package)
     )
     return Module(name, path, text, tree, imports)
 
 
-def _imported(node: ast.Import | ast.ImportFrom, known: Set[str]) -> Iterator[str]:
-    """`from bastion import layout` imports the module `bastion.layout`; `from bastion.spec import NAME` `bastion.spec`."""
+def _imported(node: ast.Import | ast.ImportFrom, known: Set[str], package: str) -> Iterator[str]:
+    """`from bastion.model import layout` imports the module `bastion.model.layout`.
+
+    And `from .spec import NAME`, in the package `bastion.model.job`, imports `bastion.model.job.spec`.
+    """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
         return
-    package = "." * node.level + (node.module or "")
-    yield from dict.fromkeys(f"{package}.{a.name}" if f"{package}.{a.name}" in known else package for a in node.names)
+    near = package.split(".")[: 1 - node.level or None] if node.level else []
+    wanted = ".".join([*near, *([node.module] if node.module else [])])
+    yield from dict.fromkeys(f"{wanted}.{a.name}" if f"{wanted}.{a.name}" in known else wanted for a in node.names)

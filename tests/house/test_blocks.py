@@ -7,7 +7,7 @@ import shlex
 
 from markdown_it import MarkdownIt
 
-from cli.parsing import parse
+from bastion.cli.terminal.parsing import parse
 from tests.house.source import ROOT
 from tests.house.test_pages import PAGES, TOOLS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from bastion import errors
+from bastion.model import errors
 from tests.house.source import ROOT, modules, tracked
 
 UNWANTED = {
@@ -35,7 +35,7 @@ def test_the_tree_of_errors_is_drawn_as_it_is() -> None:
     for indent, name in DRAWN.findall(errors.__doc__ or ""):
         above = [*above[: len(indent) // 2 + 1], name]
         drawn[name] = above[-2]
-    classes = [node for node in modules()["bastion.errors"].tree.body if isinstance(node, ast.ClassDef)]
+    classes = [node for node in modules()["bastion.model.errors"].tree.body if isinstance(node, ast.ClassDef)]
     real = {node.name: ast.unparse(node.bases[0]).replace("Exception", "") for node in classes}
     assert drawn == real
     assert len(real) > 5

@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.moves import ATTEMPT_MOVES, FAILURES, MOVES
-from bastion.ports import AttemptKey, Runner
-from bastion.state import Cause
-from bastion_testing.runner_contract import RunnerContract
-from bastion_testing.stage import Fleet
-from cli import bastion as bastion_tool
-from cli import launch as launch_tool
-from cli import main
-from cli.worker import NEEDED
-from launcher import ends
-from quota import file as quota_file
-from quota.patterns import LENGTH_MAX
-from quota.scheduler import POLICIES
+from bastion.cli.bastion import tool as bastion_tool
+from bastion.cli.launch import tool as launch_tool
+from bastion.cli.terminal import main
+from bastion.launcher.read import ends
+from bastion.model import layout
+from bastion.model.ports import AttemptKey, Runner
+from bastion.model.state.moves import ATTEMPT_MOVES, FAILURES, MOVES
+from bastion.model.state.state import Cause
+from bastion.quota import file as quota_file
+from bastion.quota.patterns import LENGTH_MAX
+from bastion.quota.policy.scheduler import POLICIES
+from bastion.runners.programs.worker import NEEDED
+from bastion.testing.runner_contract import RunnerContract
+from bastion.testing.stage import Fleet
 from tests.house.source import ROOT, modules, tracked
 
 PAGES = sorted(path for path in tracked() if path.suffix == ".md")

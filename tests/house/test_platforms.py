@@ -16,12 +16,12 @@ import pytest
 from tests.house.platforms import linux_only, names
 from tests.house.source import ROOT, Import, Module, modules
 
-MACHINES = {"cli.worker"}
+MACHINES = {"bastion.runners.programs.worker"}
 """Of the clients' rooms, what runs on machines only: the worker's wiring."""
 
 LINUX_MODULES = {"nis", "ossaudiodev", "spwd"}
 LINUX_PATHS = re.compile(r"/(?:proc|sys|dev/shm)(?:/|$)")
-FALLS_BACK = {"bastion.host": "/proc/sys/kernel/random/boot_id", "bastion.buckets.tree": "/proc/self/fd"}
+FALLS_BACK = {"bastion.system.host": "/proc/sys/kernel/random/boot_id", "bastion.stores.tree": "/proc/self/fd"}
 """Who may name a path of Linux's, and which: where there is none, it does without."""
 
 OF_PSUTIL = frozenset(
@@ -41,7 +41,7 @@ def test_typeshed_tells_what_macos_lacks() -> None:
     assert {"SIGRTMIN", "pidfd_send_signal"} <= linux_only("signal")
     assert not {"fork", "O_DIRECTORY", "posix_spawn", "link", "pread"} & linux_only("os")
     assert not {"LOCK_EX", "flock"} & linux_only("fcntl")
-    assert linux_only("bastion.layout") == frozenset()
+    assert linux_only("bastion.model.layout") == frozenset()
 
 
 def test_no_client_imports_what_only_linux_has() -> None:

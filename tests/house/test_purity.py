@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house.source import ROOMS, Module, modules
+from tests.house.source import OURS, Module, modules
 
 VALUES = frozenset(
     "__future__ array ast base64 bisect collections collections.abc copy csv dataclasses datetime decimal difflib enum errno "
@@ -29,20 +29,22 @@ NAMESAKES = {"Quota.open"}
 
 SPEAKS = frozenset("open print input exec eval breakpoint __import__".split())
 
-PROTOCOLS = {"bastion.errors", "bastion.ports", "runners.worker.doors"}
+PROTOCOLS = {"bastion.model.errors", "bastion.model.ports", "bastion.runners.worker.doors"}
 """Names and promises only: as good as pure."""
 
 
-@pytest.mark.parametrize("room", ["quota", "simulator"])
+@pytest.mark.parametrize("room", ["quota", "bastion/simulate", "bastion/model/job", "bastion/model/stored"])
 def test_every_file_of_a_room_that_only_computes_is_pure(room: str) -> None:
-    assert [module.shown for module in modules().values() if module.room == room and not _counts(module)] == []
+    assert [
+        module.shown for module in modules().values() if module.shown.startswith(f"{room}/") and not _counts(module)
+    ] == []
 
 
 def test_pure_files_import_only_what_computes() -> None:
     wrong = []
     for module in _pure():
         for imported in module.imports:
-            ours = imported.module.split(".")[0] in ROOMS
+            ours = imported.module.split(".")[0] == OURS
             if not (_counts(modules()[imported.module]) if ours else imported.module in VALUES):
                 wrong.append(f"{module.shown}:{imported.line} imports {imported.module}")
     assert wrong == []

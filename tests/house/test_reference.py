@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.config import Config
-from bastion.spec import JobSpec
+from bastion.model.job.spec import JobSpec
+from bastion.model.settings.config import Config
 from docs.tools import meanings
 from docs.tools.reference import REFERENCE, pages, variables
 

@@ -33,20 +33,20 @@ def loaded(*argv: str) -> set[str]:
 
 @pytest.mark.parametrize("tool", ["bastion", "launch"])
 def test_help_loads_no_more_than_flags_take(tool: str) -> None:
-    bare, flags, ours = loaded("-c", ""), loaded("-c", "import absl.app"), loaded("-m", "bastion_entry", tool, "--help")
+    bare, flags, ours = loaded("-c", ""), loaded("-c", "import absl.app"), loaded("-m", "bastion", tool, "--help")
     assert {name.split(".")[0] for name in ours} & SLOW == set()
     assert len(ours - bare) <= 2 * len(flags - bare)
     assert "absl.flags" in ours
 
 
 def test_launch_loads_no_cloud_for_a_folder(tmp_path: object) -> None:
-    argv = ["-m", "bastion_entry", "launch", "ls", "--bastion=b", f"--bucket=file://{tmp_path}", "--json"]
-    code = f"import sys; from bastion_entry import launch; sys.argv[1:] = {argv[3:]!r}; launch()"
+    argv = ["-m", "bastion", "launch", "ls", "--bastion=b", f"--bucket=file://{tmp_path}", "--json"]
+    code = f"import sys; from bastion.__main__ import launch; sys.argv[1:] = {argv[3:]!r}; launch()"
     assert {name.split(".")[0] for name in loaded("-c", code)} & {"google", "requests", "rich", "pynvml"} == set()
 
 
 @pytest.mark.parametrize("command", ["create", "quota", "status", "stop"])
 def test_bastion_loads_no_cloud_for_one_that_lives_here(command: str) -> None:
-    found = loaded("-c", f"import cli.bastion_{command}")
-    assert f"cli.bastion_{command}" in found
-    assert {"cli.google_host", "cli.kubernetes_host"} & found == set()
+    found = loaded("-c", f"import bastion.cli.bastion.{command}")
+    assert f"bastion.cli.bastion.{command}" in found
+    assert {"bastion.cli.hosting.google_host", "bastion.cli.hosting.kubernetes_host"} & found == set()

@@ -1,4 +1,4 @@
-"""What is shipped: the rooms and the entry module, whole, and nothing else; the same by way of the sdist."""
+"""What is shipped: one package with all the rooms, whole, and nothing else; the same by way of the sdist."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.version import VERSION
-from tests.house.source import ENTRY, ROOMS, ROOT, modules
+from bastion.model.version import VERSION
+from tests.house.source import LINKED, OURS, ROOT, modules
 from tests.packages import built, copy_of_the_tree, unpacked
 
 HEAVY_CLIENTS = re.compile(r"s3fs|gcsfs|boto|aio|google-api-python-client|kubernetes|docker|ray|torch|jax|numpy|pandas")
@@ -34,14 +34,14 @@ def sdist(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpacked(package, tmp_path_factory.mktemp("unpacked"))
 
 
-def test_it_holds_the_rooms_and_nothing_else(wheel: zipfile.ZipFile) -> None:
+def test_it_installs_one_name_and_nothing_else(wheel: zipfile.ZipFile) -> None:
     tops = {Path(name).parts[0] for name in wheel.namelist()}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {*ROOMS, f"{ENTRY}.py"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {OURS}
 
 
 def test_it_holds_every_module(wheel: zipfile.ZipFile) -> None:
     shipped = {name for name in wheel.namelist() if name.endswith(".py")}
-    assert shipped == {module.shown for module in modules().values()}
+    assert shipped == {module.shipped for module in modules().values()}
 
 
 def test_it_names_its_programs_its_version_and_its_license(wheel: zipfile.ZipFile) -> None:
@@ -73,9 +73,9 @@ def test_heavy_clients_are_extras() -> None:
     assert [name for name in locked if HEAVY_CLIENTS.match(name)] == []
 
 
-def test_the_images_have_every_room_but_those_that_only_test() -> None:
+def test_the_images_have_every_room() -> None:
     dockerfile, ignored = ((ROOT / name).read_text().splitlines() for name in ("Dockerfile", ".dockerignore"))
-    rooms = set(ROOMS) - {"bastion_testing", "worlds"}
+    rooms = {OURS, *LINKED}
     assert {line.split()[1] for line in dockerfile if line.startswith("COPY ") and len(line.split()) == 3} >= rooms
     assert {line[1:] for line in ignored if line.startswith("!")} >= rooms
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BastionError, BundleError
-from bastion.system import SystemClock
-from bundler.bundle import Bundle
-from cli.bundler_settings import settings_of
-from cli.image_bundling import image_bundler
+from bastion.bundler.bundle import Bundle
+from bastion.cli.common.bundler_settings import settings_of
+from bastion.cli.common.image_bundling import image_bundler
+from bastion.model.errors import BastionError, BundleError
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import SystemClock
 from tests.engine import Engine, printed
 from tests.images.folders import Code
 from tests.launch.bench import Bench

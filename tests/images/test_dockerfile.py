@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from cli.wiring import open_part
-from cloud.script import SCRIPT
+from bastion.runners.google.hosting.script import SCRIPT
+from bastion.stores.opening import open_part
 from tests.e2e.fleet import until
 from tests.engine import Engine, base_image, printed
 from tests.google.fake import Fake
@@ -89,7 +89,8 @@ def test_an_image_is_small_runs_as_nobody_special_and_says_what_it_is(docker_eng
 
 
 def test_clouds_and_engines_are_in_the_bastions_image_alone(docker_engine: Engine, image: str) -> None:
-    services = "from bastion.google.services import VERSIONS, service; print(*(len(service(n).document) > 9 for n in VERSIONS))"
+    known = "from bastion.runners.google.api.services import VERSIONS, service"
+    services = f"{known}; print(*(len(service(n).document) > 9 for n in VERSIONS))"
     said = inside(docker_engine, image, "/usr/local/bastion/bin/python", "-I", "-c", f"import docker; {services}")
     if image.endswith("worker"):
         assert "No module named 'docker'" in said
@@ -99,7 +100,7 @@ def test_clouds_and_engines_are_in_the_bastions_image_alone(docker_engine: Engin
 
 BROUGHT_ALONG = """
 import hashlib, tarfile
-from runners.google.kept import LAID, kept_in
+from bastion.runners.delivery.kept import LAID, kept_in
 found = kept_in([LAID], None)  # without a shell none can be made
 data = found.read()
 print(found.digest == hashlib.sha256(data).hexdigest(), len(data), *sorted(path.name for path in LAID.iterdir()))
@@ -117,7 +118,7 @@ def test_a_bastion_brings_the_worker_of_googles_machines_along(docker_engine: En
 
 
 IN_A_POD = """
-from runners.kubernetes.client import check, log_in
+from bastion.runners.kubernetes.client import check, log_in
 check()
 print(log_in().url, log_in().headers())
 """

@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.ports import AttemptKey, Clock
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet, sealing
-from bastion_testing.stage import placement
-from runners.kubernetes import render
-from runners.kubernetes.client import Client, Login
-from runners.kubernetes.names import Mark
-from runners.kubernetes.runner import KubernetesRunner
-from runners.kubernetes.settings import settings
+from bastion.model.ports import AttemptKey, Clock
+from bastion.runners.kubernetes import render
+from bastion.runners.kubernetes.client import Client, Login
+from bastion.runners.kubernetes.names import Mark
+from bastion.runners.kubernetes.runner import KubernetesRunner
+from bastion.runners.kubernetes.settings import settings
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import ProcessFleet, sealing
+from bastion.testing.stage import placement
 from tests.kubernetes.fake.server import IMAGE, Cluster
 
 SCOPE = "bastion-1-1234abcd"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion_testing.runner_contract import RunnerContract
+from bastion.testing.runner_contract import RunnerContract
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
 

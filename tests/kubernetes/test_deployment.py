@@ -11,16 +11,25 @@ from typing import Any
 import pytest
 import yaml
 
-from bastion.errors import RunnerError
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import sealing
-from bastion_testing.stage import KEY, OTHER, placement
-from runners.kubernetes import render
-from runners.kubernetes.client import Client, Login, check, in_pod, log_in
-from runners.kubernetes.deployment import Host, faults, holds, is_hopeless, manifests, rules, rules_of_people, state
-from runners.kubernetes.listing import LATE_S
-from runners.kubernetes.runner import KubernetesRunner
-from runners.kubernetes.settings import settings
+from bastion.model.errors import RunnerError
+from bastion.runners.kubernetes import render
+from bastion.runners.kubernetes.client import Client, Login, check, in_pod, log_in
+from bastion.runners.kubernetes.deployment import (
+    Host,
+    faults,
+    holds,
+    is_hopeless,
+    manifests,
+    rules,
+    rules_of_people,
+    state,
+)
+from bastion.runners.kubernetes.listing import LATE_S
+from bastion.runners.kubernetes.runner import KubernetesRunner
+from bastion.runners.kubernetes.settings import settings
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import sealing
+from bastion.testing.stage import KEY, OTHER, placement
 from tests.kubernetes.fake.hosting import HostingCluster
 from tests.kubernetes.fake.rights import rights
 from tests.kubernetes.fake.schemas import complaints
@@ -157,8 +166,8 @@ def test_in_a_pod_its_own_account_is_the_way_in_and_needs_no_package(
     v6 = in_pod({**environ, "KUBERNETES_SERVICE_HOST": "fd00::1"}, account)
     assert v6 is not None
     assert v6.url == "https://[fd00::1]:443"
-    monkeypatch.setattr("runners.kubernetes.client.in_pod", lambda _: found)
-    monkeypatch.setattr("runners.kubernetes.client.find_spec", lambda _: None)
+    monkeypatch.setattr("bastion.runners.kubernetes.client.in_pod", lambda _: found)
+    monkeypatch.setattr("bastion.runners.kubernetes.client.find_spec", lambda _: None)
     check()
     assert log_in() is found
     with pytest.raises(Exception, match="needs the package kubernetes"):

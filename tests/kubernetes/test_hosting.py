@@ -11,16 +11,16 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import sealing
-from bastion_testing.stage import KEY, placement
-from cli import main
-from cli.bastion import TOOL
-from runners.kubernetes import render
-from runners.kubernetes.client import Client, Login
-from runners.kubernetes.deployment import rules, rules_of_people
-from runners.kubernetes.runner import KubernetesRunner
-from runners.kubernetes.settings import settings
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal import main
+from bastion.runners.kubernetes import render
+from bastion.runners.kubernetes.client import Client, Login
+from bastion.runners.kubernetes.deployment import rules, rules_of_people
+from bastion.runners.kubernetes.runner import KubernetesRunner
+from bastion.runners.kubernetes.settings import settings
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import sealing
+from bastion.testing.stage import KEY, placement
 from tests.e2e.fleet import Fleet, Said, until
 from tests.kubernetes.fake.hosting import ADMIN, BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE, TOKEN, HostingCluster
 from tests.kubernetes.fake.rights import rights

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import Later
-from bastion.spec import BundleRef
-from bastion.state import Cause
-from bastion_testing.stage import KEY, SAVES, Stage, order, placement
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Later
+from bastion.model.job.spec import BundleRef
+from bastion.model.state.state import Cause
+from bastion.testing.stage import KEY, SAVES, Stage, order, placement
 from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.server import IMAGE
 from tests.kubernetes.fleet import KubernetesFleet

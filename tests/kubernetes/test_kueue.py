@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bastion.ports import Sight
-from bastion.state import Cause
-from bastion_testing.stage import KEY, SAVES, Stage, placement
+from bastion.model.ports import Sight
+from bastion.model.state.state import Cause
+from bastion.testing.stage import KEY, SAVES, Stage, placement
 from tests.kubernetes.fake.schemas import complaints
 from tests.kubernetes.fake.store import Row, condition
 from tests.kubernetes.fleet import KubernetesFleet

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import RunnerError
-from bastion.instances import SLICES
-from bastion.ports import AttemptKey, Placement
-from runners.google.names import name
-from runners.kubernetes import names, render
-from runners.kubernetes.settings import KubernetesSettings, settings
+from bastion.model.errors import RunnerError
+from bastion.model.job.instances import SLICES
+from bastion.model.ports import AttemptKey, Placement
+from bastion.runners.google.machines.names import name
+from bastion.runners.kubernetes import names, render
+from bastion.runners.kubernetes.settings import KubernetesSettings, settings
 from tests.kubernetes.fake.schemas import complaints
 
 KEY = AttemptKey("Train_A.b-12345678", 3, 1)

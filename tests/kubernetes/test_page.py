@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.kubernetes.deployment import rules_of_people
+from bastion.runners.kubernetes.deployment import rules_of_people
 from tests.e2e.fleet import TOOLS
 from tests.kubernetes.fake.hosting import BASTION_IMAGE, HostingCluster
 from tests.kubernetes.fake.server import IMAGE

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bastion_testing.stage import KEY, placement
+from bastion.testing.stage import KEY, placement
 from tests.e2e.fleet import Fleet, Said
 from tests.kubernetes.fake.schemas import complaints
 from tests.kubernetes.fleet import KubernetesFleet

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import Later, RunnerError
-from bastion.ports import AttemptKey, Placement, Sight
-from bastion.state import Cause
-from bastion_testing.stage import HELLO, KEY, SAVES, WAIT, Stage, placement
-from runners.kubernetes import client as http
-from runners.kubernetes.door import ApiError, Expired
-from runners.kubernetes.runner import DELETE_S, LEAVE_S
+from bastion.model.errors import Later, RunnerError
+from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.state.state import Cause
+from bastion.runners.kubernetes import client as http
+from bastion.runners.kubernetes.door import ApiError, Expired
+from bastion.runners.kubernetes.runner import DELETE_S, LEAVE_S
+from bastion.testing.stage import HELLO, KEY, SAVES, WAIT, Stage, placement
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import Later, RunnerError
-from bastion.ports import AttemptKey, Placement, Sight
-from bastion.state import Cause
-from bastion_testing.stage import KEY, OTHER, Stage, placement
-from runners.kubernetes.listing import AGAIN_S, ANEW_S, LATE_S
-from runners.kubernetes.runner import PAUSE_S
+from bastion.model.errors import Later, RunnerError
+from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.state.state import Cause
+from bastion.runners.kubernetes.listing import AGAIN_S, ANEW_S, LATE_S
+from bastion.runners.kubernetes.runner import PAUSE_S
+from bastion.testing.stage import KEY, OTHER, Stage, placement
 from tests.kubernetes.fake.kubelet import Node
 from tests.kubernetes.fleet import KubernetesFleet
 from tests.kubernetes.test_runner import NoClock

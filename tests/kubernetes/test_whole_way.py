@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import RunnerError
-from runners.kubernetes.client import log_in
+from bastion.model.errors import RunnerError
+from bastion.runners.kubernetes.client import log_in
 from tests.e2e.fleet import Fleet, until
 from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.server import IMAGE, Cluster

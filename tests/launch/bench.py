@@ -8,12 +8,12 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from cli.bastion import TOOL as BASTION
-from cli.flags import Tool
-from cli.launch import TOOL
-from cli.main import run
+from bastion.cli.bastion.tool import TOOL as BASTION
+from bastion.cli.launch.tool import TOOL
+from bastion.cli.terminal.flags import Tool
+from bastion.cli.terminal.main import run
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 
 QUOTA = """
 [toml-schema]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bastion.ports import Built
-from bastion.spec import BundleRef
-from bastion.state import JobState
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import Built
+from bastion.model.state.state import JobState
 from tests.launch.town import Asked
 
 IMAGE, DIGEST = "gcr.io/team/train", "ab" * 32

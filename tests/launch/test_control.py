@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bastion.events import Topped
-from bastion.requests import Hold
-from bastion.state import Cause
+from bastion.model.state.state import Cause
+from bastion.model.stored.events import Topped
+from bastion.model.stored.requests import Hold
 from tests.launch.town import Asked
 
 

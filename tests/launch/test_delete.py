@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.events import CapacityChanged, Claimed, Epoch, Started, Submitted
-from bastion.journal import Journal
-from bastion.state import State
-from bastion.system import RandomIds, SystemClock
+from bastion.journal.journal import Journal
+from bastion.model import layout
+from bastion.model.state.state import State
+from bastion.model.stored.events import CapacityChanged, Claimed, Epoch, Started, Submitted
+from bastion.system.system import RandomIds, SystemClock
 from tests.launch.bench import Bench
 from tests.unit.launcher.world import spec
 

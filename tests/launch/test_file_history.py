@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.holes import Holes
-from bastion.layout import CONFIG, QUOTA
-from cli.bastion import TOOL
-from cli.file_history import changes
-from cli.main import run
-from cli.quota_file import QUOTA_FILE
+from bastion.cli.bastion.parts.file_history import changes
+from bastion.cli.bastion.parts.quota_file import QUOTA_FILE
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal.main import run
+from bastion.model import layout
+from bastion.model.layout import CONFIG, QUOTA
+from bastion.model.stored.holes import Holes
+from bastion.stores.counting import CountingBucket
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 from tests.launch.bench import QUOTA as GOOD
 from tests.launch.bench import Said
 from tests.unit.bastion.town import Town

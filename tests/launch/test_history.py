@@ -7,13 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import layout, retire, snapshot
-from bastion.buckets.counting import CountingBucket
-from bastion.events import CapacityChanged, Forgotten
-from bastion.holes import Holes
-from bastion.state import Cause, JobState
-from launcher.reader import Reader
-from launcher.recall import look_up, records
+from bastion.journal import retire, snapshot
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.recall import look_up, records
+from bastion.model import layout
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CapacityChanged, Forgotten
+from bastion.model.stored.holes import Holes
+from bastion.stores.counting import CountingBucket
 from tests.launch.bench import Bench
 from tests.unit.launcher.world import NOON, World
 

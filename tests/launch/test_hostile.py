@@ -14,9 +14,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.events import (
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import BundleRef, Provenance
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
     CapacityChanged,
     Exited,
     FileBroken,
@@ -28,10 +30,8 @@ from bastion.events import (
     Stopping,
     Submitted,
 )
-from bastion.gpus import Gpu
-from bastion.records import Facts
-from bastion.spec import BundleRef, Provenance
-from bastion.state import Cause, JobState
+from bastion.model.stored.gpus import Gpu
+from bastion.model.stored.records import Facts
 from tests.launch.bench import Bench, Said
 from tests.unit.cli.test_harmless import ACTS
 from tests.unit.launcher.world import NOON, World, spec, status

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rich.text import Text
 from textual.pilot import Pilot
 
-from bastion.usage import Use
-from cli.top_app import TopApp, Why, bars
+from bastion.cli.bastion.parts.top_app import TopApp, Why, bars
+from bastion.schedule.usage import Use
 from tests.launch.bench import Bench, Terminal
 from tests.launch.test_hostile import HOSTILE, Bad, Tags
 from tests.launch.test_simulate import QUOTA as SHARES

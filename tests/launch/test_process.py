@@ -13,8 +13,8 @@ import pytest
 from tests.launch.bench import Bench
 from tests.terminal import PATIENCE_S, terminal
 
-BASTION = [sys.executable, "-c", "import sys; from bastion_entry import bastion; sys.exit(bastion())"]
-LAUNCH = [sys.executable, "-c", "import sys; from bastion_entry import launch; sys.exit(launch())"]
+BASTION = [sys.executable, "-c", "import sys; from bastion.__main__ import bastion; sys.exit(bastion())"]
+LAUNCH = [sys.executable, "-c", "import sys; from bastion.__main__ import launch; sys.exit(launch())"]
 
 
 def imported(code: str) -> set[str]:
@@ -26,7 +26,9 @@ def imported(code: str) -> set[str]:
 def test_help_imports_at_most_as_much_again_as_absl_does() -> None:
     bare = imported("")
     absl = imported("import absl.app") - bare
-    launch = imported("import sys; sys.argv = ['launch', '--help']; from bastion_entry import launch; launch()") - bare
+    launch = (
+        imported("import sys; sys.argv = ['launch', '--help']; from bastion.__main__ import launch; launch()") - bare
+    )
 
     assert len(launch) <= 2 * len(absl)
     assert not launch & {"msgspec", "rich", "google", "google.cloud", "zstandard", "psutil", "tenacity", "asyncio"}
@@ -39,7 +41,7 @@ def environ(bench: Bench) -> dict[str, str]:
 
 @pytest.mark.parametrize("by", ["working folder", "PYTHONPATH"])
 def test_a_users_own_cli_runners_and_quota_are_theirs(tmp_path: Path, environ: dict[str, str], by: str) -> None:
-    for name in ("cli", "runners", "quota", "bastion", "launcher", "bundler"):
+    for name in ("cli", "runners", "quota", "launcher", "bundler"):
         (tmp_path / "code" / name).mkdir(parents=True)
         (tmp_path / "code" / name / "__init__.py").write_text("raise SystemExit('the wrong package')\n")
     elsewhere = environ | {"PYTHONPATH": str(tmp_path / "code")} if by == "PYTHONPATH" else environ

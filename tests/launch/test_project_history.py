@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, retire
-from bastion.buckets.counting import CountingBucket
-from bastion.byline import sign
-from bastion.events import CapacityChanged, FileChanged, Forgotten, Stopping
-from bastion.holes import Holes
-from bastion.state import Cause, JobState
-from cli.bastion import TOOL
-from cli.main import run
-from launcher import project_past
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal.main import run
+from bastion.journal import retire
+from bastion.launcher.history import project_past
+from bastion.model import layout
+from bastion.model.job.byline import sign
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CapacityChanged, FileChanged, Forgotten, Stopping
+from bastion.model.stored.holes import Holes
+from bastion.stores.counting import CountingBucket
 from tests.launch.bench import QUOTA, Bench, Said
 from tests.unit.launcher.world import NOON, World
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.counting import CountingBucket
-from bastion.holes import Holes
-from bastion.state import Cause
-from bastion.system import ThreadTasks
-from cli import quota_simulate
-from simulator.work import Pace
+from bastion.cli.bastion.parts import quota_simulate
+from bastion.model import layout
+from bastion.model.state.state import Cause
+from bastion.model.stored.holes import Holes
+from bastion.simulate.work import Pace
+from bastion.stores.counting import CountingBucket
+from bastion.system.system import ThreadTasks
 from tests.launch.bench import QUOTA, Bench
 from tests.launch.town import Asked
 from tests.unit.launcher.world import NOON

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.errors import Missing
-from bastion.events import Decided
-from bastion.objects import digest, unpack
+from bastion.model import layout
+from bastion.model.errors import Missing
+from bastion.model.stored.events import Decided
+from bastion.model.stored.objects import digest, unpack
 from tests.launch.bench import Bench
 from tests.launch.town import Asked
 from tests.unit.launcher.world import World

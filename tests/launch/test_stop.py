@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.requests import Cancel, parse
+from bastion.model import layout
+from bastion.model.stored.requests import Cancel, parse
 from tests.launch.bench import Bench
 
 

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from bastion.state import Cause
+from bastion.model.state.state import Cause
 from tests.launch.town import Asked
 
 

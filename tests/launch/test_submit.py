@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import BastionError
-from bastion.requests import Submit, parse
-from launcher.submit import send
+from bastion.launcher.submit.submit import send
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError
+from bastion.model.stored.requests import Submit, parse
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.launcher.world import NOON, spec, status
 

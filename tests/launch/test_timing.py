@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bastion.state import Cause, JobState
+from bastion.model.state.state import Cause, JobState
 from tests.launch.bench import Said
 from tests.launch.town import Asked
 
@@ -19,7 +19,7 @@ S = JobState
 @pytest.fixture
 def town(monkeypatch: pytest.MonkeyPatch) -> Asked:
     town = Asked()
-    monkeypatch.setattr("cli.desk.SystemClock", lambda: town.clock)
+    monkeypatch.setattr("bastion.cli.common.desk.SystemClock", lambda: town.clock)
     return town
 
 

@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.local import LocalBucket
-from bastion.config import Config
-from bastion.errors import BucketError
-from bastion.events import FileChanged
-from bastion.ports import AttemptKey, Bucket, Stat
-from bastion.state import Cause, JobState
-from bastion.system import RandomIds
-from bastion.usage import Use
-from cli.bastion_top import Looker
-from cli.desk import Desk
-from cli.top_app import Jobs, TopApp, Why
-from launcher.bars import bar
-from launcher.board import ORDERS, ROWS_MAX, Asked, board
+from bastion.cli.bastion.parts.top_app import Jobs, TopApp, Why
+from bastion.cli.bastion.top import Looker
+from bastion.cli.common.desk import Desk
+from bastion.launcher.access.bars import bar
+from bastion.launcher.explain.board import ORDERS, ROWS_MAX, Asked, board
+from bastion.model.errors import BucketError
+from bastion.model.ports import AttemptKey, Bucket, Stat
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import FileChanged
+from bastion.schedule.usage import Use
+from bastion.stores.counting import CountingBucket
+from bastion.stores.local import LocalBucket
+from bastion.system.system import RandomIds
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.bastion.doors import HandTasks
 from tests.unit.launcher.world import World

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.events import CapacityChanged, Claimed, Ended, FileChanged, Gone, Started, Stopping, Submitted
-from bastion.objects import pack
-from bastion.state import Cause, JobState
-from bastion.system import SystemClock
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CapacityChanged, Claimed, Ended, FileChanged, Gone, Started, Stopping, Submitted
+from bastion.model.stored.objects import pack
+from bastion.system.system import SystemClock
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.launcher.world import spec
 

@@ -9,17 +9,17 @@ from io import StringIO
 
 import pytest
 
-from bastion.buckets.counting import CountingBucket
-from bastion.errors import BucketError, Denied
-from bastion.events import Ended, Gone
-from bastion.ports import Bucket, Stat
-from bastion.state import Cause, JobState
-from cli.formats import JSON, TABLE
-from cli.job_table import Asked
-from cli.launch_watch import cropped, looks, watch
-from cli.output import Output
-from launcher.reader import Reader
-from launcher.selection import Filter
+from bastion.cli.launch.parts.job_table import Asked
+from bastion.cli.launch.watch import cropped, looks, watch
+from bastion.cli.terminal.formats import JSON, TABLE
+from bastion.cli.terminal.output import Output
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.selection import Filter
+from bastion.model.errors import BucketError, Denied
+from bastion.model.ports import Bucket, Stat
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import Ended, Gone
+from bastion.stores.counting import CountingBucket
 from tests.launch.bench import Bench, Terminal
 from tests.unit.launcher.world import World
 

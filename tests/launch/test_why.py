@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.events import (
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
@@ -23,8 +24,7 @@ from bastion.events import (
     Stopping,
     Waiting,
 )
-from bastion.records import Facts
-from bastion.state import Cause, JobState
+from bastion.model.stored.records import Facts
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.launcher.world import NOON, World
 

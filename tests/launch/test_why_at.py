@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, snapshot, traces
-from bastion.codec import encode
-from bastion.events import (
+from bastion.journal import snapshot, traces
+from bastion.launcher.read.rows import rfc3339
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
     CancelRequested,
     CapacityChanged,
     FileChanged,
@@ -22,10 +25,8 @@ from bastion.events import (
     SightChanged,
     Stopping,
 )
-from bastion.records import Facts
-from bastion.state import Cause, JobState
-from bastion.system import SystemClock
-from launcher.rows import rfc3339
+from bastion.model.stored.records import Facts
+from bastion.system.system import SystemClock
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.launcher.world import NOON, World
 

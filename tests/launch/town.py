@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from io import StringIO
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.system import RandomIds
-from cli import bastion as bastion_tool
-from cli import launch as launch_tool
-from cli.main import run
+from bastion.cli.bastion import tool as bastion_tool
+from bastion.cli.launch import tool as launch_tool
+from bastion.cli.terminal.main import run
+from bastion.stores.memory import MemoryBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds
 from tests.launch.bench import Said
 from tests.unit.bastion.town import Town
 

@@ -12,8 +12,8 @@ import time
 import traceback
 from importlib import import_module
 
-from worlds.broken import Broken, Fell
-from worlds.world import run
+from tests.simulation.parts.broken import Broken, Fell
+from tests.simulation.world import run
 
 
 def main() -> int:

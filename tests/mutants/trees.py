@@ -14,7 +14,7 @@ from tests.house.source import ROOT
 from tests.packages import copy_of_the_tree
 
 TOOLS = ("bastion", "launch")
-_TOOL = "#!{python}\nimport sys\nfrom bastion_entry import {tool}\nsys.exit({tool}())\n"
+_TOOL = "#!{python}\nimport sys\nfrom bastion.__main__ import {tool}\nsys.exit({tool}())\n"
 
 
 @dataclass(frozen=True, slots=True)

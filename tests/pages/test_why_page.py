@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from launcher.account import Account, End, Pulse, Running
-from launcher.counterfactual import Remedy
-from launcher.decisions import Effect, Other
-from launcher.exposure import Claim, Exposure, Threat
-from launcher.forecast import Expected, Over
-from launcher.gates import Gate
-from launcher.line import Ahead, Place
-from launcher.outlook import Outlook
-from launcher.stops import Stopped
-from launcher.timing import Awaited, Timing
-from launcher.waiting import Amount, Holder, Waiting
+from bastion.launcher.explain.account import Account, End, Pulse, Running
+from bastion.launcher.explain.counterfactual import Remedy
+from bastion.launcher.explain.decisions import Effect, Other
+from bastion.launcher.explain.exposure import Claim, Exposure, Threat
+from bastion.launcher.explain.forecast import Expected, Over
+from bastion.launcher.explain.gates import Gate
+from bastion.launcher.explain.line import Ahead, Place
+from bastion.launcher.explain.outlook import Outlook
+from bastion.launcher.explain.stops import Stopped
+from bastion.launcher.explain.timing import Awaited, Timing
+from bastion.launcher.explain.waiting import Amount, Holder, Waiting
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/launch-why.md").read_text()
@@ -40,7 +40,7 @@ def test_each_key_is_on_the_page(part: Any) -> None:
 
 @pytest.mark.parametrize("files", [("levers", "grants", "counterfactual"), ("gates",)])
 def test_each_word_for_scripts_is_on_the_page(files: tuple[str, ...]) -> None:
-    sources = [(ROOT / f"launcher/{name}.py").read_text() for name in files]
+    sources = [(ROOT / f"launcher/explain/{name}.py").read_text() for name in files]
     words = {word for source in sources for word in re.findall(r'what="([a-z_]+)"', source)}
     assert words
     assert words - NAMED == set()

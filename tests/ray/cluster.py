@@ -17,12 +17,12 @@ from pathlib import Path
 
 import psutil
 
-from bastion.errors import RunnerError
-from bastion_testing.fleets import until
-from runners.local import marks
-from runners.ray import parse, render
-from runners.ray.api import HttpDashboard
-from runners.worker.ports import free_port
+from bastion.model.errors import RunnerError
+from bastion.runners.local import marks
+from bastion.runners.ray import parse, render
+from bastion.runners.ray.api import HttpDashboard
+from bastion.runners.worker.linux.ports import free_port
+from bastion.testing.fleets import until
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "requirements-ray.lock"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bastion_testing.fleets import until
-from runners.local import marks
+from bastion.runners.local import marks
+from bastion.testing.fleets import until
 from tests.ray.cluster import Cluster
 
 

@@ -7,18 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet, sealing
-from runners.local import marks
-from runners.ray.api import Answer, HttpDashboard
-from runners.ray.render import Name, parse, session_mark
-from runners.ray.runner import RayRunner
-from runners.ray.settings import RaySettings
-from runners.worker.ports import free_port
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey
+from bastion.runners.local import marks
+from bastion.runners.ray.api import Answer, HttpDashboard
+from bastion.runners.ray.render import Name, parse, session_mark
+from bastion.runners.ray.runner import RayRunner
+from bastion.runners.ray.settings import RaySettings
+from bastion.runners.worker.linux.ports import free_port
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import ProcessFleet, sealing
 from tests.ray.cluster import Cluster
 
 

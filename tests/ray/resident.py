@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from bastion.errors import RunnerError
-from runners.ray import parse
-from runners.ray.api import HttpDashboard
+from bastion.model.errors import RunnerError
+from bastion.runners.ray import parse
+from bastion.runners.ray.api import HttpDashboard
 from tests.e2e.fleet import Fleet, Said
 from tests.ray.cluster import python
 

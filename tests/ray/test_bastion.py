@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion_testing.fleets import until
-from runners.ray.render import parse
+from bastion.runners.ray.render import parse
+from bastion.testing.fleets import until
 from tests.e2e.fleet import QUICK, Fleet
 from tests.ray.cluster import Cluster
 from tests.ray.town import RayTown

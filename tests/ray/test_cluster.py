@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion_testing.fleets import until
+from bastion.testing.fleets import until
 from tests.e2e.fleet import Fleet, Said
 from tests.ray.cluster import clean, python
 from tests.ray.resident import nodes, short_folder, up

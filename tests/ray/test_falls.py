@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.ports import AttemptKey, Sight
-from bastion.state import Cause
-from bastion_testing.fleets import until
-from bastion_testing.stage import HELLO, KEY, OTHER, STUBBORN, Stage, order, placement
-from runners.local import marks
-from runners.ray.runner import LOST_S
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import AttemptKey, Sight
+from bastion.model.state.state import Cause
+from bastion.runners.local import marks
+from bastion.runners.ray.runner import LOST_S
+from bastion.testing.fleets import until
+from bastion.testing.stage import HELLO, KEY, OTHER, STUBBORN, Stage, order, placement
 from tests.e2e.fleet import Fleet
 from tests.ray.cluster import Cluster
 from tests.ray.fleet import RayFleet

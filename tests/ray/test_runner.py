@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion.errors import RunnerError
-from bastion_testing.fleets import until
-from bastion_testing.stage import KEY, OTHER, Stage, placement
-from runners.local.render import MARK
+from bastion.model.errors import RunnerError
+from bastion.runners.local.render import MARK
+from bastion.testing.fleets import until
+from bastion.testing.stage import KEY, OTHER, Stage, placement
 from tests.ray.cluster import Cluster
 from tests.ray.fleet import RayFleet
 

@@ -7,16 +7,16 @@ import signal
 import subprocess
 import sys
 
-from bastion_testing.fleets import until
+from bastion.testing.fleets import until
 from tests.e2e.fleet import Fleet
 from tests.ray.cluster import Cluster
 
 _START = """
 import sys
-import bastion_entry
-from runners.ray import runner
+from bastion.__main__ import bastion
+from bastion.runners.ray import runner
 runner.LOST_S = float(sys.argv.pop(1))
-sys.exit(bastion_entry.bastion())
+sys.exit(bastion())
 """
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bastion.ports import AttemptKey, Machine
-from worlds.host import Script, SimHost
-from worlds.kernel import Kernel
+from bastion.model.ports import AttemptKey, Machine
+from tests.simulation.parts.host import Script, SimHost
+from tests.simulation.parts.kernel import Kernel
 
 KEY = AttemptKey("train-12345678", 0, 0)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from bastion import layout, loop
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.memory import MemoryBucket
-from bastion.chores import Doors
-from bastion.codec import encode
-from bastion.ports import Ids
-from bastion.requests import Submit
-from bastion.spec import JobSpec, new_jobspec
-from bastion.tick import Bastion
-from quota.resources import Resources
-from worlds.fleet import SimRunner
-from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.ports import Ids
+from bastion.model.stored.requests import Submit
+from bastion.quota.resources import Resources
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.service.tick import Bastion
+from bastion.stores.counting import CountingBucket
+from bastion.stores.memory import MemoryBucket
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, Life, SimClock, SimIds, SimTasks
 
 SETTLED_S = 200.0
 """Longer than any delay after which time alone changes a decision."""

@@ -6,17 +6,26 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.events import AnyEvent, CapacityChanged, Ended, FileChanged, Started, Stopping, Submitted, Voided
-from bastion.fold import fold
-from bastion.objects import JournalObject
-from bastion.state import Cause, JobState
+from bastion.journal.fold import fold
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
+    AnyEvent,
+    CapacityChanged,
+    Ended,
+    FileChanged,
+    Started,
+    Stopping,
+    Submitted,
+    Voided,
+)
+from bastion.model.stored.objects import JournalObject
+from tests.simulation.calm_laws import LOOK_S, SETTLE_S, SLOW, START_S, CalmLaws
+from tests.simulation.parts.broken import Broken
+from tests.simulation.parts.kernel import START
+from tests.simulation.parts.pace import POOL
+from tests.simulation.parts.plan import Plan
+from tests.simulation.scene import QUOTA, Scene
 from tests.unit.launcher.world import spec
-from worlds.broken import Broken
-from worlds.calm_laws import LOOK_S, SETTLE_S, SLOW, START_S, CalmLaws
-from worlds.kernel import START
-from worlds.pace import POOL
-from worlds.plan import Plan
-from worlds.scene import QUOTA, Scene
 
 STOPPED_AT = 100.0
 

@@ -7,11 +7,11 @@ from copy import deepcopy
 
 import pytest
 
-from bastion import layout
-from bastion.ports import AttemptKey
-from bastion.state import Cause, JobState
-from worlds.crashes.outcome import Log, Outcome
-from worlds.crashes.relation import complaints, could, leftovers, logs
+from bastion.model import layout
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from tests.simulation.crashes.outcome import Log, Outcome
+from tests.simulation.crashes.relation import complaints, could, leftovers, logs
 
 C = Cause
 KEY = AttemptKey("train-00000001", 0, 0)

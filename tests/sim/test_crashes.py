@@ -1,6 +1,6 @@
 """Every process of every scenario falls at its calls, and all ends as it could have, had nothing fallen.
 
-A failure names the play; `python -m worlds.crashes --scenario … --crash …` tells its story.
+A failure names the play; `python -m tests.simulation.crashes --scenario … --crash …` tells its story.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from typing import Any
 
 import pytest
 
-from bastion import attempts, loop
-from bastion.state import Cause
-from runners.worker import run as worker
-from runners.worker.spool import Spool
+from bastion.journal import attempts
+from bastion.model.state.state import Cause
+from bastion.runners.worker import run as worker
+from bastion.runners.worker.spool import Spool
+from bastion.service import loop
 from tests.depth import DEPTH
-from worlds.crashes.enumeration import Recorded
-from worlds.crashes.play import play
-from worlds.crashes.scenarios import SCENARIOS
+from tests.simulation.crashes.enumeration import Recorded
+from tests.simulation.crashes.play import play
+from tests.simulation.crashes.scenarios import SCENARIOS
 
 EVERY = 1 if DEPTH == "night" else 4
 """At each of so many calls it falls, from one on that the scenario's name decides; at night at all of them."""

@@ -7,19 +7,19 @@ import os
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.ports import Machine
-from bastion.records import Claim, Facts, World
-from bastion.state import Cause
-from launcher.alone import Alone
-from runners.worker.verdict import no_room
+from bastion.launcher.submit.alone import Alone
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import Machine
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import Claim, Facts, World
+from bastion.runners.worker.verdict import no_room
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, Life
 from tests.unit.bastion.doors import memory
 from tests.unit.buckets.test_lost_answers import KEY
 from tests.unit.launcher.world import spec
-from worlds.fleet import SimRunner
-from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel, Life
 
 TORN = b'{"schema":1,"na'
 

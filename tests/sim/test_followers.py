@@ -10,23 +10,24 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, loop
-from bastion.buckets.counting import CountingBucket
-from bastion.chores import Doors
-from bastion.codec import encode
-from bastion.requests import Submit
-from bastion.spec import new_jobspec
-from launcher import follow
-from launcher.find import find
-from launcher.reader import Reader
-from launcher.streams import Choice
-from launcher.watching import WATCH_S
-from quota.resources import Resources
-from runners.worker.doors import Pace
-from worlds.fleet import SimRunner
-from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
-from worlds.store import SimBucket, Store
+from bastion.launcher.logs import follow
+from bastion.launcher.logs.streams import Choice
+from bastion.launcher.logs.watching import WATCH_S
+from bastion.launcher.read.find import find
+from bastion.launcher.read.reader import Reader
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import new_jobspec
+from bastion.model.stored.requests import Submit
+from bastion.quota.resources import Resources
+from bastion.runners.worker.doors import Pace
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.stores.counting import CountingBucket
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from tests.simulation.parts.store import SimBucket, Store
 
 FOLLOWERS = 100
 SOON_S = 2.0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.errors import Full
-from bastion.state import AttemptState
+from bastion.model.errors import Full
+from bastion.model.state.state import AttemptState
 from tests.sim.test_zombie import Stage, play
-from worlds.kernel import Life
-from worlds.store import SimBucket
+from tests.simulation.parts.kernel import Life
+from tests.simulation.parts.store import SimBucket
 
 
 class SmallBucket(SimBucket):

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bastion.errors import BundleError
-from bastion.ports import Machine
-from bastion.state import Cause
-from launcher.alone import Alone
-from runners.worker.verdict import no_room
+from bastion.launcher.submit.alone import Alone
+from bastion.model.errors import BundleError
+from bastion.model.ports import Machine
+from bastion.model.state.state import Cause
+from bastion.runners.worker.verdict import no_room
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel
 from tests.unit.bastion.doors import memory
 from tests.unit.buckets.test_lost_answers import KEY
 from tests.unit.launcher.world import spec
-from worlds.fleet import SimRunner
-from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel
 
 
 def full(*_: object) -> None:

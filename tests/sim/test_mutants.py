@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.source import ROOMS, ROOT
+from tests.house.source import LINKED, OURS, ROOT
 from tests.mutants import table
 from tests.mutants.__main__ import OWN
 from tests.mutants.judging import Budget, Catch, judge, simulated
@@ -46,7 +46,7 @@ def laws_of_worlds() -> list[str]:
     """What each law says when it is broken, with `…` for what it fills in."""
     calls = (
         node.args[0]
-        for path in sorted((ROOT / "worlds").glob("*.py"))
+        for path in sorted((ROOT / "tests/simulation").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Broken"
     )
@@ -66,8 +66,8 @@ def test_without_them_the_same_seeds_keep_every_law(tmp_path: Path) -> None:
 
 
 def test_every_patch_applies_to_the_code_as_it_is_and_changes_what_it_does(tmp_path: Path) -> None:
-    for room in ROOMS:
-        shutil.copytree(ROOT / room, tmp_path / room, ignore=shutil.ignore_patterns("__pycache__"))
+    for room in (OURS, *LINKED, "tests/simulation"):
+        shutil.copytree(ROOT / room, tmp_path / room, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for patch in PATCHES:
         files = apply(patch, tmp_path)
         assert list(changed_code(files, ROOT, tmp_path)) == list(files), patch.name

@@ -6,20 +6,21 @@ import re
 
 import pytest
 
-from bastion import layout, logs
-from bastion.codec import encode
-from bastion.ports import Bucket, Machine
-from bastion.recover import load
-from bastion.requests import Submit
-from bastion.spec import new_jobspec
-from bastion.state import AttemptState, JobState
-from bastion.tick import Bastion
-from runners.worker.doors import Pace
+from bastion.journal import logs
+from bastion.journal.recover import load
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import new_jobspec
+from bastion.model.ports import Bucket, Machine
+from bastion.model.state.state import AttemptState, JobState
+from bastion.model.stored.requests import Submit
+from bastion.runners.worker.doors import Pace
+from bastion.service.tick import Bastion
 from tests.sim.test_zombie import Stage, play
-from worlds.fleet import SimRunner
-from worlds.host import SimProcess
-from worlds.kernel import Life
-from worlds.store import SimBucket
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimProcess
+from tests.simulation.parts.kernel import Life
+from tests.simulation.parts.store import SimBucket
 
 HOUR_S = 3600.0
 LINES = 5_000

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import bastion, launch
+from bastion.cli.bastion import tool as bastion
+from bastion.cli.launch import tool as launch
 from tests.house.source import ROOT, modules, modules_of_tests
 from tests.mutants import judging, unplanted
 from tests.mutants.__main__ import main
@@ -139,7 +140,7 @@ def planted(file: str, old: str, new: str, folder: Path) -> Patch:
 def test_what_does_not_run_is_no_planted_bug(tmp_path: Path) -> None:
     told = {}
     for new in ("def vacant(:", "def vacant(status: Nobody = NOBODY,", "# a word more\ndef vacant("):
-        verdict = judge(planted("bastion/standing.py", "def vacant(", new, tmp_path), NO_WORLDS)
+        verdict = judge(planted("bastion/journal/standing.py", "def vacant(", new, tmp_path), NO_WORLDS)
         assert verdict.by is Catch.INVALID
         told[new] = verdict.told
     assert [text.partition(":")[0] for text in told.values()] == [
@@ -158,10 +159,10 @@ def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatc
     crash = judge(
         planted("runners/worker/run.py", worker, worker + "    raise ZeroDivisionError\n", tmp_path), Budget(seeds=[0])
     )
-    tick = planted("bastion/tick.py", "        self.ticks += 1\n", "        self.ticks += 1 // 0\n", tmp_path)
+    tick = planted("bastion/service/tick.py", "        self.ticks += 1\n", "        self.ticks += 1 // 0\n", tmp_path)
     fell = judge(replace(tick, laws=("never ends",)), Budget(seeds=[0]))
     hang = judge(
-        planted("bastion/chores.py", begin, begin + "        while True: pass\n", tmp_path),
+        planted("bastion/service/chores.py", begin, begin + "        while True: pass\n", tmp_path),
         Budget(seeds=[0], seeds_s=1),
     )
     assert (crash.by, hang.by, hang.told) == (Catch.CRASH, Catch.HANG, "seed 0 does not end")
@@ -181,16 +182,16 @@ def test_what_no_world_shows_is_left_to_the_tests_that_load_it(tmp_path: Path) -
 
 
 def test_tests_that_import_a_file_come_before_those_that_load_it_by_way_of_others() -> None:
-    found = seers_of(["quota/scheduler.py"])
+    found = seers_of(["quota/policy/scheduler.py"])
     assert found.index("tests/unit/quota/test_scheduler.py") < found.index("tests/unit/bastion/test_tick.py")
     assert not [name for name in found if name.startswith(("tests/house", "tests/sim/test_mutants"))]
 
 
 def test_a_module_that_tests_import_of_its_package_is_imported() -> None:
     package = "tests.unit.launcher.test_ends"
-    assert "from launcher import ends\n" in modules_of_tests()[package].text
-    assert "launcher.ends" in loads()[package]
-    assert seers_of(["launcher/ends.py"])[0] == "tests/unit/launcher/test_ends.py"
+    assert "from bastion.launcher.read import ends\n" in modules_of_tests()[package].text
+    assert "bastion.launcher.read.ends" in loads()[package]
+    assert seers_of(["launcher/read/ends.py"])[0] == "tests/unit/launcher/test_ends.py"
 
 
 def test_what_is_loaded_by_its_name_has_tests_too() -> None:
@@ -200,13 +201,13 @@ def test_what_is_loaded_by_its_name_has_tests_too() -> None:
     assert len(commands) > 40
     by_tests = {f"tests/{folder}" for folder in ("launch", "e2e")}
     for command in commands:
-        seers = seers_of([f"{command.module.replace('.', '/')}.py"])
+        seers = seers_of([modules()[command.module].shown])
         assert any(path.rpartition("/")[0] in by_tests for path in seers), command.name
 
 
 def test_those_that_are_about_it_come_first_of_many() -> None:
-    assert seers_of(["cli/launch_ls.py"])[0] == "tests/launch/test_ls.py"
-    assert "tests/unit/cli/test_registry.py" in seers_of(["cli/slurm_fleet.py"])[:5]
+    assert seers_of(["cli/launch/ls.py"])[0] == "tests/launch/test_ls.py"
+    assert "tests/unit/cli/test_first_time.py" in seers_of(["runners/slurm/fleet.py"])[:5]
 
 
 def test_tests_of_an_engine_that_is_not_there_are_left_out() -> None:
@@ -236,7 +237,7 @@ def test_what_fails_without_the_bug_is_run_once_for_all_bugs(tmp_path: Path, mon
     for room in (judging, unplanted):
         monkeypatch.setattr(room, "first_failure", first_failure)
     known, files = Unplanted(tmp_path / "known"), ("tests/a.py", "tests/b.py", "tests/c.py", "tests/d.py")
-    bug = replace(planted("bastion/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.5\n", tmp_path), seen_by=files)
+    bug = replace(planted("bastion/journal/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.5\n", tmp_path), seen_by=files)
     for _ in range(2):
         verdict = judge(bug, NO_WORLDS, known)
         assert (verdict.by, verdict.told) == (Catch.NOTHING, "0 seeds, 4 files of tests")
@@ -249,15 +250,17 @@ def test_what_fails_without_the_bug_is_run_once_for_all_bugs(tmp_path: Path, mon
 def test_what_does_not_fit_by_its_types_is_told(tmp_path: Path) -> None:
     """By the whole tree: who calls what was changed complains. Who names a law must not fail by the patch itself."""
     known = Unplanted(tmp_path / "known")
-    bug = planted("bastion/tick.py", "    def close(self) -> None:", "    def close(self, why: str) -> None:", tmp_path)
+    bug = planted(
+        "bastion/service/tick.py", "    def close(self) -> None:", "    def close(self, why: str) -> None:", tmp_path
+    )
     verdict = judge(bug, NO_WORLDS, known, types=True)
     assert (verdict.by, verdict.caught) == (Catch.TYPES, True)
-    assert verdict.told.startswith("bastion/loop.py:")
+    assert verdict.told.startswith("bastion/service/loop.py:")
     assert 'Missing positional argument "why" in call to "close"' in verdict.told
     ours = judge(replace(bug, laws=("never ends",)), NO_WORLDS, known, types=True)
     assert ours.by is Catch.INVALID
-    assert ours.told.startswith("its types do not fit: bastion/loop.py:")
-    harmless = planted("bastion/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
+    assert ours.told.startswith("its types do not fit: bastion/service/loop.py:")
+    harmless = planted("bastion/journal/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
     assert judge(harmless, Budget(seeds=(), tests_s=0), known, types=True).by is Catch.NOTHING
 
 
@@ -283,7 +286,7 @@ def nothing(need: str) -> bool:
 def test_a_bug_that_survives_is_the_exit_code_and_the_last_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    harmless = planted("bastion/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
+    harmless = planted("bastion/journal/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
     (tmp_path / "harmless.patch").write_text(harmless.text)
     (tmp_path / "stale.patch").write_text("--- a/gone.py\n+++ b/gone.py\n@@ -1 +1 @@\n-a\n+b\n")
     assert main([f"--patches={tmp_path}", "--seeds=1", "--tests_s=0", "--workers=2"]) == 1

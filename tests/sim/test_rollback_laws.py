@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.events import LossAccepted
-from worlds.broken import Broken
-from worlds.rollback_laws import SILENT_S, RollbackLaws
+from bastion.model import layout
+from bastion.model.stored.events import LossAccepted
+from tests.simulation.laws.rollback import SILENT_S, RollbackLaws
+from tests.simulation.parts.broken import Broken
 
 FIRST, NEWEST = layout.journal(0), layout.journal(1)
 LOST = {FIRST: b"first", NEWEST: b"newest"}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bastion import layout
-from bastion.beats import FROZEN_MAX_S
-from bastion.codec import encode
-from bastion.requests import Submit
-from bastion.spec import new_jobspec
-from bastion.state import AttemptState, Cause
-from bastion.tick import Bastion
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import new_jobspec
+from bastion.model.state.state import AttemptState, Cause
+from bastion.model.stored.requests import Submit
+from bastion.service.beats import FROZEN_MAX_S
+from bastion.service.tick import Bastion
 from tests.sim.test_outage import Cut
 from tests.sim.test_zombie import play
 

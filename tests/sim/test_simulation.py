@@ -13,13 +13,13 @@ import sys
 import pytest
 
 from tests.house.source import ROOT
-from worlds.broken import Broken
-from worlds.fleet_laws import FleetLaws
-from worlds.main import main
-from worlds.many import batch
-from worlds.plan import ACTS, ALONE, RATES, draw
-from worlds.story import replay
-from worlds.world import World, run
+from tests.simulation.fleet_laws import FleetLaws
+from tests.simulation.main import main
+from tests.simulation.many import batch
+from tests.simulation.parts.broken import Broken
+from tests.simulation.parts.plan import ACTS, ALONE, RATES, draw
+from tests.simulation.story import replay
+from tests.simulation.world import World, run
 
 SEEDS, STEPS, BATCH = 2_000, 80, 50
 OFTEN = 400
@@ -52,7 +52,7 @@ def test_one_seed_is_one_run() -> None:
 
 
 def test_it_is_the_same_run_in_another_process() -> None:
-    code = "from worlds.world import run; print(run(7, 300).trace.digest())"
+    code = "from tests.simulation.world import run; print(run(7, 300).trace.digest())"
     for hashseed in ("1", "2"):
         environ = {**os.environ, "PYTHONHASHSEED": hashseed}
         done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environ, capture_output=True, text=True)

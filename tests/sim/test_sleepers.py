@@ -6,23 +6,24 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import layout, snapshot, traces
-from bastion.codec import encode
-from bastion.desired import first_order
-from bastion.errors import Deposed
-from bastion.events import RequestRejected, Started
-from bastion.ports import AttemptKey, Placement
-from bastion.recover import load, objects
-from bastion.requests import Submit, job_id
-from bastion.retire import KEEP
-from bastion.spec import new_jobspec
-from bastion.state import JobState
-from bastion.tick import Bastion
-from cli.bastion_delete import purge
+from bastion.cli.bastion.delete import purge
+from bastion.journal import snapshot, traces
+from bastion.journal.recover import load, objects
+from bastion.journal.retire import KEEP
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Deposed
+from bastion.model.job.spec import new_jobspec
+from bastion.model.ports import AttemptKey, Placement
+from bastion.model.state.state import JobState
+from bastion.model.stored.events import RequestRejected, Started
+from bastion.model.stored.requests import Submit, job_id
+from bastion.schedule.desired import first_order
+from bastion.service.tick import Bastion
 from tests.sim.test_zombie import Stage, play
-from worlds.fleet import SimRunner
-from worlds.host import SimProcess
-from worlds.scene import QUOTA
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimProcess
+from tests.simulation.scene import QUOTA
 
 MONTH_S = (KEEP + timedelta(days=1)).total_seconds()
 

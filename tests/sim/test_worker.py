@@ -8,17 +8,18 @@ from typing import TypeVar
 
 import pytest
 
-from bastion import layout, logs
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import decode, encode
-from bastion.errors import BucketError
-from bastion.ports import Bucket, Stat, Stored
-from bastion.records import Facts, StopOrder
-from bastion.state import Cause
-from bastion_testing.stage import KEY, order, placement
-from worlds.fleet import SimRunner
-from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel, Life
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import BucketError
+from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.state.state import Cause
+from bastion.model.stored.records import Facts, StopOrder
+from bastion.stores.memory import MemoryBucket
+from bastion.testing.stage import KEY, order, placement
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, Life
 
 T = TypeVar("T")
 SEEDS = range(200)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pynvml
 import pytest
 
-from bastion import layout
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import decode, encode
-from bastion.gpus import Gpu
-from bastion.ports import Machine
-from bastion.records import Facts, StopOrder
-from bastion.state import Cause
-from bastion_testing.stage import KEY, order
-from runners.worker.doors import Doors, Post
-from runners.worker.nvml import NvmlGpus
-from runners.worker.run import run
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.ports import Machine
+from bastion.model.state.state import Cause
+from bastion.model.stored.gpus import Gpu
+from bastion.model.stored.records import Facts, StopOrder
+from bastion.runners.worker.doors import Doors, Post
+from bastion.runners.worker.linux.nvml import NvmlGpus
+from bastion.runners.worker.run import run
+from bastion.stores.counting import CountingBucket
+from bastion.stores.memory import MemoryBucket
+from bastion.testing.stage import KEY, order
 from tests.fake_nvml import FakeNvml
-from worlds.host import SimHost, SimProcess
-from worlds.kernel import Kernel, SimClock, SimIds, SimTasks
+from tests.simulation.parts.host import SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, SimClock, SimIds, SimTasks
 
 SAMPLES_S = 60.0
 

@@ -7,18 +7,19 @@ from typing import TypeVar
 
 import pytest
 
-from bastion import layout, loop
-from bastion.chores import Doors
-from bastion.codec import encode
-from bastion.errors import Deposed
-from bastion.requests import Submit
-from bastion.spec import new_jobspec
-from bastion.tick import Bastion
-from worlds.fleet import SimRunner
-from worlds.host import Script, SimHost, SimProcess
-from worlds.kernel import Kernel, Life, SimClock, SimIds, SimTasks
-from worlds.scene import QUOTA
-from worlds.store import SimBucket, Store
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Deposed
+from bastion.model.job.spec import new_jobspec
+from bastion.model.stored.requests import Submit
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.service.tick import Bastion
+from tests.simulation.parts.fleet import SimRunner
+from tests.simulation.parts.host import Script, SimHost, SimProcess
+from tests.simulation.parts.kernel import Kernel, Life, SimClock, SimIds, SimTasks
+from tests.simulation.parts.store import SimBucket, Store
+from tests.simulation.scene import QUOTA
 
 
 class Stage:

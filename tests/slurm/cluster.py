@@ -18,9 +18,9 @@ from pathlib import Path
 
 import psutil
 
-from bastion.ports import Said
-from bastion.shell import SystemShell
-from bastion_testing.fleets import until
+from bastion.model.ports import Said
+from bastion.system.shell import SystemShell
+from bastion.testing.fleets import until
 
 NODES = ("n1", "n2", "n3", "n4")
 _CONF = """

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Said
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.fleets import ProcessFleet, sealing
-from runners.slurm.render import Name, Node
-from runners.slurm.runner import SlurmRunner
-from runners.slurm.settings import SlurmSettings
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Said
+from bastion.runners.slurm.render import Name, Node
+from bastion.runners.slurm.runner import SlurmRunner
+from bastion.runners.slurm.settings import SlurmSettings
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.fleets import ProcessFleet, sealing
 from tests.slurm.cluster import Cluster
 
 

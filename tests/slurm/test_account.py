@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion.ports import AttemptKey, Said
-from bastion.shell import SystemShell
-from bastion.state import Cause
-from bastion_testing.stage import OTHER, SAVES, Stage
-from runners.google import archive
+from bastion.model.ports import AttemptKey, Said
+from bastion.model.state.state import Cause
+from bastion.runners.delivery import archive
+from bastion.system.shell import SystemShell
+from bastion.testing.stage import OTHER, SAVES, Stage
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 from tests.slurm.test_runner import said, wanted

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout, logs
-from bastion.state import Cause
-from bastion_testing.stage import HELLO, KEY, SAVES, Stage
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.state.state import Cause
+from bastion.testing.stage import HELLO, KEY, SAVES, Stage
 from tests.e2e.fleet import until
 from tests.slurm.accounting import Accounted
 from tests.slurm.cluster import cluster

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion_testing.runner_contract import RunnerContract
+from bastion.testing.runner_contract import RunnerContract
 
 
 class TestSlurmRunner(RunnerContract):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from bastion.ports import AttemptKey, Said
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from runners.slurm.parse import _FIELDS
-from runners.slurm.render import Name
-from runners.slurm.runner import SlurmRunner
-from runners.slurm.settings import SlurmSettings
+from bastion.model.ports import AttemptKey, Said
+from bastion.runners.slurm.parse import _FIELDS
+from bastion.runners.slurm.render import Name
+from bastion.runners.slurm.runner import SlurmRunner
+from bastion.runners.slurm.settings import SlurmSettings
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 
 JOBS = 10_000
 SEAL = sealing()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.state import Cause
-from bastion_testing.stage import KEY, SAVES, WAIT, Stage, order
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.state.state import Cause
+from bastion.testing.stage import KEY, SAVES, WAIT, Stage, order
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 from tests.slurm.test_runner import wanted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bastion_testing.fleets import until
+from bastion.testing.fleets import until
 from tests.ray.resident import nodes, short_folder, up
 from tests.slurm.cluster import Cluster
 from tests.slurm.team import start

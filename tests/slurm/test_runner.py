@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import Later, RunnerError
-from bastion.ports import AttemptKey, Placement, Sight
-from bastion.state import Cause
-from bastion_testing.stage import HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Later, RunnerError
+from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.state.state import Cause
+from bastion.testing.stage import HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import RunnerError
-from bastion.ports import Said
-from bastion.shell import SystemShell
-from bastion.state import Cause
-from bastion_testing.stage import HELLO, Stage
-from runners.slurm.commands import Commands
-from runners.slurm.ssh import SshShell
+from bastion.model.errors import RunnerError
+from bastion.model.ports import Said
+from bastion.model.state.state import Cause
+from bastion.runners.slurm.commands import Commands
+from bastion.runners.slurm.ssh import SshShell
+from bastion.system.shell import SystemShell
+from bastion.testing.stage import HELLO, Stage
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet
 

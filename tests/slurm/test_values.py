@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Placement, Said
-from runners.slurm import parse, render
-from runners.slurm.commands import Refused, _answer
-from runners.slurm.render import Name, Node
-from runners.slurm.settings import SlurmSettings, faults
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Placement, Said
+from bastion.runners.slurm import parse, render
+from bastion.runners.slurm.commands import Refused, _answer
+from bastion.runners.slurm.render import Name, Node
+from bastion.runners.slurm.settings import SlurmSettings, faults
 
 KEY = AttemptKey("train-12345678", 4, 1)
 NAME = Name("team:a-12345678", KEY, 7, "c0ffee")
@@ -72,7 +72,7 @@ def test_nothing_of_a_setting_or_a_job_is_run_by_the_shell() -> None:
     assert "\ntrap 'scancel --signal=URG \"$SLURM_JOB_ID\"' TERM\n" in text
     worker = render._worker(settings, "/p $(x)", NAME, {"gpu": 1}, {"bucket": "file:///b `x`"})
     assert """work='/w'"'"'; touch x; '"'"''""" in worker
-    assert "'/p $(x)' -I -m bastion_entry worker" in worker
+    assert "'/p $(x)' -I -m bastion worker" in worker
     assert "--bucket='file:///b `x`'" in worker
 
 

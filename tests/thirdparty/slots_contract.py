@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from bastion_slots import SLOTS
 
-from bastion.buckets.local import LocalBucket
-from bastion.config import Config
-from bastion.errors import RunnerError
-from bastion.ground import Ground
-from bastion.ports import AttemptKey, Runner
-from bastion.system import RandomIds, SystemClock, ThreadTasks
-from bastion_testing.fleets import ProcessFleet, sealing
-from bastion_testing.runner_contract import RunnerContract
-from runners.local.registry import Entry, Registry
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Runner
+from bastion.model.settings.config import Config
+from bastion.runners.ground import Ground
+from bastion.runners.local.registry import Entry, Registry
+from bastion.stores.local import LocalBucket
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+from bastion.testing.fleets import ProcessFleet, sealing
+from bastion.testing.runner_contract import RunnerContract
 
 
 class Machines(ProcessFleet):

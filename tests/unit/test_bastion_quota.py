@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.byline import split
-from bastion.config import Config, render
-from bastion.errors import BastionError
-from bastion.events import FileChanged
-from bastion.layout import CONFIG, QUOTA
-from bastion.requests import Cancel
-from bastion.requests import parse as parse_request
-from cli.bastion import TOOL
-from cli.exchange import exchange
-from cli.main import run
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.common.exchange import exchange
+from bastion.cli.terminal.main import run
+from bastion.model import layout
+from bastion.model.errors import BastionError
+from bastion.model.job.byline import split
+from bastion.model.layout import CONFIG, QUOTA
+from bastion.model.settings.config import Config, render
+from bastion.model.stored.events import FileChanged
+from bastion.model.stored.requests import Cancel
+from bastion.model.stored.requests import parse as parse_request
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 from tests.unit.launcher.world import World
 
 GOOD = """[toml-schema]

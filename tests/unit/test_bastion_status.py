@@ -13,13 +13,13 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from bastion import host
-from bastion.buckets.folder import FULL, FULL_S, ROOM_BYTES, is_full
-from bastion.buckets.local import LocalBucket
-from bastion.errors import Full
-from bastion.records import Status
-from bastion.status import accounts, problems, summary, word
-from cli.bastion_status import page
+from bastion.cli.bastion.status import page
+from bastion.model.errors import Full
+from bastion.model.stored.records import Status
+from bastion.model.stored.status import accounts, problems, summary, word
+from bastion.stores.folder import FULL, FULL_S, ROOM_BYTES, is_full
+from bastion.stores.local import LocalBucket
+from bastion.system import host
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 STATUS = Status(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.config import CONFIG_BYTES_MAX, Config, Git, check, parse, render
-from bastion.errors import Newer, RecordError
+from bastion.model.errors import Newer, RecordError
+from bastion.model.settings.config import CONFIG_BYTES_MAX, Config, Git, check, parse, render
 
 CONFIGS = st.builds(
     Config,

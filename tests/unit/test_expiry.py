@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bastion.config import Config
-from bastion.errors import UsageError
-from bastion.expiry import Term, is_old, old_bundles, old_logs, old_outputs, term
-from bastion.ports import Stat
-from bastion.rules import Rule, for_google, for_s3, to_google, to_s3, wanted
-from bastion.state import Job, State
+from bastion.model.errors import UsageError
+from bastion.model.ports import Stat
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Job, State
+from bastion.stores.expiry import Term, is_old, old_bundles, old_logs, old_outputs, term
+from bastion.stores.rules import Rule, for_google, for_s3, to_google, to_s3, wanted
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -10,11 +10,12 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from bastion import events, recover
-from bastion.codec import encode
-from bastion.requests import Request
-from bastion.version import VERSION
-from runners.local.render import Name, parse
+from bastion.journal import recover
+from bastion.model.codec import encode
+from bastion.model.stored import events
+from bastion.model.stored.requests import Request
+from bastion.model.version import VERSION
+from bastion.runners.local.render import Name, parse
 from tests.golden.forms import Form, Forms, forms, unannounced
 from tests.golden.meaning import FORMS, MEANING, found, fresh, lost, meaning, recordings
 from tests.golden.story import MACHINE, REQUESTS, tell
@@ -54,7 +55,7 @@ def test_this_version_is_recorded_as_it_writes() -> None:
 def test_versions_that_write_a_kind_differently_have_different_numbers_for_it() -> None:
     told = [stored(folder) for folder in recordings()]
     for old, new in pairwise(told):
-        assert unannounced(old, new) == [], "raise the number in bastion/version.py"
+        assert unannounced(old, new) == [], "raise the number in bastion/model/version.py"
 
 
 def test_everything_that_can_happen_is_recorded() -> None:

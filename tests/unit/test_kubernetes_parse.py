@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bastion.ports import AttemptKey
-from runners.kubernetes import names, parse
+from bastion.model.ports import AttemptKey
+from bastion.runners.kubernetes import names, parse
 
 MARK = names.Mark(scope="scope", key=AttemptKey("j-1", 0, 0), epoch=3, nonce="a" * 32, hosts=1, workers=2)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pynvml
 import pytest
 
-from bastion.errors import RunnerError
-from runners.local.gpus import Gpu, assign, count, inventory, kind_of, portion
+from bastion.model.errors import RunnerError
+from bastion.runners.local.gpus import Gpu, assign, count, inventory, kind_of, portion
 from tests.fake_nvml import FakeNvml
 
 

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from runners.local import marks
+from bastion.runners.local import marks
 
 MARK = b"HOME=/\0BASTION_MACHINE=m|j-1/0/0/0@1.n\0"
 

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion import layout, logs
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError, RecordError
-from bastion.logs import Extent, Follower, Lines, SegmentWriter, since, survey, tail
-from bastion.ports import Stat
-from bastion.system import ThreadTasks
-from launcher.streams import Choice, Stream
+from bastion.journal import logs
+from bastion.journal.logs import Extent, Follower, Lines, SegmentWriter, since, survey, tail
+from bastion.launcher.logs.streams import Choice, Stream
+from bastion.model import layout
+from bastion.model.errors import BucketError, RecordError
+from bastion.model.ports import Stat
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import ThreadTasks
 
 PREFIX = "logs/j-1/0/0/0/"
 PIECES = st.lists(st.binary(min_size=1, max_size=40), max_size=12)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.errors import Missing
+from bastion.model.errors import Missing
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets import fsspec
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.memory import MemoryBucket
-from bastion.config import Config
-from bastion.system import RandomIds
-from cli import main
-from cli.bastion import TOOL
-from cli.proving import admit
+from bastion.cli.bastion.parts.proving import admit
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal import main
+from bastion.model.settings.config import Config
+from bastion.stores import fsspec
+from bastion.stores.counting import CountingBucket
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds
 from tests.flat import STORES, registered
 
 

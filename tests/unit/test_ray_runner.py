@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Placement, Sight
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from runners.ray import api
-from runners.ray.api import Answer, HttpDashboard
-from runners.ray.render import Name, parse, removal_of, session_mark
-from runners.ray.runner import AGAIN_S, HALF_S, LOST_S, RayRunner
-from runners.ray.settings import RaySettings
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.runners.ray import api
+from bastion.runners.ray.api import Answer, HttpDashboard
+from bastion.runners.ray.render import Name, parse, removal_of, session_mark
+from bastion.runners.ray.runner import AGAIN_S, HALF_S, LOST_S, RayRunner
+from bastion.runners.ray.settings import RaySettings
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 
 KEY = AttemptKey("train-12345678", 0, 0)
 FIRST = session_mark("first")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Placement
-from runners.ray import parse, render
-from runners.ray.render import Name
-from runners.ray.settings import RaySettings, faults, settings_of
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Placement
+from bastion.runners.ray import parse, render
+from bastion.runners.ray.render import Name
+from bastion.runners.ray.settings import RaySettings, faults, settings_of
 
 NONCE = "0123456789abcdef0123456789abcdef"
 NAME = Name("team-1234abcd", AttemptKey("train-12345678", 3, 1), 2, 7, "0123abcd", NONCE)

@@ -5,13 +5,24 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bastion import layout, retire
-from bastion.buckets.memory import MemoryBucket
-from bastion.events import AnyEvent, CancelRequested, Claimed, Ended, Exited, Forgotten, Gone, Started, Submitted
-from bastion.fold import apply
-from bastion.ports import AttemptKey
-from bastion.spec import new_jobspec
-from bastion.state import Cause, JobState, State
+from bastion.journal import retire
+from bastion.journal.fold import apply
+from bastion.model import layout
+from bastion.model.job.spec import new_jobspec
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
+    AnyEvent,
+    CancelRequested,
+    Claimed,
+    Ended,
+    Exited,
+    Forgotten,
+    Gone,
+    Started,
+    Submitted,
+)
+from bastion.stores.memory import MemoryBucket
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SPEC = new_jobspec(name="a", user="ann", project="red", command="true")

@@ -6,13 +6,13 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.memory import MemoryBucket
-from bastion.buckets.routed import Routed, url_of
-from bastion.errors import Missing
-from bastion.layout import LOGS, OUTPUTS
-from bastion.ports import Bucket
-from cli.wiring import housed
+from bastion.model.errors import Missing
+from bastion.model.layout import LOGS, OUTPUTS
+from bastion.model.ports import Bucket
+from bastion.stores.counting import CountingBucket
+from bastion.stores.memory import MemoryBucket
+from bastion.stores.opening import housed
+from bastion.stores.routed import Routed, url_of
 
 PRIVATE = ["config.toml", "inbox/ann/1.json", "journal/0", "beats/x", "watch/j/0", "claims/x", "status.json", "logsx"]
 PERMANENT = ["logs/j/0/0/0/1.log", "outputs/j/0/x", "bastion-log/1/0.log"]

@@ -15,8 +15,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion import host
-from bastion_testing.fleets import until
+from bastion.system import host
+from bastion.testing.fleets import until
 from tests import depth
 from tests.house.source import ROOT
 from tests.order import ordered

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from bastion import layout
-from bastion.ports import AttemptKey
-from launcher.access import CREATE, DELETE, ROLES, Part, checks
-from launcher.health import FILES, PREFIXES, Level
+from bastion.launcher.access.access import CREATE, DELETE, ROLES, Part, checks
+from bastion.launcher.access.health import FILES, PREFIXES, Level
+from bastion.model import layout
+from bastion.model.ports import AttemptKey
 from tests.terraform import FOLDER, NAMES, VARS, plan
 
 KEY = AttemptKey("j-12345678", 0, 0)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion import untrusted
+from bastion.stores import untrusted
 from tests.swaps import at_each_call
 
 

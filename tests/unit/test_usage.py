@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bastion.affected import affected, left
-from bastion.state import Attempt, AttemptState, Job, JobState, State, Task
-from bastion.usage import Use, usage
-from quota.file import parse
-from quota.model import Quota
+from bastion.model.state.state import Attempt, AttemptState, Job, JobState, State, Task
+from bastion.quota.file import parse
+from bastion.quota.model import Quota
+from bastion.schedule.affected import affected, left
+from bastion.schedule.usage import Use, usage
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 QUOTA = """

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import RunnerError
-from runners.worker.account import Account, account, chosen, is_known
+from bastion.model.errors import RunnerError
+from bastion.runners.worker.linux.account import Account, account, chosen, is_known
 
 
 @pytest.mark.parametrize(

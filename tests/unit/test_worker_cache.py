@@ -11,14 +11,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bastion.errors import BundleError
-from bastion.shell import SystemShell
-from bastion.system import RandomIds, SystemClock
-from bastion_testing.stage import KEY, order
-from runners.worker import cache as cache_module
-from runners.worker.account import account
-from runners.worker.cache import KEPT, KEPT_FOR, Cache, Entry
-from runners.worker.setup import name_of
+from bastion.model.errors import BundleError
+from bastion.runners.worker.linux import cache as cache_module
+from bastion.runners.worker.linux.account import account
+from bastion.runners.worker.linux.cache import KEPT, KEPT_FOR, Cache, Entry
+from bastion.runners.worker.setup import name_of
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds, SystemClock
+from bastion.testing.stage import KEY, order
 from tests.unit.test_untrusted import STRANGE, Make, link
 
 DAY_S = timedelta(days=1).total_seconds()

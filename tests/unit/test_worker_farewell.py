@@ -6,11 +6,11 @@ import signal
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.ports import AttemptKey
-from bastion.state import Cause
-from runners.worker.doors import Farewell, Pace
-from runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause
+from bastion.runners.worker.doors import Farewell, Pace
+from bastion.runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
+from bastion.stores.memory import MemoryBucket
 from tests.unit.bundler.doors import TestClock
 
 KEY = AttemptKey("train-12345678", 0, 0)

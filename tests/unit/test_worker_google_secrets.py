@@ -14,10 +14,10 @@ import pytest
 from google.auth.transport.requests import AuthorizedSession
 from google.oauth2.credentials import Credentials
 
-from bastion.errors import SecretError
-from runners.worker.google_secrets import GoogleSecrets, default_session
-from runners.worker.secrets import Kept
-from runners.worker.vault import VALUE_MAX
+from bastion.model.errors import SecretError
+from bastion.runners.google.machines.google_secrets import GoogleSecrets, default_session
+from bastion.runners.worker.linux.vault import VALUE_MAX
+from bastion.runners.worker.secrets import Kept
 
 NAME = "projects/acme-ml/secrets/HF_TOKEN"
 VALUE = "hf-0Kz9Qw7LmN3xYv5T"

@@ -10,14 +10,14 @@ from urllib.parse import quote, quote_plus
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.logs import Follower, SegmentWriter
-from runners.worker.mask import Mask
-from runners.worker.output import Output
-from runners.worker.spool import Spool
+from bastion.journal.logs import Follower, SegmentWriter
+from bastion.runners.worker.mask import Mask
+from bastion.runners.worker.output import Output
+from bastion.runners.worker.spool import Spool
+from bastion.stores.memory import MemoryBucket
 from tests.depth import examples
 from tests.sim.hosts import host
-from worlds.host import SimHost
+from tests.simulation.parts.host import SimHost
 
 TOKEN = b"hf_aBcDeFgHiJkL"
 PREFIX = "logs/j-1/0/0/0/"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pynvml
 import pytest
 
-from bastion.gpus import WORDS_MAX, Gpu
-from runners.worker.nvml import NvmlGpus
+from bastion.model.stored.gpus import WORDS_MAX, Gpu
+from bastion.runners.worker.linux.nvml import NvmlGpus
 from tests.fake_nvml import FakeNvml
 
 WHOLE = Gpu(

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import Denied
-from bastion.shell import SystemShell
-from bastion.system import RandomIds, SystemClock
-from bundler.checkout import Checkout
-from bundler.gitcall import Doors
-from runners.worker.account import Account, account
-from runners.worker.cache import Cache
-from runners.worker.engine import Engine
-from runners.worker.machine import LocalMachine
-from runners.worker.outputs import BYTES_MAX, Keeping, Put, matches, not_kept
+from bastion.bundler.checkout import Checkout
+from bastion.bundler.gitcall import Doors
+from bastion.model.errors import Denied
+from bastion.runners.worker.linux.account import Account, account
+from bastion.runners.worker.linux.cache import Cache
+from bastion.runners.worker.linux.engine import Engine
+from bastion.runners.worker.linux.machine import LocalMachine
+from bastion.runners.worker.outputs import BYTES_MAX, Keeping, Put, matches, not_kept
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds, SystemClock
 
 SHELL = {"PATH": "/usr/bin:/bin"}
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bastion.shell import SystemShell
-from bastion.system import RandomIds, SystemClock
-from bundler.checkout import Checkout
-from bundler.gitcall import Doors
-from runners.worker.account import Account, account, name_of
-from runners.worker.cache import Cache
-from runners.worker.engine import Engine
-from runners.worker.machine import LocalMachine
+from bastion.bundler.checkout import Checkout
+from bastion.bundler.gitcall import Doors
+from bastion.runners.worker.linux.account import Account, account, name_of
+from bastion.runners.worker.linux.cache import Cache
+from bastion.runners.worker.linux.engine import Engine
+from bastion.runners.worker.linux.machine import LocalMachine
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds, SystemClock
 
 OWN = "outputs/train-1/0"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
-from runners.worker.ports import BELOW, free_port
+from bastion.runners.worker.linux.ports import BELOW, free_port
 
 
 def test_no_connection_is_given_it_and_those_below_are_free_too() -> None:

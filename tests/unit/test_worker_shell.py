@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import BundleError
-from bastion.spec import BundleRef
-from bastion_testing.stage import KEY, order
-from runners.worker.machine import LocalMachine
-from runners.worker.prepare import in_shell
+from bastion.model.errors import BundleError
+from bastion.model.job.spec import BundleRef
+from bastion.runners.worker.linux.machine import LocalMachine
+from bastion.runners.worker.prepare import in_shell
+from bastion.testing.stage import KEY, order
 from tests.unit.test_worker_machine import machine as machine  # the fixture
 
 BASH_ONLY = '[[ a == a ]] && echo "it is $0"'

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError, RecordError
-from bastion.logs import Follower, SegmentWriter
-from runners.worker.output import Output
-from runners.worker.spool import Spool
+from bastion.journal.logs import Follower, SegmentWriter
+from bastion.model.errors import BucketError, RecordError
+from bastion.runners.worker.output import Output
+from bastion.runners.worker.spool import Spool
+from bastion.stores.memory import MemoryBucket
 from tests.sim.hosts import host
-from worlds.host import SimHost
+from tests.simulation.parts.host import SimHost
 
 PREFIX = "logs/j-1/0/0/0/"
 _names = count()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import SecretError
-from runners.worker.vault import VALUE_MAX, FolderSecrets
+from bastion.model.errors import SecretError
+from bastion.runners.worker.linux.vault import VALUE_MAX, FolderSecrets
 
 Put = Callable[..., Path]
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runners.local import marks
+from bastion.runners.local import marks
 from tests.kubernetes.fake.containers import Image, container_of, environment
 from tests.kubernetes.fake.store import Row, Store, condition
 

@@ -65,7 +65,7 @@ class Nodes(Kubelet):
             return
         inherited = {key: value for key, value in os.environ.items() if not key.startswith("BASTION_")}
         env = {**inherited, "HOME": str(home), **env}
-        entry = [sys.executable, "-I", "-m", "bastion_entry", "bastion"]
+        entry = [sys.executable, "-I", "-m", "bastion", "bastion"]
         if container["image"] == BROKEN_IMAGE:
             entry = ["sh", "-c", "echo there is no bucket; exit 1"]
         argv = [*_APART, "sh", "-c", _IN, str(home), *entry]

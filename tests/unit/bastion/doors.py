@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError, RunnerError
-from bastion.events import AnyEvent
-from bastion.fold import apply
-from bastion.ports import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
-from bastion.state import State
-from bastion.system import RandomIds
-from quota.resources import Resources
+from bastion.journal.fold import apply
+from bastion.model.errors import BucketError, RunnerError
+from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
+from bastion.model.state.state import State
+from bastion.model.stored.events import AnyEvent
+from bastion.quota.resources import Resources
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds
 from tests.unit.launcher.world import NOON
 
 Fault = Callable[[str, str], Callable[[], object] | None]

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, snapshot
-from bastion.changes import Changes
-from bastion.codec import encode
-from bastion.conditions import AFTER_MAX
-from bastion.errors import BucketError, SpecError
-from bastion.events import JobRejected, Lapsed, RequestRejected
-from bastion.ports import AttemptKey
-from bastion.requests import Hold, Submit, Update, job_id
-from bastion.retire import retirable
-from bastion.state import Cause, JobState
+from bastion.journal import snapshot
+from bastion.journal.retire import retirable
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BucketError, SpecError
+from bastion.model.job.changes import Changes
+from bastion.model.job.conditions import AFTER_MAX
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import JobRejected, Lapsed, RequestRejected
+from bastion.model.stored.requests import Hold, Submit, Update, job_id
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON, spec
 

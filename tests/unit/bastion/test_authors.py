@@ -6,13 +6,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from bastion import inbox, layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import encode
-from bastion.errors import TooLarge
-from bastion.letter import Authors
-from bastion.ports import Bucket, Stat, Stored
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import TooLarge
+from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit
+from bastion.service import inbox
+from bastion.service.letter import Authors
+from bastion.stores.memory import MemoryBucket
 from tests.unit.bastion.doors import memory
 from tests.unit.launcher.world import NOON, spec
 

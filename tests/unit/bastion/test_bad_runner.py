@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bastion.ports import AttemptKey, Placement
-from bastion.recover import objects
-from bastion.replay import Difference, replayed
-from bastion.state import JobState, State
-from quota.resources import Resources
+from bastion.journal.recover import objects
+from bastion.model.ports import AttemptKey, Placement
+from bastion.model.state.state import JobState, State
+from bastion.quota.resources import Resources
+from bastion.schedule.replay import Difference, replayed
 from tests.unit.bastion.town import Town
 
 

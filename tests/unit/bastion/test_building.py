@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from bastion import layout, snapshot
-from bastion.changes import Changes, revised
-from bastion.codec import decode
-from bastion.errors import RunnerError
-from bastion.events import ImageBuilt, Lapsed, RequestRejected
-from bastion.ports import AttemptKey, Built
-from bastion.records import Order
-from bastion.recover import spec_of
-from bastion.requests import Hold, Release, Update
-from bastion.spec import BundleRef
-from bastion.state import JobState
+from bastion.journal import snapshot
+from bastion.journal.recover import spec_of
+from bastion.model import layout
+from bastion.model.codec import decode
+from bastion.model.errors import RunnerError
+from bastion.model.job.changes import Changes, revised
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey, Built
+from bastion.model.state.state import JobState
+from bastion.model.stored.events import ImageBuilt, Lapsed, RequestRejected
+from bastion.model.stored.records import Order
+from bastion.model.stored.requests import Hold, Release, Update
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import spec
 

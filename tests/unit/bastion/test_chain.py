@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, loss, reading, recover, snapshot
-from bastion.at_once import one_by_one
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import encode
-from bastion.errors import BastionError, Deposed, LostEnd, RecordError
-from bastion.events import AttemptLost, CapacityChanged, Epoch, Started
-from bastion.holes import Holes
-from bastion.objects import digest, unpack
-from bastion.ports import AttemptKey, Bucket
-from bastion.records import ORDER_BYTES_MAX, Claim
-from bastion.state import JobState, State
-from bastion.system import RandomIds
-from bastion.verify import Walk, walk
+from bastion.journal import loss, reading, recover, snapshot
+from bastion.journal.verify import Walk, walk
+from bastion.model import layout
+from bastion.model.at_once import one_by_one
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError, Deposed, LostEnd, RecordError
+from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.state.state import JobState, State
+from bastion.model.stored.events import AttemptLost, CapacityChanged, Epoch, Started
+from bastion.model.stored.holes import Holes
+from bastion.model.stored.objects import digest, unpack
+from bastion.model.stored.records import ORDER_BYTES_MAX, Claim
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import HandClock, World
 

@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion import layout
-from bastion.checkpoints import BREAKS, CALM, LOOK, SLACK_S, Checkpoints
-from bastion.codec import encode
-from bastion.errors import IllegalMove
-from bastion.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted
-from bastion.fold import apply, concerned
-from bastion.holding import saved
-from bastion.observe import FactsRead
-from bastion.ports import AttemptKey
-from bastion.records import BEAT_S, Facts
-from bastion.state import Attempt, Cause, JobState, State
+from bastion.journal.fold import apply, concerned
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import IllegalMove
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Attempt, Cause, JobState, State
+from bastion.model.stored.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted
+from bastion.model.stored.records import BEAT_S, Facts
+from bastion.schedule.holding import saved
+from bastion.service.checkpoints import BREAKS, CALM, LOOK, SLACK_S, Checkpoints
+from bastion.service.observe import FactsRead
 from tests.depth import examples
 from tests.unit.bastion.doors import folded
 from tests.unit.bastion.town import Town

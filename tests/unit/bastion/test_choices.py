@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from bastion.admit import complaints, hopeless
-from bastion.alternatives import Alternative
-from bastion.desired import desired, order
-from bastion.errors import IllegalMove, SpecError
-from bastion.events import AnyEvent, Ended, Started, Submitted, Voided
-from bastion.fold import apply
-from bastion.ledger import Ledger
-from bastion.meter import Window
-from bastion.objects import JournalObject
-from bastion.spec import deserialize_jobspec, new_jobspec, serialize_jobspec
-from bastion.state import Cause, JobState, State
-from launcher.rows import row
-from quota.model import Quota
+from bastion.journal.fold import apply
+from bastion.launcher.read.rows import row
+from bastion.model.errors import IllegalMove, SpecError
+from bastion.model.job.alternatives import Alternative
+from bastion.model.job.spec import deserialize_jobspec, new_jobspec, serialize_jobspec
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import AnyEvent, Ended, Started, Submitted, Voided
+from bastion.model.stored.objects import JournalObject
+from bastion.quota.model import Quota
+from bastion.schedule.admit import complaints, hopeless
+from bastion.schedule.desired import desired, order
+from bastion.schedule.ledger import Ledger
+from bastion.schedule.meter import Window
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 

@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, loop, store_clock
-from bastion.chores import CLOCK_S, Doors
-from bastion.codec import decode
-from bastion.errors import BucketError, OffTime
-from bastion.events import Epoch
-from bastion.ports import Stat
-from bastion.records import ClockNote
-from bastion.standing import Time
-from bastion.store_clock import StoreClock
+from bastion.journal.standing import Time
+from bastion.model import layout
+from bastion.model.codec import decode
+from bastion.model.errors import BucketError, OffTime
+from bastion.model.ports import Stat
+from bastion.model.stored.events import Epoch
+from bastion.model.stored.records import ClockNote
+from bastion.service import loop
+from bastion.service.chores import CLOCK_S, Doors
+from bastion.system import store_clock
+from bastion.system.store_clock import StoreClock
 from tests.unit.bastion.doors import FaultyBucket, memory
 from tests.unit.bastion.town import ME, Town
 from tests.unit.launcher.world import NOON, HandClock

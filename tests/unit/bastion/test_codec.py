@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from bastion.codec import Record, decode, numbered, readable
+from bastion.model.codec import Record, decode, numbered, readable
 
 CROWD = """
 import sys
 from threading import Barrier, Thread
-from bastion.objects import JournalObject
-from bastion.requests import parse
-from bastion.codec import decode
+from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.requests import parse
+from bastion.model.codec import decode
 sys.setswitchinterval(1e-6)
 start = Barrier(32)
 def read():

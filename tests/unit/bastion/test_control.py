@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes
-from bastion.events import RequestRejected, Started
-from bastion.ports import AttemptKey
-from bastion.requests import AboutJob, Cancel, Hold, Release, Top, Update
-from bastion.state import Cause, JobState
-from launcher.rows import reason_of
+from bastion.launcher.read.rows import reason_of
+from bastion.model import layout
+from bastion.model.job.changes import Changes
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import RequestRejected, Started
+from bastion.model.stored.requests import AboutJob, Cancel, Hold, Release, Top, Update
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON
 

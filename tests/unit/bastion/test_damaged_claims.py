@@ -6,12 +6,12 @@ import logging
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.observe import ClaimRead, FactsRead, Trouble
-from bastion.ports import Sight
-from bastion.records import Claim, Facts
-from bastion.state import AttemptState
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.ports import Sight
+from bastion.model.state.state import AttemptState
+from bastion.model.stored.records import Claim, Facts
+from bastion.service.observe import ClaimRead, FactsRead, Trouble
 from tests.unit.bastion.yard import KEY, Yard, claim, stop
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bastion import decide
-from bastion.changes import Changes
-from bastion.decide import FORGET_AT_ONCE, FORMING, KEEP_REQUESTS, forget, settle
-from bastion.events import (
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     Claimed,
@@ -25,9 +25,9 @@ from bastion.events import (
     Updated,
     Voided,
 )
-from bastion.holding import finish_by
-from bastion.spec import BundleRef
-from bastion.state import Cause, JobState, State
+from bastion.schedule import decide
+from bastion.schedule.decide import FORGET_AT_ONCE, FORMING, KEEP_REQUESTS, forget, settle
+from bastion.schedule.holding import finish_by
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 

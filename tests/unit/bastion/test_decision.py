@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import decision
-from bastion.events import Claimed, Decided, Started
-from bastion.recover import objects
-from quota.claims import RULES
+from bastion.journal.recover import objects
+from bastion.model.stored.events import Claimed, Decided, Started
+from bastion.quota.claims import RULES
+from bastion.schedule import decision
 from tests.unit.bastion.town import Town
 
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.codec import decode, encode
-from bastion.desired import desired, order, stop_order
-from bastion.errors import BucketError, RecordError
-from bastion.events import AnyEvent, Claimed, Ended, Exited, Gone, Started, Stopping, Submitted
-from bastion.records import Order
-from bastion.specs import KEPT, KEPT_BYTES, Specs
-from bastion.state import Cause, JobState
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import BucketError, RecordError
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import AnyEvent, Claimed, Ended, Exited, Gone, Started, Stopping, Submitted
+from bastion.model.stored.records import Order
+from bastion.schedule.desired import desired, order, stop_order
+from bastion.service.specs import KEPT, KEPT_BYTES, Specs
 from tests.unit.bastion.doors import FaultyBucket, fails, folded
 from tests.unit.launcher.world import NOON, World, spec
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import Deposed, LostEnd
-from bastion.records import Status
-from bastion.standing import WINDOW_S, Beacon, Fence, parse, read, vacant
+from bastion.journal.standing import WINDOW_S, Beacon, Fence, parse, read, vacant
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Deposed, LostEnd
+from bastion.model.stored.records import Status
 from tests.unit.bastion.doors import Fault, FaultyBucket, fails, loses_the_answer
 from tests.unit.launcher.world import NOON, HandClock
 

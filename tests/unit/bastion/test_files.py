@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import files, layout
-from bastion.config import CONFIG_BYTES_MAX, Config
-from bastion.errors import BucketError
-from bastion.events import CapacityChanged, FileBroken, FileChanged, Submitted
-from bastion.files import FILE_BYTES_MAX, KEYS, FileRead, note, read
-from bastion.plan import inputs, plan
-from bastion.state import State
+from bastion.model import layout
+from bastion.model.errors import BucketError
+from bastion.model.settings.config import CONFIG_BYTES_MAX, Config
+from bastion.model.state.state import State
+from bastion.model.stored.events import CapacityChanged, FileBroken, FileChanged, Submitted
+from bastion.schedule.plan import inputs, plan
+from bastion.service import files
+from bastion.service.files import FILE_BYTES_MAX, KEYS, FileRead, note, read
 from tests.unit.bastion.doors import FaultyBucket, fails, folded, memory
 from tests.unit.launcher.world import NOON, HandClock, spec
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from bastion.changes import Changes
-from bastion.codec import encode, readable
-from bastion.errors import BastionError, IllegalMove
-from bastion.events import (
+from bastion.journal.fold import apply, fold
+from bastion.model.codec import encode, readable
+from bastion.model.errors import BastionError, IllegalMove
+from bastion.model.job.changes import Changes
+from bastion.model.state.state import AttemptState, Cause, JobState, State, Worker
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
@@ -35,9 +37,7 @@ from bastion.events import (
     Updated,
     Voided,
 )
-from bastion.fold import apply, fold
-from bastion.objects import JournalObject
-from bastion.state import AttemptState, Cause, JobState, State, Worker
+from bastion.model.stored.objects import JournalObject
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 

@@ -9,12 +9,16 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.awaiting import verdict
-from bastion.changes import Changes
-from bastion.codec import decode, encode, readable
-from bastion.conditions import Condition, conditions
-from bastion.errors import IllegalMove
-from bastion.events import (
+from bastion.journal.fold import apply
+from bastion.model.codec import decode, encode, readable
+from bastion.model.errors import IllegalMove
+from bastion.model.job.changes import Changes
+from bastion.model.job.conditions import Condition, conditions
+from bastion.model.job.spec import BundleRef
+from bastion.model.state.awaiting import verdict
+from bastion.model.state.state import ENDED, AttemptState, Cause, Job, JobState, State
+from bastion.model.state.used import Used
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     Claimed,
@@ -38,10 +42,6 @@ from bastion.events import (
     Updated,
     Voided,
 )
-from bastion.fold import apply
-from bastion.spec import BundleRef
-from bastion.state import ENDED, AttemptState, Cause, Job, JobState, State
-from bastion.used import Used
 from tests.depth import examples
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bastion.events import Epoch, Lapsed, Started, Stopping, Submitted
-from bastion.fold import apply
-from bastion.healing import did
-from bastion.ledger import Ledger
-from bastion.meter import Window
-from bastion.objects import JournalObject
-from bastion.state import Cause, JobState, State
+from bastion.journal.fold import apply
+from bastion.journal.healing import did
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import Epoch, Lapsed, Started, Stopping, Submitted
+from bastion.model.stored.objects import JournalObject
+from bastion.schedule.ledger import Ledger
+from bastion.schedule.meter import Window
 from tests.unit.launcher.world import NOON, World, spec
 
 AHEAD = timedelta(days=3)

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.desired import desired
-from bastion.errors import BucketError
-from bastion.events import Claimed, Started, Submitted
-from bastion.heartbeat import Ear
-from bastion.ports import AttemptKey
-from bastion.records import Facts
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BucketError
+from bastion.model.ports import AttemptKey
+from bastion.model.stored.events import Claimed, Started, Submitted
+from bastion.model.stored.records import Facts
+from bastion.schedule.desired import desired
+from bastion.service.heartbeat import Ear
 from tests.unit.bastion.doors import FaultyBucket, HandTasks, fails, folded, only
 from tests.unit.launcher.world import HandClock, spec
 

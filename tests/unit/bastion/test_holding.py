@@ -9,16 +9,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bastion.changes import Changes
-from bastion.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted, Updated
-from bastion.fold import apply
-from bastion.holding import saved, until
-from bastion.lineup import Lineup
-from bastion.plan import stops, unsettled
-from bastion.ports import AttemptKey
-from bastion.state import Attempt, Cause, Job, JobState, State
-from quota.claims import LEFT, Hold, Schedule, Stop
-from quota.model import Quota
+from bastion.journal.fold import apply
+from bastion.model.job.changes import Changes
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Attempt, Cause, Job, JobState, State
+from bastion.model.stored.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted, Updated
+from bastion.quota.claims import LEFT, Hold, Schedule, Stop
+from bastion.quota.model import Quota
+from bastion.schedule.holding import saved, until
+from bastion.schedule.lineup import Lineup
+from bastion.schedule.plan import stops, unsettled
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.image import NAME_MAX, fault, faults, host_of, split
-from bastion.spec import BundleRef
+from bastion.model.job.image import NAME_MAX, fault, faults, host_of, split
+from bastion.model.job.spec import BundleRef
 
 DIGEST = "0123456789abcdef" * 4
 BUILD = "projects/my-project/locations/europe-west4/builds/7d1f4e2c-0000-4000-8000-000000000000"

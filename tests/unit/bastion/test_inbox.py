@@ -11,11 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion import inbox, layout
-from bastion.codec import encode
-from bastion.config import Config
-from bastion.errors import BucketError
-from bastion.events import (
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BucketError
+from bastion.model.job.spec import JobSpec
+from bastion.model.ports import Stat
+from bastion.model.settings.config import Config
+from bastion.model.state.state import State
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
@@ -23,16 +26,14 @@ from bastion.events import (
     RequestRejected,
     Submitted,
 )
-from bastion.inbox import PASSES_MAX, READS_MAX, Read, Sorted, in_order, sort
-from bastion.judge import Judge
-from bastion.letter import Letter
-from bastion.plan import Inputs
-from bastion.ports import Stat
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top
-from bastion.spec import JobSpec
-from bastion.state import State
-from quota.file import parse
-from quota.model import Quota
+from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top
+from bastion.quota.file import parse
+from bastion.quota.model import Quota
+from bastion.schedule.plan import Inputs
+from bastion.service import inbox
+from bastion.service.inbox import PASSES_MAX, READS_MAX, Read, Sorted, in_order, sort
+from bastion.service.judge import Judge
+from bastion.service.letter import Letter
 from tests.unit.bastion.doors import FaultyBucket, fails, folded, memory
 from tests.unit.launcher.world import NOON, spec
 

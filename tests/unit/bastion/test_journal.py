@@ -7,17 +7,17 @@ from itertools import pairwise
 
 import pytest
 
-from bastion import layout
-from bastion.books import job_of
-from bastion.codec import encode
-from bastion.errors import Deposed, IllegalMove, LostEnd
-from bastion.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
-from bastion.journal import READ, SLOW_S, Journal, take_over
-from bastion.objects import OBJECT_BYTES_MAX
-from bastion.recover import load, objects
-from bastion.spec import deserialize_jobspec
-from bastion.state import State
-from bastion.system import RandomIds
+from bastion.journal.books import job_of
+from bastion.journal.journal import READ, SLOW_S, Journal, take_over
+from bastion.journal.recover import load, objects
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Deposed, IllegalMove, LostEnd
+from bastion.model.job.spec import deserialize_jobspec
+from bastion.model.state.state import State
+from bastion.model.stored.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
+from bastion.model.stored.objects import OBJECT_BYTES_MAX
+from bastion.system.system import RandomIds
 from tests.unit.bastion.doors import FaultyBucket, fails, loses_the_answer
 from tests.unit.launcher.world import NOON, HandClock, spec
 

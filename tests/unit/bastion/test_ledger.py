@@ -12,7 +12,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.events import (
+from bastion.journal.fold import fold
+from bastion.journal.recover import pack_snapshot, unpack_snapshot
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     CapacityChanged,
     Claimed,
@@ -26,15 +29,12 @@ from bastion.events import (
     Stopping,
     Submitted,
 )
-from bastion.fold import fold
-from bastion.holes import Holes
-from bastion.ledger import BY, Ledger
-from bastion.ledger_rows import entry_lines, total_line
-from bastion.meter import Meter, Window
-from bastion.objects import JournalObject
-from bastion.read_ledger import read_ledger
-from bastion.recover import pack_snapshot, unpack_snapshot
-from bastion.state import Cause, JobState, State
+from bastion.model.stored.holes import Holes
+from bastion.model.stored.objects import JournalObject
+from bastion.schedule.ledger import BY, Ledger
+from bastion.schedule.ledger_rows import entry_lines, total_line
+from bastion.schedule.meter import Meter, Window
+from bastion.schedule.read_ledger import read_ledger
 from tests.unit.launcher.world import NOON, World, spec
 
 QUOTA = """

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from bastion.changes import Changes
-from bastion.events import CancelRequested, Updated
-from bastion.ledger_rows import entry_lines
-from bastion.meter import Window
-from bastion.state import Cause, JobState
+from bastion.model.job.changes import Changes
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CancelRequested, Updated
+from bastion.schedule.ledger_rows import entry_lines
+from bastion.schedule.meter import Window
 from tests.unit.bastion.test_ledger import added, at
 from tests.unit.launcher.world import World
 

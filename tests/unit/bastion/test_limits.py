@@ -8,19 +8,29 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from bastion import config, inbox, layout
-from bastion.census import Census
-from bastion.codec import encode
-from bastion.decide import KEEP_REQUESTS, forget
-from bastion.errors import RecordError
-from bastion.events import Exited, FileBroken, JobRejected, RequestRejected, RequestsDropped, SightChanged, Submitted
-from bastion.limits import Crowd, Limits, too_much
-from bastion.mailroom import REFUSALS_MAX, WAITING_BYTES_MAX
-from bastion.ports import Stat
-from bastion.records import Facts
-from bastion.requests import REQUEST_BYTES_MAX, Submit
-from bastion.state import Cause, JobState, State
-from bastion.wording import TEXT_BYTES_MAX
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import RecordError
+from bastion.model.ports import Stat
+from bastion.model.settings import config
+from bastion.model.settings.limits import Crowd, Limits, too_much
+from bastion.model.state.census import Census
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
+    Exited,
+    FileBroken,
+    JobRejected,
+    RequestRejected,
+    RequestsDropped,
+    SightChanged,
+    Submitted,
+)
+from bastion.model.stored.records import Facts
+from bastion.model.stored.requests import REQUEST_BYTES_MAX, Submit
+from bastion.model.wording import TEXT_BYTES_MAX
+from bastion.schedule.decide import KEEP_REQUESTS, forget
+from bastion.service import inbox
+from bastion.service.mailroom import REFUSALS_MAX, WAITING_BYTES_MAX
 from tests.unit.bastion.doors import FaultyBucket, fails, folded
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON, spec

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, loop, snapshot
-from bastion.codec import encode
-from bastion.errors import Denied, Deposed, RecordError
-from bastion.events import Epoch
-from bastion.loop import Self, stand_by, turn
-from bastion.standing import PATIENCE_S
+from bastion.journal import snapshot
+from bastion.journal.standing import PATIENCE_S
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Denied, Deposed, RecordError
+from bastion.model.stored.events import Epoch
+from bastion.service import loop
+from bastion.service.loop import Self, stand_by, turn
 from tests.unit.bastion.doors import fails, only
 from tests.unit.bastion.test_fence import status
 from tests.unit.bastion.town import ME, Town

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.nearest import MANY, did_you_mean, nearest
+from bastion.model.nearest import MANY, did_you_mean, nearest
 
 
 def test_the_nearest_of_a_few_and_of_many() -> None:

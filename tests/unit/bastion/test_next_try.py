@@ -7,18 +7,18 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes
-from bastion.holding import KEEP
-from bastion.plan import pool_of
-from bastion.ports import AttemptKey
-from bastion.recover import objects
-from bastion.replay import Difference, replayed
-from bastion.requests import Hold, Pause, Resume, Update
-from bastion.state import Cause, JobState, State
-from bastion.usage import Use, usage
-from quota.claims import KEPT, RULES
-from quota.model import Quota
+from bastion.journal.recover import objects
+from bastion.model import layout
+from bastion.model.job.changes import Changes
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.requests import Hold, Pause, Resume, Update
+from bastion.quota.claims import KEPT, RULES
+from bastion.quota.model import Quota
+from bastion.schedule.holding import KEEP
+from bastion.schedule.plan import pool_of
+from bastion.schedule.replay import Difference, replayed
+from bastion.schedule.usage import Use, usage
 from tests.unit.bastion.town import HALVES, Town
 
 CONFIG = 'admins = ["root"]\nreclaim_delay = 5\n'
@@ -177,7 +177,7 @@ def test_a_sibling_that_waits_takes_the_place_of_a_task_of_an_array() -> None:
 
 def test_decisions_of_before_kept_nothing_and_are_taken_again_so(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("bastion.tick.RULES", KEPT - 1)
+        patch.setattr("bastion.service.tick.RULES", KEPT - 1)
         town, _, waits = crowded()
         assert town.job(waits).state is JobState.PROVISIONING
     town.bastion = town.begin()

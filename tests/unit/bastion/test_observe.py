@@ -6,11 +6,22 @@ from typing import Any
 
 import pytest
 
-from bastion.events import AnyEvent, CapacityChanged, Claimed, Ended, Exited, Gone, Started, Stopping, Submitted, Voided
-from bastion.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Silent, Trouble, note
-from bastion.ports import AttemptKey
-from bastion.records import Claim, Facts
-from bastion.state import Cause, JobState
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
+    AnyEvent,
+    CapacityChanged,
+    Claimed,
+    Ended,
+    Exited,
+    Gone,
+    Started,
+    Stopping,
+    Submitted,
+    Voided,
+)
+from bastion.model.stored.records import Claim, Facts
+from bastion.service.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Silent, Trouble, note
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 

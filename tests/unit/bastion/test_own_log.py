@@ -6,11 +6,12 @@ import logging
 
 import pytest
 
-from bastion import layout, logs
-from bastion.errors import BucketError
-from bastion.events import Claimed, FileChanged, Stopping, Submitted
-from bastion.own_log import FLUSH_S, LINES_AT_ONCE, LINES_MAX, OwnLog, told
-from bastion.state import Cause
+from bastion.journal import logs
+from bastion.journal.own_log import FLUSH_S, LINES_AT_ONCE, LINES_MAX, OwnLog, told
+from bastion.model import layout
+from bastion.model.errors import BucketError
+from bastion.model.state.state import Cause
+from bastion.model.stored.events import Claimed, FileChanged, Stopping, Submitted
 from tests.unit.bastion.doors import Fault, FaultyBucket, HandTasks, fails, loses_the_answer
 from tests.unit.launcher.world import NOON, HandClock, spec
 

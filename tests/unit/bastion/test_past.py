@@ -7,15 +7,16 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bastion import layout, past, recover, snapshot
-from bastion.at_once import one_by_one
-from bastion.codec import encode
-from bastion.events import CapacityChanged, Decided
-from bastion.fold import fold
-from bastion.holes import Holes
-from bastion.objects import digest
-from bastion.recover import objects
-from bastion.state import State
+from bastion.journal import past, recover, snapshot
+from bastion.journal.fold import fold
+from bastion.journal.recover import objects
+from bastion.model import layout
+from bastion.model.at_once import one_by_one
+from bastion.model.codec import encode
+from bastion.model.state.state import State
+from bastion.model.stored.events import CapacityChanged, Decided
+from bastion.model.stored.holes import Holes
+from bastion.model.stored.objects import digest
 from tests.unit.bastion.doors import FaultyBucket
 from tests.unit.launcher.world import NOON, World
 

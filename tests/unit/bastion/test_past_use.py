@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.codec import encode
-from bastion.events import AnyEvent, Ended, FileChanged, Started, Submitted, Voided
-from bastion.past_use import lighter, past
-from bastion.recover import pack_snapshot, unpack_snapshot
-from bastion.state import Cause, JobState
-from bastion.used import FADED, Used
+from bastion.journal.past_use import lighter, past
+from bastion.journal.recover import pack_snapshot, unpack_snapshot
+from bastion.model.codec import encode
+from bastion.model.state.state import Cause, JobState
+from bastion.model.state.used import FADED, Used
+from bastion.model.stored.events import AnyEvent, Ended, FileChanged, Started, Submitted, Voided
 from tests.depth import examples
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes
-from bastion.events import Illegal, Paused, RequestRejected, Resumed, Started, Stopping
-from bastion.requests import Cancel, Hold, Pause, Resume, Update
-from bastion.spec import BundleRef
-from bastion.state import Cause, JobState
-from bastion.status import summary
+from bastion.model import layout
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import Illegal, Paused, RequestRejected, Resumed, Started, Stopping
+from bastion.model.stored.requests import Cancel, Hold, Pause, Resume, Update
+from bastion.model.stored.status import summary
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON
 

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from bastion.config import Config
-from bastion.errors import RunnerError
-from bastion.events import CapacityChanged
-from bastion.instances import KINDS
-from bastion.placing import Places, places
-from bastion.pools import pool
-from bastion.state import JobState
-from quota.model import Quota
-from quota.resources import Resources
-from quota.tiers import Pool
+from bastion.model.errors import RunnerError
+from bastion.model.job.instances import KINDS
+from bastion.model.settings.config import Config
+from bastion.model.state.state import JobState
+from bastion.model.stored.events import CapacityChanged
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources
+from bastion.quota.tiers import Pool
+from bastion.schedule.placing import Places, places
+from bastion.schedule.pools import pool
 from tests.unit.bastion.doors import HandRunner, folded
 from tests.unit.bastion.town import Town
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 from datetime import UTC, datetime
 
-from bastion.config import Config
-from bastion.events import (
+from bastion.journal.fold import apply
+from bastion.model.job.spec import new_jobspec
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import (
     AnyEvent,
     CapacityChanged,
     Claimed,
@@ -22,12 +25,9 @@ from bastion.events import (
     Voided,
     Waiting,
 )
-from bastion.fold import apply
-from bastion.plan import INDIFFERENT, Inputs, knobs, plan
-from bastion.spec import new_jobspec
-from bastion.state import Cause, State
-from quota.claims import Knobs
-from quota.model import Quota
+from bastion.quota.claims import Knobs
+from bastion.quota.model import Quota
+from bastion.schedule.plan import INDIFFERENT, Inputs, knobs, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 INPUTS = Inputs(quota=Quota.open(), config=Config())

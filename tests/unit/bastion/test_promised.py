@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bastion.decide import FORMING, settle
-from bastion.events import Stopping, Waiting
-from bastion.observe import Awaited, note
-from bastion.ports import AttemptKey, Machine
-from bastion.state import AttemptState, Cause
+from bastion.model.ports import AttemptKey, Machine
+from bastion.model.state.state import AttemptState, Cause
+from bastion.model.stored.events import Stopping, Waiting
+from bastion.schedule.decide import FORMING, settle
+from bastion.service.observe import Awaited, note
 from tests.unit.bastion.yard import J0, KEY, Yard, claim
 from tests.unit.launcher.world import NOON
 

@@ -7,15 +7,16 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import layout, reading, recover, snapshot
-from bastion.at_once import one_by_one
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import encode
-from bastion.errors import BastionError, Denied, Newer, RecordError
-from bastion.events import CapacityChanged
-from bastion.holes import Hole, Holes
-from bastion.ports import Stored
-from bastion.state import JobState, State
+from bastion.journal import reading, recover, snapshot
+from bastion.model import layout
+from bastion.model.at_once import one_by_one
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError, Denied, Newer, RecordError
+from bastion.model.ports import Stored
+from bastion.model.state.state import JobState, State
+from bastion.model.stored.events import CapacityChanged
+from bastion.model.stored.holes import Hole, Holes
+from bastion.stores.memory import MemoryBucket
 from tests.unit.launcher.world import NOON, World
 
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import RunnerError
-from bastion.events import Exited, Gone, Started, Submitted
-from bastion.observe import ClaimRead, FactsRead, Trouble
-from bastion.ports import AttemptKey, Machine, Sight
-from bastion.reconcile import ASK_S, OVERTIME, PAPER_BYTES_MAX, STRAY_S
-from bastion.records import Claim, Facts, Order, StopOrder, World
-from bastion.specs import Specs
-from bastion.state import Cause, State
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Machine, Sight
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import Exited, Gone, Started, Submitted
+from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
+from bastion.service.observe import ClaimRead, FactsRead, Trouble
+from bastion.service.reconcile import ASK_S, OVERTIME, PAPER_BYTES_MAX, STRAY_S
+from bastion.service.specs import Specs
 from tests.unit.bastion.doors import HandRunner, fails, only
 from tests.unit.bastion.yard import J0, KEY, Yard, claim, stop
 from tests.unit.launcher.world import NOON, spec

@@ -8,13 +8,8 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, snapshot
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import encode
-from bastion.errors import BastionError, BucketError, Newer, RecordError
-from bastion.events import CapacityChanged, JobRejected
-from bastion.objects import JournalObject
-from bastion.recover import (
+from bastion.journal import snapshot
+from bastion.journal.recover import (
     PLAIN_BYTES_MAX,
     Snapshot,
     catch_up,
@@ -26,8 +21,14 @@ from bastion.recover import (
     spec_of,
     unpack_snapshot,
 )
-from bastion.state import State
-from bastion.version import SNAPSHOT
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError, BucketError, Newer, RecordError
+from bastion.model.state.state import State
+from bastion.model.stored.events import CapacityChanged, JobRejected
+from bastion.model.stored.objects import JournalObject
+from bastion.model.version import SNAPSHOT
+from bastion.stores.memory import MemoryBucket
 from tests.unit.bastion.doors import FaultyBucket, memory
 from tests.unit.launcher.world import NOON, World, spec
 

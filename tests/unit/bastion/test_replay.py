@@ -8,17 +8,18 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from bastion import decision, layout
-from bastion.events import Decided, Epoch, FileChanged, Started, Stopping
-from bastion.fold import fold
-from bastion.objects import JournalObject
-from bastion.recover import objects
-from bastion.replay import Difference, Replayed, replayed
-from bastion.requests import Cancel, Hold, Pause, Release, Resume, Top
-from bastion.state import Cause, State
-from bastion.version import VERSION
-from quota.claims import LEFT, RULES
-from quota.resources import Resources
+from bastion.journal.fold import fold
+from bastion.journal.recover import objects
+from bastion.model import layout
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import Decided, Epoch, FileChanged, Started, Stopping
+from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Top
+from bastion.model.version import VERSION
+from bastion.quota.claims import LEFT, RULES
+from bastion.quota.resources import Resources
+from bastion.schedule import decision
+from bastion.schedule.replay import Difference, Replayed, replayed
 from tests.launch.bench import QUOTA
 from tests.unit.bastion.doors import HandRunner
 from tests.unit.bastion.town import HALVES, Town
@@ -164,7 +165,7 @@ def test_what_a_runner_said_of_hosts_is_taken_from_the_journal(monkeypatch: pyte
 
 
 def test_an_answer_of_several_objects_is_whole_or_cut_where_its_bastion_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bastion.journal.OBJECT_BYTES_MAX", 4_000)
+    monkeypatch.setattr("bastion.journal.journal.OBJECT_BYTES_MAX", 4_000)
     town = Town()
     town.submits(name="sweep", resources={"v4": 1}, count=60)
     town.runner.holds = {"v4": 60}
@@ -208,7 +209,7 @@ def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch:
     """By the first rules a fourth unit was nobody's; now it is of `audio`, whose second job has it given back."""
     town = Town((layout.CONFIG, CONFIG), (layout.QUOTA, THIRDS))
     with monkeypatch.context() as patch:
-        patch.setattr("bastion.tick.RULES", 1)
+        patch.setattr("bastion.service.tick.RULES", 1)
         for _ in range(3):
             town.submits(user="dan", project="lent", resources={"v4": 1}, replicas=1)
         town.submits(user="carol", project="audio", resources={"v4": 1}, replicas=1)
@@ -238,7 +239,7 @@ def test_what_those_hold_who_left_is_given_back_to_their_project(monkeypatch: py
     """By the rules of before it was the project's use of its share, and nobody else of it could begin."""
     town = Town((layout.CONFIG, CONFIG), (layout.QUOTA, HALVES))
     with monkeypatch.context() as patch:
-        patch.setattr("bastion.tick.RULES", LEFT - 1)
+        patch.setattr("bastion.service.tick.RULES", LEFT - 1)
         gone = town.submits(project="nlp", resources={"v4": 2}, replicas=1)
         town.submits(user="bob", project="vision", resources={"v4": 2}, replicas=1)
         town.ticks(2)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.repo import URL_MAX, fault
-from bastion.spec import BundleRef
+from bastion.model.job.repo import URL_MAX, fault
+from bastion.model.job.spec import BundleRef
 
 COMMIT = "0123456789" * 4
 

@@ -10,12 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion import version
-from bastion.changes import Changes
-from bastion.codec import encode
-from bastion.errors import BastionError, Newer, RecordError, SpecError
-from bastion.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top, Update, job_id, parse
-from bastion.spec import BundleRef, Provenance
+from bastion.model import version
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError, Newer, RecordError, SpecError
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef, Provenance
+from bastion.model.stored.requests import (
+    REQUEST_BYTES_MAX,
+    Cancel,
+    Hold,
+    Release,
+    Request,
+    Submit,
+    Top,
+    Update,
+    job_id,
+    parse,
+)
 from tests.unit.launcher.world import spec
 
 SPEC = json.loads(encode(spec()))

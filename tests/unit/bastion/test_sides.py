@@ -7,14 +7,14 @@ import re
 import msgspec
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes
-from bastion.config_changes import affected
-from bastion.events import Decided
-from bastion.recover import objects
-from bastion.replay import Difference, replayed
-from bastion.requests import Update
-from bastion.state import JobState, State
+from bastion.journal.recover import objects
+from bastion.model import layout
+from bastion.model.job.changes import Changes
+from bastion.model.state.state import JobState, State
+from bastion.model.stored.events import Decided
+from bastion.model.stored.requests import Update
+from bastion.schedule.replay import Difference, replayed
+from bastion.service.config_changes import affected
 from tests.house.source import ROOT
 from tests.unit.bastion.doors import HandRunner
 from tests.unit.bastion.town import Town

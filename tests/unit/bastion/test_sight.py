@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.errors import BucketError, RunnerError
-from bastion.events import SightChanged
-from bastion.sight import REWORD, WHY_MAX, news
-from bastion.state import State
+from bastion.journal.sight import REWORD, WHY_MAX, news
+from bastion.model.errors import BucketError, RunnerError
+from bastion.model.state.state import State
+from bastion.model.stored.events import SightChanged
 from tests.unit.bastion.doors import folded
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion import version
-from bastion.codec import encode
-from bastion.command_rules import IDENTITY
-from bastion.errors import Newer, SpecError
-from bastion.spec import (
+from bastion.model import version
+from bastion.model.codec import encode
+from bastion.model.errors import Newer, SpecError
+from bastion.model.job.command_rules import IDENTITY
+from bastion.model.job.spec import (
     COUNT_MAX,
     SPEC_BYTES_MAX,
     BundleRef,
@@ -154,7 +154,7 @@ def test_a_spec_that_says_a_later_schema_is_refused_though_all_of_it_is_known() 
 
 
 def test_a_spec_is_of_the_schema_of_the_latest_field_that_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bastion.spec.SINCE", {"setup": 2})
+    monkeypatch.setattr("bastion.model.job.spec.SINCE", {"setup": 2})
     assert new_jobspec(**SMALL, schema=2).schema == 1
     assert new_jobspec(**SMALL, setup="make").schema == 2
     assert deserialize_jobspec(json.dumps({**SMALL, "setup": "make"})).schema == 2

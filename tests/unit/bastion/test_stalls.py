@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from bastion import layout, stalls
-from bastion.decide import FORMING
-from bastion.events import Started, Submitted
-from bastion.reconcile import OVERTIME
-from bastion.stalls import MARGIN, Scene, Vitals, Watchman
-from bastion.state import Cause, State
+from bastion.model import layout
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import Started, Submitted
+from bastion.schedule.decide import FORMING
+from bastion.service import stalls
+from bastion.service.reconcile import OVERTIME
+from bastion.service.stalls import MARGIN, Scene, Vitals, Watchman
 from tests.unit.bastion.doors import fails, folded
 from tests.unit.bastion.town import Town
 from tests.unit.bastion.yard import J0, claim, stop

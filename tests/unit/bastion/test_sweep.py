@@ -8,10 +8,10 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.events import Started, Submitted
-from bastion.ports import AttemptKey, Machine
-from bastion.reconcile import STRAY_S
-from bastion.standing import WINDOW_S
+from bastion.journal.standing import WINDOW_S
+from bastion.model.ports import AttemptKey, Machine
+from bastion.model.stored.events import Started, Submitted
+from bastion.service.reconcile import STRAY_S
 from tests.unit.bastion.yard import Yard
 from tests.unit.launcher.world import NOON, spec
 

@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from bastion import layout
-from bastion.errors import BucketError
-from bastion.events import (
+from bastion.model import layout
+from bastion.model.errors import BucketError
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     Ended,
@@ -19,10 +21,8 @@ from bastion.events import (
     Started,
     Submitted,
 )
-from bastion.inbox import READS_MAX
-from bastion.mailroom import REFUSALS_MAX, RELIST_S
-from bastion.ports import AttemptKey
-from bastion.state import Cause, JobState
+from bastion.service.inbox import READS_MAX
+from bastion.service.mailroom import REFUSALS_MAX, RELIST_S
 from tests.unit.bastion.doors import fails, only
 from tests.unit.bastion.town import Town
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes
-from bastion.errors import SpecError
-from bastion.events import JobRejected, RequestRejected, Started, Stopping
-from bastion.gates import Bar, Gate, gate
-from bastion.lineup import hold, want
-from bastion.ports import AttemptKey
-from bastion.requests import Hold, Pause, Update
-from bastion.spec import BundleRef, deserialize_jobspec, serialize_jobspec
-from bastion.state import Cause, JobState
-from quota.claims import CLASSES
-from quota.model import Quota
+from bastion.model import layout
+from bastion.model.errors import SpecError
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef, deserialize_jobspec, serialize_jobspec
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import JobRejected, RequestRejected, Started, Stopping
+from bastion.model.stored.requests import Hold, Pause, Update
+from bastion.quota.claims import CLASSES
+from bastion.quota.model import Quota
+from bastion.schedule.gates import Bar, Gate, gate
+from bastion.schedule.lineup import hold, want
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import NOON, spec
 

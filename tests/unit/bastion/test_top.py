@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.events import CapacityChanged, RequestRejected, Started, Submitted, Topped
-from bastion.requests import Top
-from bastion.state import Cause, State
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import CapacityChanged, RequestRejected, Started, Submitted, Topped
+from bastion.model.stored.requests import Top
 from tests.unit.bastion.doors import folded
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import spec

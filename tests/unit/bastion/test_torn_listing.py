@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError
-from bastion.events import Held, Paused, Released, Resumed
-from bastion.ports import Stat
-from bastion.requests import AboutAll, AboutJob, Hold, Pause, Release, Resume
-from bastion.system import RandomIds
+from bastion.model import layout
+from bastion.model.errors import BucketError
+from bastion.model.ports import Stat
+from bastion.model.stored.events import Held, Paused, Released, Resumed
+from bastion.model.stored.requests import AboutAll, AboutJob, Hold, Pause, Release, Resume
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds
 from tests.unit.bastion.town import Town
 
 ADMINS = (layout.CONFIG, 'admins = ["alice"]\npoll = 1\n')

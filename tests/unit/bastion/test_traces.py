@@ -6,13 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from bastion import layout, reading, retire, traces
-from bastion.at_once import one_by_one
-from bastion.buckets.counting import CountingBucket
-from bastion.events import CancelRequested, Forgotten, RequestRejected, Stopping
-from bastion.recover import load
-from bastion.snapshot import make
-from bastion.state import Cause, JobState
+from bastion.journal import reading, retire, traces
+from bastion.journal.recover import load
+from bastion.journal.snapshot import make
+from bastion.model import layout
+from bastion.model.at_once import one_by_one
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CancelRequested, Forgotten, RequestRejected, Stopping
+from bastion.stores.counting import CountingBucket
 from tests.unit.launcher.world import NOON, World
 
 MONTHS = timedelta(days=31)

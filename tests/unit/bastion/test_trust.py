@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import Deposed, RunnerError
-from bastion.observe import ClaimRead, FactsRead, Sighting, Stray, Trouble
-from bastion.ports import AttemptKey, Sight
-from bastion.reconcile import STRAY_S
-from bastion.records import Claim, Facts
-from bastion.seal import KeyedSeal, key_in
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import Deposed, RunnerError
+from bastion.model.ports import AttemptKey, Sight
+from bastion.model.stored.records import Claim, Facts
+from bastion.service.observe import ClaimRead, FactsRead, Sighting, Stray, Trouble
+from bastion.service.reconcile import STRAY_S
+from bastion.stores.seal import KeyedSeal, key_in
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 from tests.unit.bastion.doors import FaultyBucket, fails
 from tests.unit.bastion.yard import KEY, Yard, claim, stop
 

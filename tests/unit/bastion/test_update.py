@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes, in_words, revised
-from bastion.codec import decode, encode
-from bastion.events import Ended, Illegal, RequestRejected, Started
-from bastion.ports import AttemptKey
-from bastion.records import Order, StopOrder
-from bastion.recover import load, spec_of
-from bastion.requests import Cancel, Hold, Update
-from bastion.spec import BundleRef
-from bastion.state import Cause, JobState
+from bastion.journal.recover import load, spec_of
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.job.changes import Changes, in_words, revised
+from bastion.model.job.spec import BundleRef
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import Ended, Illegal, RequestRejected, Started
+from bastion.model.stored.records import Order, StopOrder
+from bastion.model.stored.requests import Cancel, Hold, Update
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import spec
 

@@ -8,20 +8,22 @@ from typing import Any
 import pytest
 import zstandard
 
-from bastion import layout, loop, recover
-from bastion.codec import Record, decode, encode, schema_of
-from bastion.errors import Deposed, Newer, RecordError
-from bastion.events import JobRejected, RequestRejected
-from bastion.objects import JournalObject
-from bastion.observe import ClaimRead, FactsRead, Trouble
-from bastion.ports import Bucket, Sight
-from bastion.records import Claim, Facts, Order, Status, StopOrder, World
-from bastion.recover import Snapshot, newest_snapshot, pack_snapshot
-from bastion.requests import Hold, Submit, job_id, parse
-from bastion.spec import JobSpec, new_jobspec
-from bastion.state import Cause, JobState
-from bastion.traces import Trace
-from bastion.version import VERSION, is_newer
+from bastion.journal import recover
+from bastion.journal.recover import Snapshot, newest_snapshot, pack_snapshot
+from bastion.journal.traces import Trace
+from bastion.model import layout
+from bastion.model.codec import Record, decode, encode, schema_of
+from bastion.model.errors import Deposed, Newer, RecordError
+from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.ports import Bucket, Sight
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import JobRejected, RequestRejected
+from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
+from bastion.model.stored.requests import Hold, Submit, job_id, parse
+from bastion.model.version import VERSION, is_newer
+from bastion.service import loop
+from bastion.service.observe import ClaimRead, FactsRead, Trouble
 from tests.unit.bastion.town import ME, Town
 from tests.unit.bastion.yard import KEY, Yard, claim
 from tests.unit.launcher.world import spec

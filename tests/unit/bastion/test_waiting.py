@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from bastion.config import Config
-from bastion.events import (
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
@@ -19,12 +20,11 @@ from bastion.events import (
     Stopping,
     Submitted,
 )
-from bastion.plan import Inputs, dropped, plan, pool_of, starts, stops, waiting_tasks
-from bastion.state import Cause, JobState, State
-from quota.claims import Schedule, Start, Stop
-from quota.file import parse
-from quota.model import Quota
-from quota.tiers import Pool
+from bastion.quota.claims import Schedule, Start, Stop
+from bastion.quota.file import parse
+from bastion.quota.model import Quota
+from bastion.quota.tiers import Pool
+from bastion.schedule.plan import Inputs, dropped, plan, pool_of, starts, stops, waiting_tasks
 from tests.unit.bastion.doors import folded
 from tests.unit.launcher.world import NOON, spec
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.changes import Changes
-from bastion.codec import encode
-from bastion.errors import BastionError
-from bastion.events import JobRejected, RequestRejected, Submitted
-from bastion.requests import ABOUT_ALL, ABOUT_JOBS, AboutAll, AboutJob, Submit, Update, job_id
-from bastion.spec import BundleRef
-from bastion.state import JobState
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError
+from bastion.model.job.changes import Changes
+from bastion.model.job.spec import BundleRef
+from bastion.model.state.state import JobState
+from bastion.model.stored.events import JobRejected, RequestRejected, Submitted
+from bastion.model.stored.requests import ABOUT_ALL, ABOUT_JOBS, AboutAll, AboutJob, Submit, Update, job_id
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import spec
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bastion import layout, loop, snapshot
-from bastion.chores import Doors
-from bastion.codec import encode
-from bastion.errors import RunnerError
-from bastion.events import AnyEvent
-from bastion.plan import plan
-from bastion.ports import AttemptKey, Bucket, Builds, Built
-from bastion.records import Claim, Facts, Status
-from bastion.recover import objects
-from bastion.requests import Cancel, Request, Submit, job_id
-from bastion.standing import parse
-from bastion.state import Cause, Job, JobState
-from bastion.system import RandomIds
-from bastion.tick import Bastion
+from bastion.journal import snapshot
+from bastion.journal.recover import objects
+from bastion.journal.standing import parse
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Bucket, Builds, Built
+from bastion.model.state.state import Cause, Job, JobState
+from bastion.model.stored.events import AnyEvent
+from bastion.model.stored.records import Claim, Facts, Status
+from bastion.model.stored.requests import Cancel, Request, Submit, job_id
+from bastion.schedule.plan import plan
+from bastion.service import loop
+from bastion.service.chores import Doors
+from bastion.service.tick import Bastion
+from bastion.system.system import RandomIds
 from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks, memory
 from tests.unit.launcher.world import HandClock, spec
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from bastion import layout
-from bastion.codec import decode, encode
-from bastion.desired import desired
-from bastion.errors import Deposed
-from bastion.events import AnyEvent, Claimed, Started, Stopping, Submitted
-from bastion.observe import CapacityRead, Sighting, note
-from bastion.ports import AttemptKey
-from bastion.reconcile import Reconciler
-from bastion.records import Claim
-from bastion.specs import Specs
-from bastion.standing import Fence
-from bastion.state import Cause
-from bastion.system import RandomIds
+from bastion.journal.standing import Fence
+from bastion.model import layout
+from bastion.model.codec import decode, encode
+from bastion.model.errors import Deposed
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause
+from bastion.model.stored.events import AnyEvent, Claimed, Started, Stopping, Submitted
+from bastion.model.stored.records import Claim
+from bastion.schedule.desired import desired
+from bastion.service.observe import CapacityRead, Sighting, note
+from bastion.service.reconcile import Reconciler
+from bastion.service.specs import Specs
+from bastion.system.system import RandomIds
 from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks, folded
 from tests.unit.launcher.world import NOON, HandClock, spec
 

@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets.conformance import CHECKS, FENCES, HANDY, UNFIT, UNSAFE, name_of, prove
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError, Missing
-from bastion.ports import Bucket, Stat, Stored
+from bastion.model.errors import BucketError, Missing
+from bastion.model.ports import Bucket, Stat, Stored
+from bastion.stores.conformance.suite import CHECKS, FENCES, HANDY, UNFIT, UNSAFE, name_of, prove
+from bastion.stores.memory import MemoryBucket
 
 SMALL = replace(HANDY, many=1100, big=1 << 20, rounds=2, racers=8, swaps=3, turns=4, rewrites=3)
 

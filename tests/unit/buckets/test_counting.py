@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.memory import MemoryBucket
+from bastion.stores.counting import CountingBucket
+from bastion.stores.memory import MemoryBucket
 
 
 @pytest.mark.parametrize(("objects", "pages"), [(0, 1), (1, 1), (1000, 1), (1001, 2), (2500, 3)])

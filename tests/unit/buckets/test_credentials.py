@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.credentials import credentials
-from bastion.errors import Denied
+from bastion.cli.hosting.credentials import credentials
+from bastion.model.errors import Denied
 
 SECRET = "wJalrXUtnFEMIsecretsecretsecret"
 

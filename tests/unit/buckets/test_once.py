@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from bastion.buckets.counting import CountingBucket
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError
-from bastion.once import Once, create_once
+from bastion.model.errors import BucketError
+from bastion.stores.counting import CountingBucket
+from bastion.stores.memory import MemoryBucket
+from bastion.stores.once import Once, create_once
 
 
 @dataclass

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import NoBucket, UsageError
-from cli.wiring import open_bucket
+from bastion.model.errors import NoBucket, UsageError
+from bastion.stores.opening import open_bucket
 
 
 def test_a_path_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,5 +54,5 @@ def test_a_scheme_of_fsspec_without_its_package_says_which_one() -> None:
 
 def test_the_cloud_library_is_loaded_only_for_a_cloud_bucket() -> None:
     heavy = "{'google.cloud.storage', 'requests', 'tenacity', 'asyncio', 'fsspec', 's3fs'}"
-    script = f"import sys, cli.wiring; print(sorted({heavy} & set(sys.modules)))"
+    script = f"import sys, bastion.stores.opening; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout == "[]\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from fsspec.registry import _registry
 
-from bastion.buckets.outputs import File, Outputs
-from bastion.errors import BastionError, BucketError, UsageError
+from bastion.model.errors import BastionError, BucketError, UsageError
+from bastion.stores.outputs import File, Outputs
 from tests.flat import STORES, Flat, registered
 
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from bastion.buckets import sharing
-from bastion.buckets.local import LocalBucket
-from bastion.errors import BucketError, Missing, TooLarge
+from bastion.model.errors import BucketError, Missing, TooLarge
+from bastion.stores import sharing
+from bastion.stores.local import LocalBucket
 
 ROOT, ADA, BOB, EVE = 0, 1001, 1002, 1003
 MINE = os.geteuid()

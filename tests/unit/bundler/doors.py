@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from bastion.errors import Missing
-from bastion.ports import Stat, Stored
+from bastion.model.errors import Missing
+from bastion.model.ports import Stat, Stored
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from bastion.errors import BundleError
-from bastion.shell import SystemShell
-from bundler.checkout import Checkout
-from bundler.gitcall import Access, Doors, Wanted
+from bastion.bundler.checkout import Checkout
+from bastion.bundler.gitcall import Access, Doors, Wanted
+from bastion.model.errors import BundleError
+from bastion.system.shell import SystemShell
 from tests.gitservers import Repository, git, git_web, quiet_git
 from tests.unit.bundler.doors import TestClock
 

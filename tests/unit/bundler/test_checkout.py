@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import BundleError
-from bastion.shell import SystemShell
-from bundler.bundle import Bundle
-from bundler.checkout import Checkout
-from bundler.git import GitBundler
-from bundler.gitcall import Access, Doors, Wanted, ssh_command
+from bastion.bundler.bundle import Bundle
+from bastion.bundler.checkout import Checkout
+from bastion.bundler.git import GitBundler
+from bastion.bundler.gitcall import Access, Doors, Wanted, ssh_command
+from bastion.model.errors import BundleError
+from bastion.system.shell import SystemShell
 from tests.gitservers import Repository, git, git_daemon, git_web, quiet_git
 from tests.unit.bundler.doors import CountingBucket, TestClock
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import BundleError
-from bundler.choose import Entry, Kind, check_size, check_source, keep
-from bundler.ignore import Ignore
-from bundler.names import link_fault, name_fault
-from bundler.walk import walk
+from bastion.bundler.choose import Entry, Kind, check_size, check_source, keep
+from bastion.bundler.ignore import Ignore
+from bastion.bundler.names import link_fault, name_fault
+from bastion.bundler.walk import walk
+from bastion.model.errors import BundleError
 
 HOME = Path("/home/ada")
 

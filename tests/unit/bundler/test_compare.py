@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bundler.compare import LINES, TEXT_BYTES, TEXT_LINES, Difference, difference
+from bastion.bundler.compare import LINES, TEXT_BYTES, TEXT_LINES, Difference, difference
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion.errors import BundleError
-from bastion.shell import SystemShell
-from bundler.bundle import Bundle
-from bundler.git import GitBundler
+from bastion.bundler.bundle import Bundle
+from bastion.bundler.git import GitBundler
+from bastion.model.errors import BundleError
+from bastion.system.shell import SystemShell
 from tests.gitservers import Repository, git, git_daemon, quiet_git
 from tests.unit.bundler.doors import CountingBucket, TestClock
 

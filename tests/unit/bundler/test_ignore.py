@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bastion.errors import BundleError
-from bundler.choose import Kind
-from bundler.ignore import Ignore, Level, parse
-from bundler.walk import walk
+from bastion.bundler.choose import Kind
+from bastion.bundler.ignore import Ignore, Level, parse
+from bastion.bundler.walk import walk
+from bastion.model.errors import BundleError
 from tests.depth import examples
 
 PARTS = st.sampled_from(["a", "b", "ab", "a.b", "*", "a*", "*.b", "?", "[ab]", "[!a]", "**", "\\a"])

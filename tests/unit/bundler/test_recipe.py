@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import BundleError
-from bundler.recipe import Recipe, check
+from bastion.bundler.recipe import Recipe, check
+from bastion.model.errors import BundleError
 
 TEXT = """
 # FROM nothing AS comment

@@ -16,12 +16,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.errors import BundleError
-from bundler.bundle import Bundle, Bundler, NoneBundler
-from bundler.choose import Entry, Kind
-from bundler.tar import TarBundler, pack
-from bundler.unpack import unpack
-from bundler.walk import walk
+from bastion.bundler.bundle import Bundle, Bundler, NoneBundler
+from bastion.bundler.choose import Entry, Kind
+from bastion.bundler.tar import TarBundler, pack
+from bastion.bundler.unpack import unpack
+from bastion.bundler.walk import walk
+from bastion.model.errors import BundleError
 from tests.depth import examples
 from tests.unit.bundler.doors import CountingBucket, TestClock
 

@@ -15,8 +15,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.errors import BundleError
-from bundler.unpack import unpack
+from bastion.bundler.unpack import unpack
+from bastion.model.errors import BundleError
 from tests.depth import examples
 
 KINDS = {

@@ -18,14 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.byline import split
-from bastion.config import parse
-from bastion.layout import CONFIG, QUOTA
-from cli.bastion import TOOL
-from cli.bastion_create import store
-from cli.main import run
+from bastion.cli.bastion.create import store
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal.main import run
+from bastion.model.job.byline import split
+from bastion.model.layout import CONFIG, QUOTA
+from bastion.model.settings.config import parse
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
 from tests.launch.bench import QUOTA as GOOD
 from tests.launch.bench import Said
 from tests.unit.launcher.world import NOON
@@ -237,7 +237,7 @@ def test_two_who_edit_at_once_lose_nothing(team: Team, key: str) -> None:
     other.folder.mkdir()
     bob = other.folder / "bob.py"
     bob.write_text(
-        "import sys\nfrom cli.bastion import TOOL\nfrom cli.main import run\n"
+        "import sys\nfrom bastion.cli.bastion.tool import TOOL\nfrom bastion.cli.terminal.main import run\n"
         f"environ = {{**{team.environ!r}, 'EDITOR': 'cp {team.folder}/theirs', 'BASTION_USER': 'bob'}}\n"
         f"sys.exit(run(TOOL, ['{tool}', 'edit', '--yes'], environ=environ, out=sys.stdout, err=sys.stderr))\n"
     )
@@ -271,7 +271,7 @@ def interrupted(team: Team, script: str) -> Said:
     editor, ready = team.folder / "editor", team.folder / "ready"
     editor.write_text(f"#!/bin/sh\n{script.format(folder=team.folder)}\n")
     editor.chmod(0o700)
-    argv = [sys.executable, "-I", "-m", "bastion_entry", "bastion", "config", "edit", "--yes"]
+    argv = [sys.executable, "-I", "-m", "bastion", "bastion", "config", "edit", "--yes"]
     environ = {**os.environ, **team.environ, "EDITOR": str(editor), "TMPDIR": str(team.folder / "tmp")}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(argv, env=environ, start_new_session=True, **pipes) as process:

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bastion.config import POLICIES
-from cli import bastion, launch
-from cli.bundler_settings import IMAGES, KNOWN, settings_of
-from cli.completion import SHELLS as SCRIPTS
-from cli.flags import Tool
-from cli.job_names import NAMES_MAX
-from cli.main import run
-from cli.offers import actions, commands, flags, name, values
-from quota.claims import CLASSES
+from bastion.cli.bastion import tool as bastion
+from bastion.cli.common.bundler_settings import IMAGES, KNOWN, settings_of
+from bastion.cli.launch import tool as launch
+from bastion.cli.launch.parts.job_names import NAMES_MAX
+from bastion.cli.terminal.completion import SHELLS as SCRIPTS
+from bastion.cli.terminal.flags import Tool
+from bastion.cli.terminal.main import run
+from bastion.cli.terminal.offers import actions, commands, flags, name, values
+from bastion.model.settings.config import POLICIES
+from bastion.quota.claims import CLASSES
 from tests.launch.bench import Bench
 from tests.shells import SHELLS, offered, typed
 

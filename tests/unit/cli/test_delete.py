@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.errors import BastionError
-from bastion.records import Status
-from bastion.system import RandomIds
-from cli.bastion_delete import cancel_all
-from cli.place import Place
+from bastion.cli.bastion.delete import cancel_all
+from bastion.cli.common.place import Place
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError
+from bastion.model.stored.records import Status
+from bastion.system.system import RandomIds
 from tests.unit.launcher.world import NOON, World
 
 PROBLEM = "claims/train-12345678/0/0/0 cannot be believed"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.bundler_settings import named, settings_of
+from bastion.cli.common.bundler_settings import named, settings_of
 from tests.launch.bench import Bench
 
 

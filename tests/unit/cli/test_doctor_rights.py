@@ -14,13 +14,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from bastion.buckets.gcs import GcsBucket
-from bastion.buckets.local import LocalBucket
-from bastion.buckets.prefixed import Prefixed
-from bastion.buckets.routed import Routed
-from bastion.ports import Bucket
-from cli import doctor_rights
-from launcher.health import Check, Level
+from bastion.cli.bastion.parts import doctor_rights
+from bastion.launcher.access.health import Check, Level
+from bastion.model.ports import Bucket
+from bastion.stores.gcs import GcsBucket
+from bastion.stores.local import LocalBucket
+from bastion.stores.prefixed import Prefixed
+from bastion.stores.routed import Routed
 from tests.terraform import NAMES, plan
 
 GUARD = {"uniformBucketLevelAccess": {"enabled": True}, "publicAccessPrevention": "enforced"}

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import UsageError
-from cli import first_time, profile
-from cli.bastion import TOOL
-from cli.first_time import Chosen
-from cli.main import Call
-from cli.output import Output
-from cli.parsing import parse
-from cli.place import place_of
+from bastion.cli.bastion.parts import first_time
+from bastion.cli.bastion.parts.first_time import Chosen
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.common import profile
+from bastion.cli.common.place import place_of
+from bastion.cli.terminal.main import Call
+from bastion.cli.terminal.output import Output
+from bastion.cli.terminal.parsing import parse
+from bastion.model.errors import UsageError
 
 
 def call(home: Path, *words: str, **environ: str) -> Call:
@@ -113,7 +114,7 @@ def test_an_engine_keeps_the_settings_that_it_had(tmp_path: Path) -> None:
 
 
 def test_an_engine_that_does_not_answer_is_said_before_anything_is_stored(tmp_path: Path) -> None:
-    from cli.bastion_create import run
+    from bastion.cli.bastion.create import run
 
     out, err = StringIO(), StringIO()
     made = call(

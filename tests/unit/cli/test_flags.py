@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import UsageError
-from cli.bastion import TOOL as BASTION_TOOL
-from cli.flags import Command, Flag, Tool
-from cli.launch import TOOL as LAUNCH_TOOL
-from cli.parsing import parse
+from bastion.cli.bastion.tool import TOOL as BASTION_TOOL
+from bastion.cli.launch.tool import TOOL as LAUNCH_TOOL
+from bastion.cli.terminal.flags import Command, Flag, Tool
+from bastion.cli.terminal.parsing import parse
+from bastion.model.errors import UsageError
 
 LS = Command(name="ls", about="List.", module="none", flags=(Flag("all", "All.", kind=bool, default=False),))
 PICK = Command(

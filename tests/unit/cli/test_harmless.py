@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.output import Output, harmless, harmless_log
+from bastion.cli.terminal.output import Output, harmless, harmless_log
 from tests.launch.bench import Terminal
 
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.ports import AttemptKey
-from bastion.system import RandomIds, SystemClock, ThreadTasks
-from cli.doctor_look import ODD_MAX, Look
-from cli.place import Place
+from bastion.cli.bastion.parts.doctor_look import ODD_MAX, Look
+from bastion.cli.common.place import Place
+from bastion.model import layout
+from bastion.model.ports import AttemptKey
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 from tests.golden.meaning import BUCKET, recordings
 
 KEY = AttemptKey("j-11111111", 3, 12)

@@ -6,12 +6,13 @@ from io import StringIO
 
 import pytest
 
-from cli import bastion_status, main
-from cli import help as help_text
-from cli.bastion import TOOL
-from cli.flags import Command, Flag, Tool
-from cli.output import Output
-from cli.parsing import parse
+from bastion.cli.bastion import status as bastion_status
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal import help as help_text
+from bastion.cli.terminal import main
+from bastion.cli.terminal.flags import Command, Flag, Tool
+from bastion.cli.terminal.output import Output
+from bastion.cli.terminal.parsing import parse
 from tests.launch.bench import Terminal
 
 

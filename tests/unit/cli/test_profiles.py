@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bastion.config import Config, render
-from cli.bastion import TOOL
-from cli.main import run
+from bastion.cli.bastion.tool import TOOL
+from bastion.cli.terminal.main import run
+from bastion.model.settings.config import Config, render
 from tests.launch.bench import Bench, Said
 
 WRITTEN = """\

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion.config import Config, render
-from bastion.errors import RecordError, UsageError
-from cli import registry
-from cli.config_file import checked, elsewhere
+from bastion.cli.bastion.parts.config_file import checked, elsewhere
+from bastion.cli.common import registry
+from bastion.model.errors import RecordError, UsageError
+from bastion.model.settings.config import Config, render
 
 
 def package(folder: Path, name: str, points: dict[str, str], **modules: str) -> None:
@@ -47,7 +47,7 @@ def test_ours_are_installed_as_a_strangers_are(site: Path) -> None:
     package(site, "acme-runner", {"acme": "acme_runner:MAKER"}, acme_runner=MAKER)
     assert {"acme", "gce", "local", "ray", "tpu"} <= registry.installed().keys()
     assert registry.maker("acme").__class__.__module__ == "acme_runner"
-    assert registry.maker("local").__class__.__module__ == "cli.local_fleet"
+    assert registry.maker("local").__class__.__module__ == "bastion.runners.local.fleet"
 
 
 def test_a_runner_that_nobody_here_has_is_answered_with_the_nearest() -> None:

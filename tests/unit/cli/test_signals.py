@@ -15,7 +15,10 @@ HANGS = {
     "in a loop that tries on": "import time\nwhile True: time.sleep(0.01)",
     "in a task that is waited for": "import threading; threading.Event().wait()",
 }
-HANDLED = "from cli.signals import Stopping; import sys; stopping = Stopping(limit_s=1); print('up', flush=True)\n"
+HANDLED = (
+    "from bastion.cli.terminal.signals import Stopping; import sys; "
+    "stopping = Stopping(limit_s=1); print('up', flush=True)\n"
+)
 START = HANDLED.replace("print(", "stopping.watch(); print(")
 PATIENT = START.replace("limit_s=1", "limit_s=600")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.table import table
+from bastion.cli.terminal.table import table
 
 HEADS = ("JOB", "USER", "AGE", "WHY")
 REASON = "needs 4 v4, 0 of 8 free; nlp (alice/train-5ba08448) holds 8, borrows 4: may be reclaimed after 5 s"

@@ -6,10 +6,10 @@ import shlex
 
 import pytest
 
-from bastion.errors import BastionError, UsageError
-from bastion.ports import AttemptKey
-from cli.tunnel import GCE, TPU, Forward, forwards, gcloud
-from runners.google import names
+from bastion.cli.launch.parts.tunnel import GCE, TPU, Forward, forwards, gcloud
+from bastion.model.errors import BastionError, UsageError
+from bastion.model.ports import AttemptKey
+from bastion.runners.google.machines import names
 
 NONCE = "0" * 32
 MACHINE = f"us-east5-b/train-0123456789abcd/{NONCE}/3"

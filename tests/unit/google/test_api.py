@@ -9,12 +9,22 @@ import pytest
 from google.auth.credentials import Credentials
 from google.auth.exceptions import RefreshError
 
-from bastion.errors import Later, UsageError
-from bastion.google.api import GoogleApi
-from bastion.google.door import BadCall, GoogleError, IsThere, NoLogin, NoQuota, NoRight, NoStock, NotThere, TooMany
-from bastion.google.rate import PER_MINUTE
-from bastion.google.services import OVERRIDES
-from bastion.system import RandomIds, SystemClock
+from bastion.model.errors import Later, UsageError
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.door import (
+    BadCall,
+    GoogleError,
+    IsThere,
+    NoLogin,
+    NoQuota,
+    NoRight,
+    NoStock,
+    NotThere,
+    TooMany,
+)
+from bastion.runners.google.api.rate import PER_MINUTE
+from bastion.runners.google.api.services import OVERRIDES
+from bastion.system.system import RandomIds, SystemClock
 from tests.unit.google.server import Scripted, serving
 
 ZONE = "projects/p/locations/us-central2-b"

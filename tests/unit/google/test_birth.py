@@ -7,12 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError
-from bastion.ports import AttemptKey, Shell
-from bastion.shell import SystemShell
-from runners.google.archive import Archive
-from runners.google.birth import Birth
+from bastion.model.errors import BucketError
+from bastion.model.ports import AttemptKey, Shell
+from bastion.runners.delivery.archive import Archive
+from bastion.runners.google.machines.birth import Birth
+from bastion.stores.memory import MemoryBucket
+from bastion.system.shell import SystemShell
 
 KEY = AttemptKey("train-12345678", 0, 0)
 DATA = b"a build"

@@ -6,8 +6,8 @@ import io
 import tarfile
 from pathlib import Path
 
-from runners.google.archive import packed
-from runners.google.closure import canonical, closure, providers, with_required
+from bastion.runners.delivery.archive import packed
+from bastion.runners.delivery.closure import canonical, closure, providers, with_required
 
 TEXTS = {
     "app": "",

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import RunnerError
-from bastion.google.settings import GoogleSettings
-from bastion.ports import AttemptKey
-from runners.gce import parse, render
-from runners.google.boot import Boot, flags_of, metadata
-from runners.google.names import Mark, host_of, labels
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.delivery.boot import Boot, flags_of, metadata
+from bastion.runners.google.gce import parse, render
+from bastion.runners.google.machines.names import Mark, host_of, labels
 
 KEY = AttemptKey("train-12345678", 0, 0)
 MARK = Mark(scope="b", key=KEY, epoch=3, nonce="0" * 32)

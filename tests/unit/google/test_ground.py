@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey, Said
-from runners.google.boot import Boot, metadata
-from runners.google.ground import Disk, flags, make_account, roomiest
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey, Said
+from bastion.runners.delivery.boot import Boot, metadata
+from bastion.runners.google.machines.ground import Disk, flags, make_account, roomiest
 from tests.unit.bundler.doors import TestClock
 
 HERE = getpass.getuser()

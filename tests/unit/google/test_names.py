@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.ports import AttemptKey
-from runners.google import zones
-from runners.google.names import Host, Mark, host_of, labels, mark_of, name
+from bastion.model.ports import AttemptKey
+from bastion.runners.google.machines import zones
+from bastion.runners.google.machines.names import Host, Mark, host_of, labels, mark_of, name
 
 JOBS = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{8}", fullmatch=True)
 KEYS = st.builds(AttemptKey, JOBS, st.integers(0, 99_999), st.integers(0, 9_999))

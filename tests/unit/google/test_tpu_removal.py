@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from bastion.google.door import NotThere
-from bastion.google.settings import GoogleSettings
-from bastion.ports import AttemptKey
-from bastion.system import RandomIds
-from bastion_testing.fleets import sealing
-from runners.google.names import Host, Mark, labels
-from runners.google.site import Site
-from runners.tpu import parse
-from runners.tpu.listing import Listing
-from runners.tpu.removal import Removal
+from bastion.model.ports import AttemptKey
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.door import NotThere
+from bastion.runners.google.machines.names import Host, Mark, labels
+from bastion.runners.google.machines.site import Site
+from bastion.runners.google.tpu import parse
+from bastion.runners.google.tpu.listing import Listing
+from bastion.runners.google.tpu.removal import Removal
+from bastion.system.system import RandomIds
+from bastion.testing.fleets import sealing
 from tests.unit.bastion.doors import HandTasks
 from tests.unit.launcher.world import HandClock
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import RunnerError
-from bastion.ports import AttemptKey
-from bastion.shell import SystemShell
-from runners.google.archive import Archive
-from runners.google.birth import Birth
-from runners.google.boot import flags_of
-from runners.google.names import host_of
-from runners.tpu.render import machine
+from bastion.model.errors import RunnerError
+from bastion.model.ports import AttemptKey
+from bastion.runners.delivery.archive import Archive
+from bastion.runners.delivery.boot import flags_of
+from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.names import host_of
+from bastion.runners.google.tpu.render import machine
+from bastion.stores.memory import MemoryBucket
+from bastion.system.shell import SystemShell
 
 KEY = AttemptKey("train-12345678", 2, 1)
 NONCE = "0" * 32

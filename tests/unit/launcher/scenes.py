@@ -10,9 +10,15 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bastion.changes import Changes
-from bastion.config import Config
-from bastion.events import (
+from bastion.journal.fold import apply
+from bastion.launcher.explain.counterfactual import Remedy
+from bastion.launcher.explain.decisions import Decisions
+from bastion.launcher.explain.outlook import Outlook, outlook
+from bastion.launcher.explain.supposed import Case
+from bastion.model.job.changes import Changes
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
@@ -27,16 +33,10 @@ from bastion.events import (
     Topped,
     Updated,
 )
-from bastion.fold import apply
-from bastion.plan import Inputs, Plan, plan
-from bastion.state import Cause, JobState, State
-from launcher.counterfactual import Remedy
-from launcher.decisions import Decisions
-from launcher.outlook import Outlook, outlook
-from launcher.supposed import Case
-from quota.file import parse
-from quota.model import Quota
-from quota.resources import plus
+from bastion.quota.file import parse
+from bastion.quota.model import Quota
+from bastion.quota.resources import plus
+from bastion.schedule.plan import Inputs, Plan, plan
 from tests.unit.launcher.world import NOON, spec
 
 PROJECTS = ("red", "blue", "green")

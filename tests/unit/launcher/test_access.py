@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from launcher.access import Access, Part, checks, folder, read
-from launcher.conditions import holds
-from launcher.health import FILES, PREFIXES, Level
+from bastion.launcher.access.access import Access, Part, checks, folder, read
+from bastion.launcher.access.conditions import holds
+from bastion.launcher.access.health import FILES, PREFIXES, Level
+from bastion.model import layout
 
 NAME = "projects/_/buckets/b/objects/team/inbox/alice/r.json"
 CLOSED = {"uniformBucketLevelAccess": {"enabled": True}, "publicAccessPrevention": "enforced"}

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import UsageError
-from bastion.ports import AttemptKey
-from bastion.state import Cause, JobState
-from launcher import array_logs
-from launcher.array_logs import chosen, follow, snapshot
-from launcher.find import find
-from launcher.follow import Doors, Screen
-from launcher.streams import Choice
+from bastion.launcher.logs import array_logs
+from bastion.launcher.logs.array_logs import chosen, follow, snapshot
+from bastion.launcher.logs.follow import Doors, Screen
+from bastion.launcher.logs.streams import Choice
+from bastion.launcher.read.find import find
+from bastion.model.errors import UsageError
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Cause, JobState
 from tests.unit.launcher.test_follow import ended
 from tests.unit.launcher.world import World
 

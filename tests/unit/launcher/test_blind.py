@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.alternatives import Alternative
-from bastion.events import CapacityChanged, FileChanged, Held, SightChanged, Started
-from launcher.derive import derived
-from launcher.prospects import prospects
-from launcher.queue import Queue
+from bastion.launcher.explain.prospects import prospects
+from bastion.launcher.read.derive import derived
+from bastion.launcher.read.queue import Queue
+from bastion.model.job.alternatives import Alternative
+from bastion.model.stored.events import CapacityChanged, FileChanged, Held, SightChanged, Started
 from tests.unit.launcher.world import World
 
 WORDS = "the runner local has not answered since 12:00 UTC, 10m ago: no route"

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from bastion.alternatives import Alternative
-from bastion.errors import SpecError, UsageError
-from bastion.gpus import is_accelerator, is_gpu
-from bastion.spec import BundleRef, JobSpec, Provenance
-from launcher.build import Wish, amounts, build, choices, command, environment, gpu_hint, listed
-from quota.file import parse
-from quota.model import Quota
+from bastion.launcher.submit.build import Wish, amounts, build, choices, command, environment, gpu_hint, listed
+from bastion.model.errors import SpecError, UsageError
+from bastion.model.job.alternatives import Alternative
+from bastion.model.job.spec import BundleRef, JobSpec, Provenance
+from bastion.model.stored.gpus import is_accelerator, is_gpu
+from bastion.quota.file import parse
+from bastion.quota.model import Quota
 
 QUOTA = parse("""
 [toml-schema]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.errors import SpecError
-from bastion.spec import JobSpec, new_jobspec
-from launcher.credentials import warnings
+from bastion.launcher.submit.credentials import warnings
+from bastion.model.errors import SpecError
+from bastion.model.job.spec import JobSpec, new_jobspec
 
 PLAIN = {"name": "train", "user": "ada", "project": "nlp", "command": ["true"]}
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.errors import UsageError
-from launcher.durations import seconds, short
+from bastion.launcher.durations import seconds, short
+from bastion.model.errors import UsageError
 
 
 @pytest.mark.parametrize(

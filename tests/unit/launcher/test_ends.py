@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.events import CancelRequested, JobRejected
-from bastion.state import Cause, JobState
-from launcher import ends
+from bastion.launcher.read import ends
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CancelRequested, JobRejected
 from tests.unit.launcher.world import World
 
 

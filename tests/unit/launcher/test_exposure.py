@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from launcher.decisions import Decisions
-from launcher.exposure import Claim, Exposure, exposure
+from bastion.launcher.explain.decisions import Decisions
+from bastion.launcher.explain.exposure import Claim, Exposure, exposure
 from tests.unit.launcher.scenes import Asked, Scene
 from tests.unit.launcher.world import NOON
 

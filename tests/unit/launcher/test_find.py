@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.errors import NotFound, UsageError
-from launcher.find import find, one_task
+from bastion.launcher.read.find import find, one_task
+from bastion.model.errors import NotFound, UsageError
 from tests.unit.launcher.world import World
 
 

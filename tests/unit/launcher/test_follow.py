@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from bastion import layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BastionError, BucketError, Denied
-from bastion.events import CancelRequested, Claimed, Ended, Gone, Started, Voided
-from bastion.ports import AttemptKey, Bucket, Stored
-from bastion.state import Cause, JobState
-from launcher.find import find
-from launcher.follow import END_MARKER_S, LOOK_S, Doors, Screen, follow, snapshot
-from launcher.moments import moment
-from launcher.streams import Choice, pattern, worker_list
+from bastion.launcher.logs.follow import END_MARKER_S, LOOK_S, Doors, Screen, follow, snapshot
+from bastion.launcher.logs.streams import Choice, pattern, worker_list
+from bastion.launcher.moments import moment
+from bastion.launcher.read.find import find
+from bastion.model import layout
+from bastion.model.errors import BastionError, BucketError, Denied
+from bastion.model.ports import AttemptKey, Bucket, Stored
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CancelRequested, Claimed, Ended, Gone, Started, Voided
+from bastion.stores.memory import MemoryBucket
 from tests.unit.launcher.world import NOON, World
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from launcher.forecast import STEPS, Expected
+from bastion.launcher.explain.forecast import STEPS, Expected
 from tests.unit.launcher.scenes import Asked, Scene
 from tests.unit.launcher.world import NOON
 

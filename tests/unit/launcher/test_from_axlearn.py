@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.errors import SpecError
-from bastion.spec import new_jobspec
-from launcher.from_axlearn import converted
+from bastion.launcher.submit.from_axlearn import converted
+from bastion.model.errors import SpecError
+from bastion.model.job.spec import new_jobspec
 
 THEIRS: dict[str, Any] = {
     "version": 1,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from launcher.decisions import Decisions
-from launcher.gates import gates, lifted, met
-from launcher.outlook import outlook
+from bastion.launcher.explain.decisions import Decisions
+from bastion.launcher.explain.gates import gates, lifted, met
+from bastion.launcher.explain.outlook import outlook
 from tests.unit.launcher.scenes import Asked, Scene, starts
 from tests.unit.launcher.world import NOON
 

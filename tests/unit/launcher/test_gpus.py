@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bastion import layout
-from bastion.buckets.counting import CountingBucket
-from bastion.codec import encode
-from bastion.errors import BucketError
-from bastion.gpus import Gpu, Xid
-from bastion.ports import AttemptKey, Stored
-from bastion.records import Facts
-from bastion.state import Cause, JobState
-from launcher.gpus import gpus
-from launcher.pulse import WORKERS_MAX
+from bastion.launcher.explain.gpus import gpus
+from bastion.launcher.explain.pulse import WORKERS_MAX
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BucketError
+from bastion.model.ports import AttemptKey, Stored
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.gpus import Gpu, Xid
+from bastion.model.stored.records import Facts
+from bastion.stores.counting import CountingBucket
 from tests.unit.launcher.world import NOON, World
 
 GPU = Gpu(index="3", name="NVIDIA H200", utilization_percent=0, ecc_corrected=4, xids=[Xid(code=79, at=NOON)])

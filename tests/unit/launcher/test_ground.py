@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager, nullcontext
 import msgspec
 import pytest
 
-from bastion import layout
-from bastion.codec import encode
-from bastion.config import Config
-from bastion.errors import BastionError, SpecError
-from bastion.events import FileBroken, FileChanged
-from launcher.submit import check, ground
+from bastion.launcher.submit.submit import check, ground
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import BastionError, SpecError
+from bastion.model.settings.config import Config
+from bastion.model.stored.events import FileBroken, FileChanged
 from tests.unit.launcher.world import World, spec, status
 
 QUOTA = """

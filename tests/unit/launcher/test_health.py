@@ -8,13 +8,13 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from bastion import layout
-from bastion.clocks import Moment, offset
-from bastion.ports import AttemptKey
-from bastion.records import Status
-from bastion.state import Attempt, AttemptState, Job, State, Task, Worker
-from launcher import health
-from launcher.health import Clocks, Level, Probe
+from bastion.launcher.access import health
+from bastion.launcher.access.health import Clocks, Level, Probe
+from bastion.model import layout
+from bastion.model.clocks import Moment, offset
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import Attempt, AttemptState, Job, State, Task, Worker
+from bastion.model.stored.records import Status
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 STATUS = Status(

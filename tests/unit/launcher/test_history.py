@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import get_args
 
-from bastion import layout, recover
-from bastion.events import (
+from bastion.journal import recover
+from bastion.launcher.history.history import WORDS, history
+from bastion.launcher.logs.bastion_side import bastion_lines
+from bastion.model import layout
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     Claimed,
@@ -20,9 +24,6 @@ from bastion.events import (
     Stopping,
     Voided,
 )
-from bastion.state import Cause, JobState
-from launcher.bastion_side import bastion_lines
-from launcher.history import WORDS, history
 from tests.unit.launcher.world import NOON, World
 
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from bastion.errors import SpecError
-from bastion.instances import SLICES, VM_TYPES, resources, slice_of, vms_of
+from bastion.model.errors import SpecError
+from bastion.model.job.instances import SLICES, VM_TYPES, resources, slice_of, vms_of
 
 
 @pytest.mark.parametrize(

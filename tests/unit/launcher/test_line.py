@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from launcher.line import ahead, line, place
-from launcher.waiting import waiting
+from bastion.launcher.explain.line import ahead, line, place
+from bastion.launcher.explain.waiting import waiting
 from tests.unit.launcher.scenes import Asked, Scene
 
 FULL = Asked(name="full", user="bob", project="blue", resources={"v4": 8}, running=1, age_s=9_000)

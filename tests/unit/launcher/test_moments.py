@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.errors import UsageError
-from launcher.moments import coming
+from bastion.launcher.moments import coming
+from bastion.model.errors import UsageError
 from tests.unit.launcher.world import NOON
 
 

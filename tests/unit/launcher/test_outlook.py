@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bastion.lineup import Lineup
-from bastion.plan import Inputs, Plan
-from bastion.state import State
-from launcher.counterfactual import Remedy
-from launcher.decisions import Decisions
-from launcher.outlook import outlook
-from quota.claims import Schedule, Start
+from bastion.launcher.explain.counterfactual import Remedy
+from bastion.launcher.explain.decisions import Decisions
+from bastion.launcher.explain.outlook import outlook
+from bastion.model.state.state import State
+from bastion.quota.claims import Schedule, Start
+from bastion.schedule.lineup import Lineup
+from bastion.schedule.plan import Inputs, Plan
 from tests.unit.launcher.scenes import Asked, Scene, acted, less, starts, stopped_for
 from tests.unit.launcher.world import NOON
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bastion.events import CancelRequested, JobRejected, Stopping
-from bastion.state import Cause, JobState
-from cli.table import table
-from launcher.derive import derived
-from launcher.queue import CAPS, HEADS, RIGHT, Queue, footer, queue
-from launcher.selection import LIVE, Filter
+from bastion.cli.terminal.table import table
+from bastion.launcher.read.derive import derived
+from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, Queue, footer, queue
+from bastion.launcher.read.selection import LIVE, Filter
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import CancelRequested, JobRejected, Stopping
 from tests.unit.launcher.world import World
 
 

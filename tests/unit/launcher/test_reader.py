@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bastion import layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.events import Submitted
-from bastion.ports import Stored
-from launcher.reader import Reader
+from bastion.launcher.read.reader import Reader
+from bastion.model import layout
+from bastion.model.ports import Stored
+from bastion.model.stored.events import Submitted
+from bastion.stores.memory import MemoryBucket
 from tests.unit.launcher.world import World, spec
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import UsageError
-from bastion.state import Cause, JobState
-from launcher.queue import queue
-from launcher.selection import LIVE, Filter, states, words
+from bastion.launcher.read.queue import queue
+from bastion.launcher.read.selection import LIVE, Filter, states, words
+from bastion.model.errors import UsageError
+from bastion.model.state.state import Cause, JobState
 from tests.unit.launcher.world import NOON, World
 
 

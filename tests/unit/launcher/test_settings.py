@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bastion.errors import BastionError, UsageError
-from launcher.profiles import FILE_BYTES_MAX, Profile, checked_name, parse
-from launcher.settings import Setting, setting, settings
+from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, checked_name, parse
+from bastion.launcher.submit.settings import Setting, setting, settings
+from bastion.model.errors import BastionError, UsageError
 
 WORK = Profile("work", {"bucket": "gs://work", "bastion": "team", "project_id": "nlp"})
 NONE = Profile()

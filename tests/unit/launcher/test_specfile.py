@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from bastion.errors import SpecError
-from bastion.spec import SPEC_BYTES_MAX, BundleRef
-from launcher.specfile import fields_of
+from bastion.launcher.submit.specfile import fields_of
+from bastion.model.errors import SpecError
+from bastion.model.job.spec import SPEC_BYTES_MAX, BundleRef
 
 HOME = "gs://bucket/b"
 TOML = b"""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bastion.events import Forgotten, Stopping
-from bastion.state import Cause, JobState
-from launcher.decisions import Other
-from launcher.stops import Stopped, stopped
+from bastion.launcher.explain.decisions import Other
+from bastion.launcher.explain.stops import Stopped, stopped
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import Forgotten, Stopping
 from tests.unit.launcher.world import World
 
 WHY = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.buckets.memory import MemoryBucket
-from bastion.errors import BucketError, Denied
-from bastion.ports import Stored
-from bastion.state import Cause, JobState
-from launcher.find import find
-from launcher.reader import Reader
-from launcher.wait import Waiter, wait
+from bastion.launcher.read.find import find
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.wait import Waiter, wait
+from bastion.model.errors import BucketError, Denied
+from bastion.model.ports import Stored
+from bastion.model.state.state import Cause, JobState
+from bastion.stores.memory import MemoryBucket
 from tests.unit.launcher.world import World
 
 

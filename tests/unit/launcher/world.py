@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bastion import layout
-from bastion.buckets.memory import MemoryBucket
-from bastion.codec import encode
-from bastion.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
-from bastion.journal import Journal
-from bastion.ports import AttemptKey, Bucket
-from bastion.records import Status
-from bastion.requests import Submit, job_id
-from bastion.spec import JobSpec, new_jobspec
-from bastion.state import Cause, JobState, State
-from bastion.system import RandomIds, ThreadTasks
-from launcher.reader import Reader
-from launcher.view import View
+from bastion.journal.journal import Journal
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.view import View
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.job.spec import JobSpec, new_jobspec
+from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
+from bastion.model.stored.records import Status
+from bastion.model.stored.requests import Submit, job_id
+from bastion.stores.memory import MemoryBucket
+from bastion.system.system import RandomIds, ThreadTasks
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 

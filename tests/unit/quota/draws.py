@@ -8,9 +8,9 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from quota.claims import STANDARD
-from quota.model import Quota
-from quota.resources import Resources
+from bastion.quota.claims import STANDARD
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources
 from tests.unit.quota.drive import Fleet, Job
 
 PROJECTS = ("a", "a", "b", "b", "c", "none")  # the last one has no share of anything

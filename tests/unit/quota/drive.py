@@ -13,10 +13,10 @@ from math import inf
 
 from msgspec.structs import replace
 
-from quota.board import Board
-from quota.claims import STANDARD, Hold, Knobs, Schedule, Stop, Want
-from quota.model import Quota
-from quota.resources import Resources, minus, total
+from bastion.quota.claims import STANDARD, Hold, Knobs, Schedule, Stop, Want
+from bastion.quota.model import Quota
+from bastion.quota.policy.board import Board
+from bastion.quota.resources import Resources, minus, total
 from tests.unit.quota.fleet import NOW, decide, stopping
 
 Name = tuple[str, int]  # a task: job, number

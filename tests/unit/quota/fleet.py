@@ -8,12 +8,12 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
-from quota.board import Board
-from quota.claims import RULES, Hold, Knobs, Schedule, Want
-from quota.model import Quota
-from quota.resources import Resources
-from quota.scheduler import POLICIES
-from quota.tiers import Pool
+from bastion.quota.claims import RULES, Hold, Knobs, Schedule, Want
+from bastion.quota.model import Quota
+from bastion.quota.policy.board import Board
+from bastion.quota.policy.scheduler import POLICIES
+from bastion.quota.resources import Resources
+from bastion.quota.tiers import Pool
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

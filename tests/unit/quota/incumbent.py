@@ -1,4 +1,4 @@
-"""The incumbent's order once more, as slow and as literal as can be: what quota/axlearn.py is compared with.
+"""The incumbent's order once more, as slow and as literal as can be: what quota/policy/axlearn.py is compared with.
 
 Nothing of the policy is used here. Each step looks at all jobs again.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from quota.resources import Resources
+from bastion.quota.resources import Resources
 
 Verdict = tuple[str, int | None]  # a job, and its tier if it runs
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from quota.axlearn import Ranking, queues
-from quota.board import Board
-from quota.claims import Want
-from quota.resources import Resources
+from bastion.quota.claims import Want
+from bastion.quota.policy.axlearn import Ranking, queues
+from bastion.quota.policy.board import Board
+from bastion.quota.resources import Resources
 from tests.unit.quota.fleet import NOW
 from tests.unit.quota.incumbent import Job, Verdict
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quota.resources import Resources, minus, plus, times, total
-from quota.shares import Shares
+from bastion.quota.resources import Resources, minus, plus, times, total
+from bastion.quota.shares import Shares
 from tests.unit.quota.draws import Life
 from tests.unit.quota.drive import Fleet, Job, Moment
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quota.resources import Resources
+from bastion.quota.resources import Resources
 from tests.unit.quota.fleet import decide, hold, quota, started, stopped, stopping, want
 
 LIMITS = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from quota.claims import Hold, Schedule
-from quota.model import Quota
-from quota.resources import Resources, fits, minus, total
+from bastion.quota.claims import Hold, Schedule
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources, fits, minus, total
 from tests.unit.quota import incumbent
 from tests.unit.quota.fleet import NOW, ago, decide
 from tests.unit.quota.incumbent import Job, Verdict

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from quota.axlearn import quotas
-from quota.resources import Resources
+from bastion.quota.policy.axlearn import quotas
+from bastion.quota.resources import Resources
 from tests.unit.quota import incumbent
 from tests.unit.quota.incumbent import Job, Verdict, job
 from tests.unit.quota.ranked import Weights, as_shares, order_of, ranked, ranking_of

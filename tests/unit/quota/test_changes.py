@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from fractions import Fraction
 
-from quota.changes import diff, warnings
-from quota.model import Quota
+from bastion.quota.changes import diff, warnings
+from bastion.quota.model import Quota
 
 OLD = Quota(
     tiers=({"v4": 32},),

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from quota.board import Board
-from quota.claims import Hold, Schedule, Start, Want
-from quota.resources import Resources, fits, minus, plus, total
+from bastion.quota.claims import Hold, Schedule, Start, Want
+from bastion.quota.policy.board import Board
+from bastion.quota.resources import Resources, fits, minus, plus, total
 from tests.unit.quota.fleet import decide, hold, quota, started, stopped, want
 
 BOTH = quota({"v4": 8, "v5p": 8}, nlp={"v4": "0.5", "v5p": "0.5"}, vision={"v4": "0.5", "v5p": "0.5"})

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from quota.claims import CLASSES
-from quota.file import BYTES_MAX, parse
-from quota.model import GRANTED, Quota, QuotaError
+from bastion.quota.claims import CLASSES
+from bastion.quota.file import BYTES_MAX, parse
+from bastion.quota.model import GRANTED, Quota, QuotaError
 
 HEAD = '[toml-schema]\nversion = "1"\n'
 GOOD = (

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from quota.resources import Resources
+from bastion.quota.resources import Resources
 from tests.unit.quota.fleet import NOW, ago, decide, hold, quota, started, stopped, want
 
 HALVES = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})

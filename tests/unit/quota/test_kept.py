@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from quota.board import Board
-from quota.claims import Hold, Want
-from quota.resources import Resources
-from quota.tiers import Pool
+from bastion.quota.claims import Hold, Want
+from bastion.quota.policy.board import Board
+from bastion.quota.resources import Resources
+from bastion.quota.tiers import Pool
 from tests.unit.quota.fleet import NOW, decide, hold, quota, started, stopped, stopping, want
 
 HALVES = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota.board import Board
-from quota.resources import total
+from bastion.quota.policy.board import Board
+from bastion.quota.resources import total
 from tests.depth import examples
 from tests.unit.quota.draws import Life, lives
 from tests.unit.quota.seen import idle, is_limited, steps

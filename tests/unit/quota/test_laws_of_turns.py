@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota.claims import STANDARD, Hold, Want
-from quota.model import Quota
-from quota.resources import Resources, fits, minus, plus, times, total
-from quota.shares import Shares
+from bastion.quota.claims import STANDARD, Hold, Want
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources, fits, minus, plus, times, total
+from bastion.quota.shares import Shares
 from tests.depth import examples
 from tests.unit.quota.draws import (
     GRACE_MAX,

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from quota.members import Members
-from quota.model import Quota
-from quota.patterns import NAME_MAX, complaint
+from bastion.quota.members import Members
+from bastion.quota.model import Quota
+from bastion.quota.patterns import NAME_MAX, complaint
 
 ROWS = {"team1": ("user1",), "team2": ("user[12]",), "team3": (".*",)}
 

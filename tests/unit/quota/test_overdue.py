@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from quota.claims import Hold, Want
-from quota.resources import Resources
+from bastion.quota.claims import Hold, Want
+from bastion.quota.resources import Resources
 from tests.unit.quota.fleet import NOW, ago, decide, hold, quota, started, stopped, want
 
 H = 3600.0

@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from quota.claims import Start
-from quota.model import Quota
-from quota.resources import Resources
+from bastion.quota.claims import Start
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources
 from tests.unit.quota.fleet import NOW, ago, decide, hold, quota, started, stopped, stopping, want
 
 HALVES = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})

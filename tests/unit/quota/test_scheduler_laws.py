@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from quota.claims import Hold, Schedule, Want
-from quota.model import Quota
-from quota.resources import Resources, fits, minus, plus, times, total
-from quota.shares import Shares, amounts
+from bastion.quota.claims import Hold, Schedule, Want
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources, fits, minus, plus, times, total
+from bastion.quota.shares import Shares, amounts
 from tests.depth import examples
 from tests.unit.quota.fleet import ago, decide, hold, want
 

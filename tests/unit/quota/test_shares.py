@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from quota.changes import diff, warnings
-from quota.claims import CLASSES, Knobs
-from quota.file import parse
-from quota.model import Quota, QuotaError
-from quota.scheduler import POLICIES
-from quota.shares import TOLERANCE, given_out, units
+from bastion.quota.changes import diff, warnings
+from bastion.quota.claims import CLASSES, Knobs
+from bastion.quota.file import parse
+from bastion.quota.model import Quota, QuotaError
+from bastion.quota.policy.scheduler import POLICIES
+from bastion.quota.shares import TOLERANCE, given_out, units
 from tests.unit.quota.fleet import decide, hold, quota, started, stopped, want
 
 THIRDS = quota({"gpu": 4}, a={"gpu": "0.333"}, b={"gpu": "0.333"}, c={"gpu": "0.333"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from quota.claims import Move, Start
-from quota.resources import Resources
+from bastion.quota.claims import Move, Start
+from bastion.quota.resources import Resources
 from tests.unit.quota.fleet import decide, hold, quota, want
 
 HALVES = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})

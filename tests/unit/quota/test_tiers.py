@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quota.model import Quota
-from quota.resources import Resources
-from quota.tiers import charge, free, pool, take
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources
+from bastion.quota.tiers import charge, free, pool, take
 
 TWO = Quota(tiers=({"v4": 8}, {"v4": 4, "v5": 2}))
 

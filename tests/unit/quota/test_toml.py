@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from quota.toml import NotToml, loads
+from bastion.quota.toml import NotToml, loads
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from quota.claims import Hold, Move, Want
-from quota.reasons import impossible
-from quota.tiers import Pool
+from bastion.quota.claims import Hold, Move, Want
+from bastion.quota.policy.reasons import impossible
+from bastion.quota.tiers import Pool
 from tests.unit.quota.fleet import NOW, decide, hold, quota, started, stopped, want
 
 HALVES = quota({"h100": 8}, {"h100": 8}, red={"h100": "0.5"}, blue={"h100": "0.5"})

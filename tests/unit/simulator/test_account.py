@@ -7,16 +7,16 @@ from fractions import Fraction
 
 import pytest
 
-from bastion.events import AnyEvent, Decided, Ended, Started, Stopping, Submitted
-from bastion.objects import JournalObject
-from bastion.spec import JobSpec
-from bastion.state import Cause, JobState
-from quota.model import Quota
-from quota.shares import Shares
-from simulator.account import Account
-from simulator.report import Measure, Report, Waits, report
-from simulator.trace import EPOCH
-from simulator.work import Pace
+from bastion.model.job.spec import JobSpec
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import AnyEvent, Decided, Ended, Started, Stopping, Submitted
+from bastion.model.stored.objects import JournalObject
+from bastion.quota.model import Quota
+from bastion.quota.shares import Shares
+from bastion.simulate.account import Account
+from bastion.simulate.report import Measure, Report, Waits, report
+from bastion.simulate.trace import EPOCH
+from bastion.simulate.work import Pace
 
 POOL = {"gpu": 8, "cpu": 16}
 SHARES = Shares(Quota(tiers=(POOL,), shares={name: {"gpu": Fraction(1, 2)} for name in ("a", "b")}), POOL)

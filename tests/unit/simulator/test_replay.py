@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bastion.config import Config
-from bastion.events import (
+from bastion.journal.fold import fold
+from bastion.model.job.spec import JobSpec
+from bastion.model.settings.config import Config
+from bastion.model.state.state import Cause, JobState, State
+from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,
     CapacityChanged,
@@ -16,15 +19,12 @@ from bastion.events import (
     Stopping,
     Submitted,
 )
-from bastion.fold import fold
-from bastion.objects import JournalObject
-from bastion.spec import JobSpec
-from bastion.state import Cause, JobState, State
-from quota.model import Quota
-from simulator.replay import Replay
-from simulator.run import Scene, simulate
-from simulator.trace import EPOCH
-from simulator.work import Arrival, Pace
+from bastion.model.stored.objects import JournalObject
+from bastion.quota.model import Quota
+from bastion.simulate.replay import Replay
+from bastion.simulate.run import Scene, simulate
+from bastion.simulate.trace import EPOCH
+from bastion.simulate.work import Arrival, Pace
 
 PACE = Pace(timedelta(minutes=10))
 

@@ -8,14 +8,14 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from bastion.config import Config
-from bastion.errors import BastionError
-from quota.file import parse
-from quota.model import Quota
-from simulator import trace
-from simulator.report import row
-from simulator.run import Run, Scene, everybody, simulate
-from simulator.work import Pace
+from bastion.model.errors import BastionError
+from bastion.model.settings.config import Config
+from bastion.quota.file import parse
+from bastion.quota.model import Quota
+from bastion.simulate import trace
+from bastion.simulate.report import row
+from bastion.simulate.run import Run, Scene, everybody, simulate
+from bastion.simulate.work import Pace
 
 HEADS = "submit_s,duration_s,gpus,project,user,priority"
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

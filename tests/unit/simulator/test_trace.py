@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.errors import BastionError
-from simulator import trace
+from bastion.model.errors import BastionError
+from bastion.simulate import trace
 
 HEADS = "submit_s,duration_s,gpus,project,user,priority"
 

@@ -7,18 +7,18 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.config import Config
-from bastion.errors import BastionError
-from bastion.events import CapacityChanged, Decided, Saved, Started, Stopping
-from bastion.fold import fold
-from bastion.objects import JournalObject
-from bastion.plan import Inputs
-from bastion.state import State
-from quota.claims import Schedule
-from quota.scheduler import POLICIES
-from simulator import trace
-from simulator.work import Pace
-from simulator.world import World
+from bastion.journal.fold import fold
+from bastion.model.errors import BastionError
+from bastion.model.settings.config import Config
+from bastion.model.state.state import State
+from bastion.model.stored.events import CapacityChanged, Decided, Saved, Started, Stopping
+from bastion.model.stored.objects import JournalObject
+from bastion.quota.claims import Schedule
+from bastion.quota.policy.scheduler import POLICIES
+from bastion.schedule.plan import Inputs
+from bastion.simulate import trace
+from bastion.simulate.work import Pace
+from bastion.simulate.world import World
 from tests.unit.simulator.test_run import BORROWER, HEADS, OWNER, halves
 
 MINUTE = timedelta(minutes=1)
@@ -100,14 +100,16 @@ def test_ticks_are_counted_from_the_first_job_on() -> None:
 
 
 def test_a_policy_that_never_rests_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bastion.plan.POLICIES", {**POLICIES, "axlearn": lambda now, **_: Schedule(again=now)})
+    monkeypatch.setattr("bastion.schedule.plan.POLICIES", {**POLICIES, "axlearn": lambda now, **_: Schedule(again=now)})
 
     with pytest.raises(BastionError, match="the policy axlearn comes to no end at 2000-01-01"):
         list(world("0,60,1,nlp,,").run())
 
 
 def test_a_policy_that_asks_in_vain_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bastion.plan.POLICIES", {**POLICIES, "axlearn": lambda now, **_: Schedule(again=now + MINUTE)})
+    monkeypatch.setattr(
+        "bastion.schedule.plan.POLICIES", {**POLICIES, "axlearn": lambda now, **_: Schedule(again=now + MINUTE)}
+    )
     there = world("0,60,1,nlp,,")
 
     assert len(list(there.run())) <= 1_001
@@ -115,7 +117,7 @@ def test_a_policy_that_asks_in_vain_comes_to_an_end(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_policy_that_starts_nobody_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bastion.plan.POLICIES", {**POLICIES, "axlearn": lambda **_: Schedule()})
+    monkeypatch.setattr("bastion.schedule.plan.POLICIES", {**POLICIES, "axlearn": lambda **_: Schedule()})
     there = world("0,60,1,nlp,,", "5,60,1,nlp,,")
 
     assert not any(isinstance(event, (Started, Stopping)) for record in there.run() for event in record.events)

@@ -1,1 +1,0 @@
-"""Object stores behind the `Bucket` door: a folder, Google Cloud Storage, memory."""

@@ -1,0 +1,332 @@
+"""State is the fold of the journal: one event after the other, each a small change. Pure but for the state it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..model.errors import BastionError, IllegalMove, RecordError
+from ..model.job.conditions import conditions
+from ..model.state import awaiting
+from ..model.state.census import Sent
+from ..model.state.file import File
+from ..model.state.moves import MOVES
+from ..model.state.state import ENDED, Job, JobState, State, Task
+from ..model.stored.events import (
+    AnyEvent,
+    AttemptLost,
+    CancelRequested,
+    CapacityChanged,
+    Claimed,
+    Decided,
+    Ended,
+    Epoch,
+    Exited,
+    FileBroken,
+    FileChanged,
+    Forgotten,
+    Gone,
+    Held,
+    Illegal,
+    ImageBuilt,
+    JobRejected,
+    Lapsed,
+    LossAccepted,
+    Moved,
+    Paused,
+    ReclaimDropped,
+    Released,
+    RequestRejected,
+    RequestsDropped,
+    Resumed,
+    Saved,
+    SightChanged,
+    Started,
+    Stopping,
+    Submitted,
+    Topped,
+    Updated,
+    Voided,
+    Waiting,
+)
+from ..model.stored.objects import JournalObject, broken_link
+from . import attempts, building, control, healing, past_use, sight
+from .books import close, job_of, move, settle
+
+MARKS_MAX = 1_000
+_NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def fold(state: State, record: JournalObject, digest: str = "", *, lenient: bool = False) -> None:
+    """Take one journal object into the state. Raises `BastionError` if it is not the next one, or none that we could write.
+
+    `digest` is that of the record's bytes; without it the next one cannot be held against it.
+    `lenient`: leave out what does not fit, for something before it is missing. Never for who decides.
+    """
+    if record.seq != state.seq:
+        raise BastionError(f"journal object {record.seq} does not follow; expected {state.seq}")
+    if not lenient and (problem := broken_link(record.seq, record.prev, state.head, chained=state.chained)):
+        raise RecordError(problem)
+    state.now = record.now
+    for index, event in enumerate(record.events):
+        try:
+            apply(state, event, record.seq, index)
+        except IllegalMove:
+            if not lenient:
+                raise
+        except _NONSENSE as error:  # every field is of its type, and yet they cannot be
+            if not lenient:
+                name = type(event).__name__
+                raise RecordError(f"journal object {record.seq} cannot be used: its {name} makes no sense") from error
+    state.seq += 1
+    follow(state, record.prev, digest)
+
+
+def follow(state: State, prev: str, digest: str) -> None:
+    """The newest object has this digest, and knows the one before it as `prev`."""
+    state.head, state.chained = digest, state.chained or bool(prev)
+
+
+def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
+    """Take one event into the state; (seq, index) is its place in the journal. Raises `IllegalMove`, changing nothing."""
+    _APPLY[type(event)](state, event, seq, index)
+    _count(state, event)
+    for job_id in concerned(event):
+        job = state.jobs.get(job_id)
+        if job is not None and seq > (job.later[-1] if job.later else job.seq):
+            job.later += (seq,)
+
+
+def _count(state: State, event: Any) -> None:
+    """Count the bytes of the request that became this event for its writer. That may be another than its inbox's user."""
+    size = getattr(event, "size", None)
+    if size is None:  # of no request
+        return
+    user = event.request.partition("/")[0]
+    writer = event.user if isinstance(event, RequestRejected) else user
+    if size or writer != user:
+        assert state.now is not None
+        state.sent = state.sent or Sent()
+        state.sent.add(event.request, writer, size, state.now)
+
+
+def concerned(event: AnyEvent) -> tuple[str, ...]:
+    """The ids of the jobs whose history an event belongs to: whom it is about, and for whose sake it happens.
+
+    Checkpoints are no history: of some jobs there are many, and each would be read for every account of the job.
+    """
+    if isinstance(event, Saved):
+        return ()
+    if isinstance(event, Stopping) and event.for_job:
+        return event.job, event.for_job
+    job = getattr(event, "job", "")
+    return (job,) if job else ()
+
+
+def _mark(state: State, what: str, seq: int) -> None:
+    known = state.marks.get(what, ())
+    if not known or known[-1] < seq:
+        state.marks[what] = (*known, seq)[-MARKS_MAX:]
+
+
+def _epoch(state: State, event: Epoch, *_at: int) -> None:
+    state.epoch, state.version = event.epoch, event.version
+    if event.healed_by:
+        healing.heal(state)
+
+
+def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
+    if event.file == "config":
+        past_use.heed(state, event.text)
+    state.files[event.file] = File(version=event.version, text=event.text)
+    _mark(state, event.file, seq)
+
+
+def _file_broken(state: State, event: FileBroken, seq: int, *_at: int) -> None:
+    text = state.files[event.file].text if event.file in state.files else None
+    state.files[event.file] = File(version=event.version, text=text, problem=event.problem)
+    _mark(state, event.file, seq)
+
+
+def _capacity_changed(state: State, event: CapacityChanged, seq: int, *_at: int) -> None:
+    state.capacity[event.runner] = event.resources
+    state.offers.pop(event.runner, None)
+    if event.offers is not None:
+        state.offers[event.runner] = event.offers
+    _mark(state, "capacity", seq)
+
+
+def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
+    spec = event.spec
+    _new(state, event.job)
+    assert state.now is not None
+    state.requests[event.request] = state.now
+    state.pending[event.job] = None
+    state.jobs[event.job] = job = Job(
+        id=event.job,
+        name=spec.name,
+        user=spec.user,
+        project=spec.project,
+        priority=spec.priority,
+        resources=spec.resources,
+        replicas=spec.replicas,
+        count=spec.count,
+        max_tries=spec.max_tries,
+        retry_interval_s=spec.retry_interval_s,
+        grace_s=spec.grace_s,
+        seq=seq,
+        index=index,
+        request=event.request,
+        submitted=state.now,
+        since=state.now,
+        asked=event.at,
+        time_limit_s=spec.time_limit_s,
+        finish_timeout_s=spec.finish_timeout_s,
+        crash_guard=spec.crash_guard,
+        begin=spec.begin,
+        max_parallel=spec.max_parallel,
+        job_class=spec.job_class,
+        max_tier=spec.max_tier,
+        choices=spec.choices if spec.alternatives else (),
+        counts={JobState.PENDING: spec.count},
+    )
+    if state.counted:
+        state.counted.enter(job.user, job.count)
+    awaiting.enter(state, job, conditions(spec.after))
+    building.enter(state, job, spec.bundle)
+    awaiting.set_deadline(state, job, spec.deadline)
+
+
+def _job_rejected(state: State, event: JobRejected, seq: int, index: int) -> None:
+    _new(state, event.job)
+    assert state.now is not None
+    state.requests[event.request] = state.now
+    state.jobs[event.job] = Job(
+        id=event.job,
+        name=event.name,
+        user=event.user,
+        project=event.project,
+        priority=5,
+        resources={},
+        replicas=1,
+        count=1,
+        max_tries=1,
+        retry_interval_s=0.0,
+        grace_s=0.0,
+        seq=seq,
+        index=index,
+        request=event.request,
+        submitted=state.now,
+        since=state.now,
+        asked=event.at,
+        rest=JobState.REJECTED,
+        counts={JobState.REJECTED: 1},
+        reason=event.reason,
+        ended=state.now,
+    )
+
+
+def _request_rejected(state: State, event: RequestRejected, *_at: int) -> None:
+    assert state.now is not None
+    state.requests[event.request] = state.now
+
+
+def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
+    assert state.now is not None
+    state.requests[event.request] = state.now
+    job = state.jobs.get(event.job)
+    if job is None or job.ended:
+        return
+    if event.task is None:
+        job.cancelled_by = job.cancelled_by or event.user
+        close(job, JobState.CANCELLED)
+        numbers = list(state.live.get(job.id, ()))
+    elif event.task in job.tasks or (0 <= event.task < job.count and job.rest is JobState.PENDING):
+        task = job.tasks.setdefault(event.task, Task())
+        task.cancel = True
+        if task.state is JobState.PENDING:
+            move(job, event.task, JobState.CANCELLED)
+        numbers = [event.task] if task.live else []
+    else:
+        numbers = []
+    for number in numbers:
+        if job.tasks[number].state is JobState.PREEMPTING:
+            move(job, number, JobState.CANCELLING)
+    settle(state, job)
+
+
+def _decided(state: State, event: Decided, *_at: int) -> None:
+    state.rules = event.rules
+
+
+def _lapsed(state: State, event: Lapsed, *_at: int) -> None:
+    job = job_of(state, event.job)
+    if job.id not in state.pending or event.outcome not in MOVES[JobState.PENDING] & ENDED:
+        raise IllegalMove(f"{job.id} has no task that waits and could end as {event.outcome}")
+    close(job, event.outcome)
+    job.reason = event.reason
+    state.doomed.pop(job.id, None)
+    settle(state, job)
+
+
+def _reclaim_dropped(state: State, event: ReclaimDropped, *_at: int) -> None:
+    state.reclaims.pop(event.job, None)
+
+
+def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
+    for job_id in event.jobs:
+        if job_of(state, job_id).ended is None:
+            raise IllegalMove(f"{job_id} has not ended; it cannot be forgotten")
+    for job_id in event.jobs:
+        ended = state.jobs.pop(job_id).ended
+        assert ended is not None
+        state.forgotten = max(ended, state.forgotten or ended)
+    for request in event.requests:
+        state.requests.pop(request, None)
+
+
+def _only_written(_state: State, _event: AnyEvent, *_at: int) -> None:
+    """It changes nothing."""
+
+
+def _new(state: State, job_id: str) -> None:
+    if job_id in state.jobs:
+        raise IllegalMove(f"job {job_id} is there already")
+
+
+_APPLY: dict[type, Callable[..., None]] = {
+    Epoch: _epoch,
+    FileChanged: _file_changed,
+    FileBroken: _file_broken,
+    CapacityChanged: _capacity_changed,
+    SightChanged: sight.changed,
+    Submitted: _submitted,
+    JobRejected: _job_rejected,
+    RequestRejected: _request_rejected,
+    CancelRequested: _cancel_requested,
+    Held: control.held,
+    Released: control.released,
+    Topped: control.topped,
+    Updated: control.updated,
+    Paused: control.paused,
+    Resumed: control.resumed,
+    ImageBuilt: building.built,
+    Started: attempts.started,
+    Claimed: attempts.claimed,
+    Voided: attempts.voided,
+    Waiting: attempts.waiting,
+    Exited: attempts.exited,
+    Gone: attempts.gone,
+    Saved: attempts.saved,
+    Stopping: attempts.stopping,
+    Moved: attempts.moved,
+    Ended: attempts.ended,
+    AttemptLost: attempts.lost,
+    Lapsed: _lapsed,
+    ReclaimDropped: _reclaim_dropped,
+    Forgotten: _forgotten,
+    RequestsDropped: _only_written,
+    Decided: _decided,
+    LossAccepted: _only_written,
+    Illegal: _only_written,
+}

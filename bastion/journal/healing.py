@@ -1,0 +1,76 @@
+"""A journal whose time ran ahead of the store's is brought back: what the wrong time did, and the times that it left. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..model.clocks import OFF_MAX_S
+from ..model.state.state import Cause, Job, JobState, State
+from ..model.stored.events import AnyEvent, Lapsed, Started, Stopping
+from ..model.wording import short
+
+PLANNED = frozenset({"begin", "deadlines"})
+"""Times that users chose: these may lie ahead."""
+
+
+def heal(state: State) -> None:
+    """No time that the journal gave lies ahead of now any more. A job's own --begin and --deadline stay."""
+    assert state.now is not None
+    for job in state.jobs.values():
+        deadline = job.deadline
+        _clamp(job, state.now)
+        job.deadline = deadline
+    kept = state.deadlines
+    for name in state.__struct_fields__:
+        if name != "jobs":
+            setattr(state, name, _clamped(getattr(state, name), state.now))
+    state.deadlines = kept
+
+
+def _clamp(value: Any, now: datetime) -> None:
+    for name in value.__struct_fields__:
+        if name not in PLANNED:
+            setattr(value, name, _clamped(getattr(value, name), now))
+
+
+def _clamped(value: Any, now: datetime) -> Any:
+    """The same with no time after now. Containers and structs that hold one are changed or made anew."""
+    if isinstance(value, datetime):
+        return min(value, now)
+    if isinstance(value, dict):
+        return {key: _clamped(each, now) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_clamped(each, now) for each in value]
+    if isinstance(value, msgspec.Struct):
+        if not value.__struct_config__.frozen:
+            _clamp(value, now)
+        elif any(isinstance(getattr(value, name), datetime) for name in value.__struct_fields__):
+            changed = {name: _clamped(getattr(value, name), now) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **changed)
+    return value
+
+
+def did(state: State, events: Iterable[AnyEvent], dated: datetime) -> Iterator[str]:
+    """What events did before their time, one line each; they were really written when the store `dated` them."""
+    for event in events:
+        job = state.jobs.get(getattr(event, "job", ""))
+        if job is not None and (line := _early(event, job, dated)):
+            yield line
+
+
+def _early(event: AnyEvent, job: Job, dated: datetime) -> str:
+    match event:
+        case Started() if job.begin and (job.begin - dated).total_seconds() > OFF_MAX_S:
+            return f"{event.key} was started {short((job.begin - dated).total_seconds())} before its --begin"
+        case Stopping(cause=Cause.DEADLINE) | Lapsed(outcome=JobState.TIMEOUT) if job.deadline and job.deadline > dated:
+            return f"{job.id} was ended {short((job.deadline - dated).total_seconds())} before its --deadline"
+    return ""
+
+
+def dates(listed: Mapping[int, datetime], seq: int, now: datetime) -> datetime:
+    """When a journal object was written: as the store dated it, but not after now."""
+    return min(listed.get(seq, now), now)

@@ -1,0 +1,172 @@
+"""The journal, written: events are applied as they are decided, and become objects before anything acts on them."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from ..model import layout
+from ..model.codec import encode
+from ..model.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing, TooLarge
+from ..model.ports import Bucket, Clock, Ids
+from ..model.state.state import State
+from ..model.stored.events import AnyEvent, Illegal, bounded
+from ..model.stored.objects import OBJECT_BYTES_MAX, digest, pack
+from ..stores.once import create_once
+from .fold import apply, follow
+
+SLOW_S = 30.0
+RETRY_S = 1.0
+
+READ = 4
+"""So many of the first, and of the newest objects are read at a look."""
+
+log = logging.getLogger("bastion")
+
+
+class Journal:
+    """The state in memory, and what of it is not written yet.
+
+    The state runs ahead of the bucket by the events of one tick. That is safe, for nothing is done about them before
+    `commit` has returned, and `commit` ends in the journal or with the end of this bastion.
+    """
+
+    def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State, upto: int = 0) -> None:
+        """A snapshot stands for the objects below `upto`: nobody goes by them any more."""
+        self._bucket, self._clock, self._ids = bucket, clock, ids
+        self.state = state
+        self.epoch = state.epoch
+        self._events: list[bytes] = []
+        self._bytes = 0
+        self._full: list[tuple[bytes, str]] = []
+        self._end = state.seq, state.head
+        self._unseen = {state.seq - 1: state.head} if state.head and state.seq > upto else {}
+
+    @property
+    def end(self) -> tuple[int, str]:
+        """The number after the newest object that is in the bucket, and the digest of that object."""
+        return self._end
+
+    @property
+    def dirty(self) -> bool:
+        """Something is not written yet."""
+        return bool(self._events or self._full)
+
+    def begin(self, now: datetime) -> None:
+        """The moment of the events that follow. Unwritten ones of a tick that fell keep theirs."""
+        if not self.dirty:
+            self.state.now = now
+
+    def add(self, event: AnyEvent) -> bool:
+        """Apply an event and keep it for the next commit. False if the table of moves refused it: that is an event, too."""
+        try:
+            self._apply(event)
+        except IllegalMove as refused:
+            self._apply(Illegal(what=f"{type(event).__name__}: {refused}"))
+            return False
+        return True
+
+    def commit(self) -> float | None:
+        """Write what was added. The monotonic time at which the first object was first sent; None if there was nothing.
+
+        Retries for as long as it takes: after an unknown answer, the same bytes go to the same number until it is settled,
+        also by a later call if this one falls. Raises `Deposed` if another bastion wrote that number.
+        """
+        if not self.dirty:
+            return None
+        if self._events:
+            self._close()
+        first = self._clock.monotonic()
+        while self._full:
+            seq, (data, head) = self.state.seq - len(self._full), self._full[0]
+            self._append(seq, data)
+            self._end = seq + 1, head
+            self._unseen[seq] = head
+            del self._full[0]
+        return first
+
+    def look(self) -> None:
+        """Raise `LostEnd` if an object of ours, or the last that we began behind, is gone, or another lies under its number: a
+        bastion that begins on a journal without its end writes the same numbers again. Of those since the look before, the
+        first and the newest are read, and where there are many the others listed; at rest that is one read. Only one thread
+        looks.
+        """
+        unseen = list(self._unseen.copy().items())  # another thread writes
+        for seq, ours in dict(unseen[:READ] + unseen[-READ:]).items():
+            try:
+                same = digest(self._bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data) == ours
+            except Missing:
+                raise _lost(seq, "is gone, which was there") from None
+            except TooLarge:
+                same = False
+            if not same:
+                raise _lost(seq, "is not what this bastion wrote")
+        self._list([seq for seq, _ in unseen[READ:-READ]])
+        for seq, _ in unseen[:-1]:
+            del self._unseen[seq]
+
+    def _list(self, numbers: list[int]) -> None:
+        """Raise `LostEnd` if one of these objects is gone."""
+        if not numbers:
+            return
+        shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(numbers[0] - 1))}
+        for seq in numbers:
+            if layout.journal(seq) not in shown and not self._exists(seq):  # a listing may be torn; this is not
+                raise _lost(seq, "is gone, which was there")
+
+    def _apply(self, event: AnyEvent) -> None:
+        event = bounded(event)
+        data = encode(event)  # first: what cannot be written must not happen
+        if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:  # readers fetch all of it for one spec
+            self._close()
+        apply(self.state, event, self.state.seq, len(self._events))
+        self._events.append(data)
+        self._bytes += len(data) + 2
+
+    def _close(self) -> None:
+        seq, nonce, now = self.state.seq, self._ids.new(), self.state.now
+        assert now is not None
+        prev = self.state.head
+        data = pack(seq=seq, epoch=self.epoch, nonce=nonce, now=now, events=self._events, prev=prev)
+        self._full.append((data, digest(data)))
+        self._events, self._bytes = [], 0
+        self.state.seq += 1
+        follow(self.state, prev, self._full[-1][1])
+
+    def _append(self, seq: int, data: bytes) -> None:
+        started = self._clock.monotonic()
+        problem = ""
+        while True:
+            try:
+                if not create_once(self._bucket, layout.journal(seq), data).mine:
+                    raise Deposed(f"another bastion wrote journal object {seq}: this one ends")
+                if self._clock.monotonic() - started <= SLOW_S or not self._exists(seq + 1):
+                    return
+            except BucketError as error:
+                if str(error) != problem:
+                    log.warning("journal object %d cannot be written, trying on: %s", seq, error)
+                problem = str(error)
+                self._clock.sleep(RETRY_S)
+                continue
+            raise Deposed(f"another bastion wrote journal object {seq + 1} meanwhile: this one ends")
+
+    def _exists(self, seq: int) -> bool:
+        try:
+            self._bucket.read(layout.journal(seq))
+        except Missing:
+            return False
+        return True
+
+
+def _lost(seq: int, what: str) -> LostEnd:
+    return LostEnd(f"journal object {seq} {what}; this bastion ends before it writes more behind the gap")
+
+
+def take_over(journal: Journal, event: AnyEvent) -> bool:
+    """Write the first event of a new epoch. False if another bastion was faster: read the journal again."""
+    try:
+        journal.add(event)
+        journal.commit()
+    except Deposed:
+        return False
+    return True

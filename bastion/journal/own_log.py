@@ -1,0 +1,89 @@
+"""The bastion's own log: one line an event, to the terminal and as segments to the bucket."""
+
+from __future__ import annotations
+
+import logging
+
+from ..model import layout
+from ..model.codec import encode
+from ..model.ports import Bucket, Clock, Tasks
+from ..model.stored.events import AnyEvent, FileChanged, Submitted
+from .logs import SEGMENT_MAX, SegmentWriter
+
+FLUSH_S = 5.0
+LINES_MAX = 10_000
+LINES_AT_ONCE = 1_000
+LINE_MAX = 1_000
+
+log = logging.getLogger("bastion")
+
+
+class OwnLog(logging.Handler):
+    """Collects the lines of the `bastion` logger and writes them as segments, beside the tick.
+
+    While the bucket cannot be asked, the newest lines beyond 10,000 are dropped; the line in their place says how many.
+    """
+
+    def __init__(self, bucket: Bucket, clock: Clock, epoch: int) -> None:
+        super().__init__()
+        self._writer = SegmentWriter(bucket, layout.bastion_log(epoch))
+        self._clock = clock
+        self._lines: list[str] = []
+        self._dropped = 0
+        self._sending = b""
+        self._due = float("-inf")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        if len(self._lines) >= LINES_MAX:
+            self._dropped += 1
+            return
+        at = self._clock.wall().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self._lines.append(f"{at} {record.levelname[0]} {record.getMessage()[:LINE_MAX]}\n")
+
+    def event(self, event: AnyEvent) -> None:
+        """One line for an event of the journal."""
+        if log.isEnabledFor(logging.INFO):
+            log.info("%s", told(event))
+
+    def flush_beside(self, tasks: Tasks) -> None:
+        """Begin to write what is there, every few seconds."""
+        now = self._clock.monotonic()
+        if now >= self._due and (self._lines or self._sending) and tasks.start("log", self.send):
+            self._due = now + FLUSH_S
+
+    def send(self) -> None:
+        """Write what is there. Raises `BucketError`; the same bytes are then sent again by the next call."""
+        while self._sending or self._lines:
+            self._sending = self._sending or self._taken()
+            self._writer.append(self._sending)
+            self._sending = b""
+
+    def _taken(self) -> bytes:
+        """The oldest lines, as one segment."""
+        self.acquire()  # a line may come from any thread
+        try:
+            lines, self._lines = self._lines[:LINES_AT_ONCE], self._lines[LINES_AT_ONCE:]
+            dropped, self._dropped = (0, self._dropped) if self._lines else (self._dropped, 0)
+        finally:
+            self.release()
+        note = f"{dropped} lines were dropped here\n" if dropped else ""
+        return ("".join(lines) + note).encode("utf-8", "replace")[:SEGMENT_MAX]
+
+
+def told(event: AnyEvent) -> str:
+    """An event as a line for people: its name and what it says, without the bulk of specs and files."""
+    name = type(event).__name__
+    if isinstance(event, Submitted):
+        spec = event.spec
+        return f"{name} {event.job} user={spec.user} project={spec.project} count={spec.count}"
+    if isinstance(event, FileChanged):
+        return f"{name} {event.file} version={event.version}"
+    fields = [(field, getattr(event, field)) for field in event.__struct_fields__]
+    return " ".join([name, *(f"{field}={_short(value)}" for field, value in fields if value not in (None, "", {}, []))])
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else encode(value).decode()
+    text = text.replace("\n", " ")
+    return text if len(text) <= 200 else f"{text[:197]}..."

@@ -1,0 +1,202 @@
+"""The state, read from the bucket: the newest good snapshot, and the journal after it."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from ..model import layout
+from ..model.at_once import Map, one_by_one
+from ..model.codec import Record, decode, encode, numbered, readable
+from ..model.errors import Denied, Missing, RecordError
+from ..model.job.changes import Changes, Renewal, revised
+from ..model.job.spec import JobSpec
+from ..model.ports import Bucket
+from ..model.state.state import Job, State
+from ..model.stored.events import AnyEvent, Submitted, Updated
+from ..model.stored.objects import JournalObject, broken_link, digest, unpack
+from ..model.version import SNAPSHOT
+from .fold import fold
+
+AT_ONCE = 64
+"""Journal objects that are asked for together."""
+
+PLAIN_BYTES_MAX = 2**30
+"""So much a snapshot may hold: by the default limits 200,000 jobs, a million tasks and 500,000 requests take less than 700 MB."""
+
+
+class Snapshot(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`snapshots/…`: the fold of all journal objects below `state.seq`, compressed."""
+
+    schema: int = numbered(SNAPSHOT)
+    state: State
+
+
+readable(Snapshot)
+
+
+def load(bucket: Bucket, at_once: Map = one_by_one) -> State:
+    """The state now. Raises `RecordError` if the journal cannot be read, `BucketError` if the bucket cannot be asked."""
+    state = newest_snapshot(bucket) or State()
+    catch_up(bucket, state, at_once)
+    return state
+
+
+def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
+    """Fold what the journal holds beyond the state. Raises `RecordError` if an object was changed, and names it."""
+    for record, head in linked(bucket, state.seq, at_once, None):
+        fold(state, record, head)
+
+
+def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | None = None) -> Iterator[JournalObject]:
+    """The journal objects from `seq` on, and `below` that number if it is known. One list request a thousand, and a read each.
+
+    Raises `RecordError` if one of them is not what the next one knows.
+    """
+    known, chained = "", False
+    for record, head in linked(bucket, seq, at_once, below):
+        if problem := broken_link(record.seq, record.prev, known, chained=chained):
+            raise RecordError(problem)
+        known, chained = head, chained or bool(record.prev)
+        yield record
+
+
+def linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterator[tuple[JournalObject, str]]:
+    """The objects, each with the digest of its bytes. Raises `RecordError`, which names an object and what to do."""
+    last = end(bucket, seq) if below is None else below
+    for start in range(seq, last, AT_ONCE):
+        for found in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
+            if isinstance(found, Exception):
+                raise found
+            yield found
+
+
+def end(bucket: Bucket, seq: int) -> int:
+    """The number after the last journal object; `seq` if there is none from there on.
+
+    The listing only says how far the journal goes: it may hold a stranger's files, and one that was taken while an
+    object was written may leave out the one before it.
+    """
+    after = layout.journal(seq - 1) if seq else ""
+    ours = (stat.key for stat in bucket.list(layout.JOURNAL, after=after) if layout.is_journal(stat.key))
+    return max((layout.seq_of(key) + 1 for key in ours), default=seq)
+
+
+def _object(bucket: Bucket, seq: int) -> tuple[JournalObject, str]:
+    try:
+        data = bucket.read(layout.journal(seq)).data
+        return unpack(data, seq), digest(data)
+    except Missing as missing:
+        raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
+    except Denied as denied:  # patience does not help
+        raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
+
+
+def proven(bucket: Bucket, seq: int) -> JournalObject:
+    """One object, held against the next one, which knows its digest. Two reads.
+
+    For what is read long after its fold, such as the command of a job that starts: a snapshot may stand for the fold, and the
+    object be changed since. Raises `Missing`, `RecordError`.
+    """
+    data = bucket.read(layout.journal(seq)).data
+    record = unpack(data, seq)
+    try:
+        prev = unpack(bucket.read(layout.journal(seq + 1)).data, seq + 1).prev
+    except (Missing, Denied, RecordError):  # it is the last one, or what is wrong there is told elsewhere
+        return record
+    if problem := broken_link(seq + 1, prev, digest(data), chained=False):
+        raise RecordError(problem)
+    return record
+
+
+def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, AnyEvent]]:
+    """Every event from this journal object on: (journal number, its time, the event)."""
+    for record in objects(bucket, after_seq):
+        for event in record.events:
+            yield record.seq, record.now, event
+
+
+def spec_of(bucket: Bucket, job: Job) -> JobSpec:
+    """The spec of a job as it is in force, from its places in the journal. Raises `RecordError` if it is not there."""
+    try:
+        event = unpack(bucket.read(layout.journal(job.seq)).data, job.seq).events[job.index]
+    except (Missing, IndexError) as error:
+        raise RecordError(f"the spec of {job.id} is not in journal object {job.seq}") from error
+    if not isinstance(event, Submitted):
+        raise RecordError(f"{job.id} was rejected; its spec was not kept")
+    return revised(event.spec, command_of(bucket, job.renewed), job.changes, digest=job.digest)
+
+
+def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
+    """The newest command with its bundle, from its place in the journal; None if there is none but the spec's.
+
+    Raises `RecordError` if it is not there.
+    """
+    if renewed is None:
+        return None
+    try:
+        event = proven(bucket, renewed.seq).events[renewed.index]
+    except (Missing, IndexError) as error:
+        raise RecordError(f"the new command is not in journal object {renewed.seq}") from error
+    if not isinstance(event, Updated):
+        raise RecordError(f"event {renewed.index} of journal object {renewed.seq} is no update")
+    return event.changes
+
+
+def snapshots(bucket: Bucket) -> list[int]:
+    """The numbers that the snapshots go up to, in order. One list request for a thousand."""
+    return [layout.seq_of(stat.key) for stat in bucket.list(layout.SNAPSHOTS) if layout.is_snapshot(stat.key)]
+
+
+def newest_snapshot(bucket: Bucket, upto: int | None = None) -> State | None:
+    """The newest snapshot that can be read, of those that go `upto` that number; a damaged one falls back to the one before.
+
+    So does one of a newer version: it only saves time. What is newer in the journal itself is refused there.
+    """
+    for number in reversed(snapshots(bucket)):
+        if upto is not None and number > upto:
+            continue
+        key = layout.snapshot(number)
+        try:
+            return unpack_snapshot(bucket.read(key, PLAIN_BYTES_MAX).data, key)
+        except (RecordError, Missing):
+            continue
+    return None
+
+
+def pack_snapshot(state: State) -> bytes:
+    """The bytes of a snapshot. Raises `RecordError` if nobody would read it."""
+    import zstandard
+
+    plain = encode(Snapshot(state=state))
+    if len(plain) > PLAIN_BYTES_MAX:
+        raise RecordError(f"a snapshot has {len(plain)} bytes; at most {PLAIN_BYTES_MAX} are allowed: lower [limits]")
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(plain)
+
+
+def unpack_snapshot(data: bytes, what: str) -> State:
+    """A state from the bytes of a snapshot. Raises `RecordError` if they are damaged, `Newer` if we are too old."""
+    import zstandard
+
+    try:
+        if not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX:  # -1: it does not say, as ours do
+            raise RecordError(f"{what} is damaged: it holds {size} bytes; at most {PLAIN_BYTES_MAX} are allowed")
+        plain = zstandard.ZstdDecompressor().decompress(data)
+    except zstandard.ZstdError as error:
+        raise RecordError(f"{what} is damaged: {error}") from error
+    with _without_collection():
+        return decode(plain, Snapshot, what).state
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Let nobody look for garbage meanwhile: a million objects are being made, and none of them is any."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()

@@ -1,0 +1,134 @@
+"""The whole journal, walked from its first object: is each one what it was when the next one was written?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..model import layout
+from ..model.at_once import Map
+from ..model.errors import Missing, Newer, RecordError
+from ..model.ports import Bucket
+from ..model.stored.events import LossAccepted
+from ..model.stored.objects import JournalObject, broken_link
+from . import loss, recover
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """How the walk went. It found so many `objects`, up to the first that is wrong, if there is a `problem`. The `chain` begins
+    at that number; None: no object has the digest of another. `accepted` are the parts whose loss an admin accepted.
+    """
+
+    objects: int
+    first: int
+    chain: int | None
+    head: str
+    accepted: tuple[tuple[int, int], ...]
+    problem: str = ""
+
+
+def walk(bucket: Bucket, at_once: Map) -> Walk:
+    """Read everything. Raises `BucketError`, `Newer`."""
+    known = loss.gather(bucket)
+    seen = _Seen(pins=dict(_pins(bucket, known)))
+    try:
+        for start, end in _runs(bucket):
+            seen.meets(bucket, start)
+            for record, head in recover.linked(bucket, start, at_once, end):
+                seen.takes(record, head)
+        missing = next(loss.lost(bucket, recover.load(bucket, at_once), known, at_once), "")
+        problem = f"the end of the journal is lost: {missing}; {loss.ADVICE}" if missing else ""
+    except Newer:
+        raise
+    except RecordError as error:
+        problem = str(error)
+    return Walk(
+        objects=seen.objects,
+        first=seen.first,
+        chain=seen.chain,
+        head=seen.head,
+        accepted=tuple(seen.accepted),
+        problem=problem,
+    )
+
+
+class _Seen:
+    """What the walk knows so far. `pins` are the digests that snapshots and the status know, by the number after the object."""
+
+    def __init__(self, pins: dict[int, tuple[str, str]]) -> None:
+        self.objects, self.first, self.head = 0, 0, ""
+        self.chain: int | None = None
+        self.accepted: list[tuple[int, int]] = []
+        self._pins, self._next = pins, 0
+        self._gap: tuple[int, int] | None = None
+
+    def meets(self, bucket: Bucket, start: int) -> None:
+        """A run of objects begins here. Those that should be before it are missing, unless a purge or an admin let them go."""
+        if not self.objects:
+            self.first = self._next = start
+        elif start > self._next:
+            self._gap, self.head = (self._next, start - 1), ""
+
+    def takes(self, record: JournalObject, head: str) -> None:
+        """The next object. Raises `RecordError`, which names the one that is wrong."""
+        number = self._next if self._gap is None else self._gap[1] + 1
+        if record.seq != number:
+            raise RecordError(
+                f"journal object {number} was changed: it says that it is {record.seq}; put back what was there"
+            )
+        self._allow_gap(record)
+        if problem := broken_link(record.seq, record.prev, self.head, chained=self.chain is not None):
+            raise RecordError(problem)
+        name, pinned = self._pins.get(record.seq + 1, ("", head))
+        if pinned != head:
+            raise RecordError(
+                f"journal object {record.seq} was changed: its digest is {head[:12]}, and {name} knows it as {pinned[:12]}; "
+                "put back what was stored there"
+            )
+        if record.prev and self.chain is None:
+            self.chain = record.seq
+        self.objects, self.head, self._next = self.objects + 1, head, record.seq + 1
+
+    def _allow_gap(self, record: JournalObject) -> None:
+        """What is missing before this object was accepted in it; or it is the very first, and knows of none before it."""
+        if not self.objects and record.seq and record.prev:
+            raise RecordError(
+                f"journal object {record.seq - 1} is missing, which object {record.seq} knows; put it back"
+            )
+        gap, self._gap = self._gap, None
+        if gap is None:
+            return
+        if not any(isinstance(event, LossAccepted) and event.first <= gap[0] for event in record.events):
+            raise RecordError(f"journal object {gap[0]} is missing, and later ones are there; put it back")
+        self.accepted.append(gap)
+
+
+def _runs(bucket: Bucket) -> Iterator[tuple[int, int]]:
+    """The numbers of the objects that are there, as ranges without gaps."""
+    start = end = -1
+    for stat in bucket.list(layout.JOURNAL):
+        if not layout.is_journal(stat.key):
+            continue
+        number = layout.seq_of(stat.key)
+        if number != end:
+            if end > start >= 0:
+                yield start, end
+            start = number
+        end = number + 1
+    if end > start >= 0:
+        yield start, end
+
+
+def _pins(bucket: Bucket, known: loss.Known) -> Iterator[tuple[int, tuple[str, str]]]:
+    """The digests that others know. A snapshot that cannot be read knows none."""
+    for number in recover.snapshots(bucket):
+        key = layout.snapshot(number)
+        try:
+            state = recover.unpack_snapshot(bucket.read(key, recover.PLAIN_BYTES_MAX).data, key)
+        except (Missing, RecordError):
+            continue
+        if state.head and state.seq == number:
+            yield number, (key, state.head)
+    if known.status is not None and known.status.head:
+        yield known.status.seq, (layout.STATUS, known.status.head)

@@ -1,0 +1,130 @@
+"""What an update changes of a job's spec. The spec in the journal stays; what is in force is made of both. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from .spec import RULES, BundleRef, JobSpec, Provenance
+
+IN_PLACE = (
+    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s", "finish_timeout_s",
+    "crash_guard",    "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
+)  # fmt: skip
+"""What is changed of a job as it stands, attempts or not."""
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Fields of a job spec with their new values; what is not said stays. Times are in seconds.
+
+    A new `command` comes with the `bundle` of its code, and `provenance` says where that came from.
+    """
+
+    priority: int | UnsetType = UNSET
+    max_tries: int | UnsetType = UNSET
+    retry_interval_s: float | UnsetType = UNSET
+    grace_s: float | UnsetType = UNSET
+    time_limit_s: float | UnsetType | None = UNSET
+    finish_timeout_s: float | UnsetType = UNSET
+    crash_guard: bool | UnsetType = UNSET
+    after: list[str] | UnsetType = UNSET
+    begin: datetime | UnsetType | None = UNSET
+    deadline: datetime | UnsetType | None = UNSET
+    max_parallel: int | UnsetType | None = UNSET
+    job_class: str | UnsetType = UNSET
+    max_tier: int | UnsetType = UNSET
+    command: list[str] | str | UnsetType = UNSET
+    bundle: BundleRef | UnsetType = UNSET
+    provenance: Provenance | UnsetType = UNSET
+
+    @property
+    def renew(self) -> bool:
+        """There is a new command: what runs is to be replaced."""
+        return self.command is not UNSET
+
+
+class Renewal(msgspec.Struct, frozen=True, kw_only=True):
+    """A job's newest command: who gave it, and where in the journal it lies."""
+
+    user: str
+    seq: int
+    index: int
+
+
+def said(changes: Changes) -> dict[str, Any]:
+    """The new values by the names of their fields."""
+    values = {name: getattr(changes, name) for name in changes.__struct_fields__}
+    return {name: value for name, value in values.items() if value is not UNSET}
+
+
+def complaints(changes: Changes) -> list[str]:
+    """Every rule that the changes break, each complaint naming its field."""
+    values = said(changes)
+    wrong = [f"{field} {complaint}" for field, rule in RULES if field in values for complaint in rule(values[field])]
+    if changes.bundle is not UNSET and changes.bundle.build and not changes.bundle.digest:
+        wrong.append("bundle has an image that is still to be built; wait for the build, and update the job then")
+    if not values:
+        wrong.append("nothing is to be changed; say what")
+    if ("command" in values) != ("bundle" in values) or ("provenance" in values and "command" not in values):
+        wrong.append("a command and the bundle of its code come together")
+    return wrong
+
+
+def in_place(changes: Changes) -> Changes:
+    """The changes without the command and what comes with it."""
+    return Changes(**{name: value for name, value in said(changes).items() if name in IN_PLACE})
+
+
+def merged(before: Changes | None, after: Changes) -> Changes:
+    """Both, one after the other."""
+    return msgspec.structs.replace(before, **said(after)) if before else after
+
+
+def in_words(changes: Changes) -> str:
+    """`priority 3, no time limit, the command python train.py`, for people."""
+    return ", ".join(_word(field, value) for field, value in said(changes).items() if field in _WORDS)
+
+
+def _word(field: str, value: Any) -> str:
+    if field == "command":
+        return f"the command {value if isinstance(value, str) else shlex.join(value)}"[:200]
+    if isinstance(value, bool):
+        return f"{'a' if value else 'no'} {_WORDS[field]}"
+    if value is None or value == []:
+        return f"no {_WORDS[field]}"
+    if isinstance(value, datetime):
+        return f"{_WORDS[field]} {value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if isinstance(value, str | list):
+        return f"{_WORDS[field]} {value if isinstance(value, str) else ', '.join(value)}"[:200]
+    return f"{_WORDS[field]} {value:g}{' s' if field.endswith('_s') else ''}"
+
+
+_WORDS = {
+    "priority": "priority",
+    "max_tries": "tries",
+    "retry_interval_s": "retry interval",
+    "grace_s": "grace",
+    "time_limit_s": "time limit",
+    "finish_timeout_s": "finish timeout",
+    "crash_guard": "crash guard",
+    "after": "conditions",
+    "begin": "begin",
+    "deadline": "deadline",
+    "max_parallel": "tasks at once",
+    "job_class": "class",
+    "max_tier": "worst tier",
+    "command": "command",
+}
+
+
+def revised(spec: JobSpec, *changes: Changes | None, digest: str) -> JobSpec:
+    """The spec with these changes, one after the other, and with the `digest` that its build's image has, if there is one."""
+    for each in changes:
+        spec = msgspec.structs.replace(spec, **said(each)) if each else spec
+    if digest and spec.bundle.build and not spec.bundle.digest:
+        spec = msgspec.structs.replace(spec, bundle=msgspec.structs.replace(spec.bundle, digest=digest))
+    return spec

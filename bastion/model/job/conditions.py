@@ -1,0 +1,66 @@
+"""When a job may start, as its spec says it: after the ends of others, not before a moment, never after another. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from ..wording import shown
+
+OK, ANY, FAIL = KINDS = ("ok", "any", "fail")
+AFTER_MAX = 100
+YEARS = 2000, 2999
+
+_TEXT = re.compile(rf"(?:({'|'.join(KINDS)}):)?([A-Za-z0-9._-]{{1,128}})(?:\[(0|[1-9][0-9]{{0,5}})\])?")
+
+
+class Condition(NamedTuple):
+    """How a job, or one task of it, has to end: `ok` with success, `fail` without, `any` either way.
+
+    Of an array `ok` means all of its tasks, `fail` that all have ended and some without success.
+    """
+
+    kind: str
+    job: str
+    task: int | None
+
+    def __str__(self) -> str:
+        """`ok:prep-0d4af07e`, `any:sweep-0d4af07e[17]`."""
+        return f"{self.kind}:{self.job}" + ("" if self.task is None else f"[{self.task}]")
+
+
+def condition(text: str) -> Condition | None:
+    """`fail:prep`, `any:sweep[17]`, or `prep`, which is `ok:prep`. None if it is no condition."""
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        return None
+    kind, job, task = match.groups()
+    return Condition(kind or OK, job, None if task is None else int(task))
+
+
+def conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
+    """Those of checked texts, each once."""
+    return tuple(dict.fromkeys(found for text in texts if (found := condition(text))))
+
+
+def after(value: Sequence[str]) -> Iterator[str]:
+    """The rule of conditions."""
+    if len(value) > AFTER_MAX:
+        yield f"has {len(value)} conditions; at most {AFTER_MAX} are allowed"
+    for text in value[:AFTER_MAX]:
+        if condition(text) is None:
+            yield f"has {shown(text)}; use ok:JOB, any:JOB or fail:JOB, or of an array's task ok:JOB[17]"
+
+
+def moment(value: datetime | None) -> Iterator[str]:
+    """The rule of moments."""
+    if value is not None and (value.tzinfo is None or not YEARS[0] <= value.year <= YEARS[1]):
+        yield f"is {shown(str(value))}; use a time with its zone, as in 2026-01-31T09:30:00Z"
+
+
+def in_order(begin: datetime | None, deadline: datetime | None) -> Iterator[str]:
+    """What is wrong with the two together."""
+    if begin and deadline and begin >= deadline:
+        yield f"deadline is {deadline.isoformat()}, not after begin, which is {begin.isoformat()}; the job could never run"

@@ -1,0 +1,69 @@
+"""Names of container images, and which of them a spec may hold: whole, and pinned. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..wording import shown
+
+NAME_MAX = 255
+DIGEST = re.compile(r"[0-9a-f]{64}")
+BUILD = re.compile(
+    r"projects/(?P<project>[a-z0-9][a-z0-9.:-]{0,62})/locations/(?P<location>[a-z0-9-]{1,40})/builds/(?P<id>[A-Za-z0-9-]{1,64})"
+)
+"""How Cloud Build names a build, for good."""
+
+_HOST = re.compile(r"[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*(?::[0-9]{1,5})?")
+_PATH = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*")
+TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_USE = "use host/path/name in lower-case letters, digits, '.', '_' and '-'"
+
+
+def host_of(name: str) -> str:
+    """The registry that a name begins with: what has a dot or a port, or is localhost. Empty if it names none."""
+    first, slash, _ = name.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else ""
+
+
+def split(text: str) -> tuple[str, str]:
+    """`host:5000/path/name:tag` as name and tag; the tag is empty if there is none."""
+    name, colon, tag = text.rpartition(":")
+    return (name, tag) if colon and "/" not in tag else (text, "")
+
+
+def fault(name: str) -> str | None:
+    """What is wrong with the whole name of an image, without tag and digest; None if it is fine."""
+    host = host_of(name)
+    if len(name) > NAME_MAX:
+        return f"has {len(name)} characters; at most {NAME_MAX} are allowed"
+    if "@" in name:
+        return f"is {shown(name)}, with a digest or a user; leave them out, for the digest is pinned by itself"
+    if split(name)[1]:
+        return f"is {shown(name)}, with a tag; leave it out, for the digest is pinned by itself"
+    if not host:
+        return (
+            f"is {shown(name)}, which names no registry; {_USE} (docker.io/{name[:64] or 'team/name'} is Docker's own)"
+        )
+    if not _HOST.fullmatch(host) or not _PATH.fullmatch(name[len(host) + 1 :]):
+        return f"is {shown(name)}; {_USE}"
+    return None
+
+
+def log_link(build: str) -> str:
+    """Where people read the log of a build."""
+    found = BUILD.fullmatch(build)
+    if found is None:
+        return build
+    home = "https://console.cloud.google.com/cloud-build/builds"
+    return f"{home};region={found['location']}/{found['id']}?project={found['project']}"
+
+
+def faults(name: str, digest: str, build: str) -> Iterator[str]:
+    """What is wrong with an image of a spec: pinned by the digest of its manifest, or by the build that makes it."""
+    if wrong := fault(name):
+        yield f"image {wrong}"
+    if build and not BUILD.fullmatch(build):
+        yield f"build is {shown(build)}; use projects/PROJECT/locations/LOCATION/builds/ID"
+    if not DIGEST.fullmatch(digest) and (digest or not build):
+        yield f"digest is {shown(digest)}; use the SHA-256 of the image's manifest in hexadecimal"

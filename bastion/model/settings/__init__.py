@@ -1,0 +1,6 @@
+"""The settings of a bastion: config.toml, checked.
+
+For: the service, the runners and the commands that write them.
+Here: `config`, with the tables for machines, runners, limits and Google's clouds.
+Imports: the other folders of `model`, `quota`. Pure.
+"""

@@ -1,0 +1,83 @@
+"""What a bastion's last sign of life means now. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ..stamp import since
+from .records import Status
+
+SILENCE_S = 30.0
+SILENT_POLLS = 10
+RUNNING = "running"
+STOPPED = "stopped"
+UNKNOWN = "unknown"
+ROOT = "root"
+NO_ROOM = (
+    "no room is left on the disk of the bucket, or in the disk quota of the bastion's account; "
+    "make some, and it goes on by itself"
+)
+
+
+def word(status: Status | None, *, now: datetime, died: bool) -> str:
+    """One word: running, standby, stopped, or unknown for one that has been silent for too long.
+
+    `died`: its process was of this machine and is certainly gone. A bastion that never started is stopped.
+    """
+    if status is None or died:
+        return STOPPED
+    if status.state != STOPPED and age(status.written, now) > max(SILENCE_S, SILENT_POLLS * status.poll_s):
+        return UNKNOWN
+    return status.state
+
+
+def problems(status: Status | None, *, now: datetime, died: bool, full: bool = False) -> list[str]:
+    """What is wrong, as it says itself, and what its silence says. `full`: the bucket has no room for one."""
+    if status is None:
+        return ["it has never started; run bastion create"]
+    said = list(status.problems)
+    if died:
+        return [f"pid {status.pid} ended without saying so; start it again with bastion create", *said]
+    if word(status, now=now, died=died) == UNKNOWN:
+        silent = f"pid {status.pid} on {status.host} has been silent for {age(status.written, now):.0f} s"
+        if full:
+            return [f"{silent}: {NO_ROOM}", *said]
+        return [f"{silent}; look there, or start another with bastion start", *said]
+    return [NO_ROOM, *said] if full and status.state != STOPPED else said
+
+
+def accounts(status: Status | None) -> str:
+    """Whose account jobs run under, and what that lets them do; empty if it was never said."""
+    if status is None or not status.jobs_as:
+        return ""
+    if status.jobs_as != status.account:
+        return f"{status.jobs_as}, and the bastion as {status.account}"
+    reach = "do everything on the machine" if status.jobs_as == ROOT else "read its files and its credentials"
+    return f"{status.jobs_as}, as the bastion itself: a job can {reach}"
+
+
+def age(then: datetime, now: datetime) -> float:
+    """Seconds since then; 0 for a time that is still to come."""
+    return max(0.0, (now - then).total_seconds())
+
+
+def summary(name: str, status: Status | None, *, now: datetime, died: bool, full: bool = False) -> dict[str, Any]:
+    """What `bastion status --json` prints. Ages are in seconds; null stands for what was never said."""
+    return {
+        "name": name,
+        "state": word(status, now=now, died=died),
+        "epoch": status.epoch if status else 0,
+        "pid": status.pid if status else None,
+        "host": status.host if status else None,
+        "ticks": status.ticks if status else 0,
+        "last_tick_age_s": round(age(status.last_tick, now), 3) if status else None,
+        "version": status.version if status else None,
+        "poll_s": status.poll_s if status else None,
+        "capacity": status.capacity if status else {},
+        "counts": status.counts if status else {},
+        "paused": {"user": status.paused.user, "since": since(status.paused)} if status and status.paused else None,
+        "account": status.account if status else "",
+        "jobs_as": status.jobs_as if status else "",
+        "problems": problems(status, now=now, died=died, full=full),
+    }

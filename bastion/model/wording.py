@@ -1,0 +1,121 @@
+"""Values in words: a stranger's, for messages that say what is wrong with them; lengths and moments. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from .errors import BastionError
+
+TEXT_BYTES_MAX = 2_048
+"""No stored reason or message is longer: in UTF-8, and also as JSON, where some characters take more."""
+
+_LONGEST_AS_JSON = 6  # bytes that one byte of a text may become, as in \u0000
+_SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
+
+UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+"""Of lengths of time, in seconds."""
+
+
+def shown(value: Any) -> str:
+    """A value for an error message: one short line."""
+    large = isinstance(value, int) and abs(value) >= _SAYABLE
+    try:
+        text = "a very large number" if large else repr(value)
+    except ValueError:  # there is such a number inside
+        text = f"a {type(value).__name__} with a very large number"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def one_line(text: str, most: int) -> str:
+    """A text that a stranger may have written, as one line of at most so many characters, and short enough to be stored."""
+    line = " ".join(text.encode("utf-8", "replace").decode().split())
+    return clipped(line if len(line) <= most else f"{line[: most - 3]}...")
+
+
+def clipped(text: str, most: int = TEXT_BYTES_MAX) -> str:
+    """A text as it may be stored: of at most `most` bytes. What is longer is cut, and a mark says so."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
+    if len(text) * _LONGEST_AS_JSON <= most or _stored_size(text) <= most:
+        return text
+    mark = f"... (cut: it had {len(text.encode())} bytes)"
+    low, high = 0, min(len(text), most)
+    while low < high:  # the longest beginning that fits
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _stored_size(text[:middle] + mark) <= most else (low, middle - 1)
+    return text[:low] + mark
+
+
+def _stored_size(text: str) -> int:
+    """Bytes of a text as JSON without its quotes."""
+    return len(msgspec.json.encode(text)) - 2
+
+
+def told(error: Exception) -> str:
+    """What went wrong, never empty: our own errors say it in words."""
+    return (isinstance(error, BastionError) and str(error).strip()) or repr(error)
+
+
+def plain(error: str) -> str:
+    """What msgspec says of a value, in our words."""
+    return error[:1].lower() + error[1:].replace("`$", "`").replace("object", "table")
+
+
+def named(pattern: re.Pattern[str], allowed: str) -> Callable[[str], Iterator[str]]:
+    """The rule of texts that have this form, and no `..` in it."""
+
+    def rule(value: str) -> Iterator[str]:
+        if not pattern.fullmatch(value) or ".." in value:
+            yield f"is {shown(value)}; use {allowed}"
+
+    return rule
+
+
+def between(low: float, high: float, unit: str = "") -> Callable[[float | None], Iterator[str]]:
+    """The rule of numbers in this range; of nothing it says nothing."""
+
+    def rule(value: float | None) -> Iterator[str]:
+        if value is not None and not low <= value <= high:
+            yield f"is {shown(value)}; use {low:g} to {high:g}{unit}"
+
+    return rule
+
+
+def one_of(words: Sequence[str]) -> Callable[[str], Iterator[str]]:
+    """The rule of texts that are one of these words."""
+
+    def rule(value: str) -> Iterator[str]:
+        if value not in words:
+            yield f"is {shown(value)}; use {', '.join(words)}"
+
+    return rule
+
+
+def short(length_s: float) -> str:
+    """The length for people, its two largest units: `3h12m`, `41s`, `2d4h`; a negative one is `0s`."""
+    left = max(0, int(length_s))
+    parts = []
+    for unit, size in UNITS.items():
+        number, left = divmod(left, int(size))
+        parts.append((number, unit))
+    first = next((i for i, (number, _) in enumerate(parts) if number), len(parts) - 1)
+    shown = [f"{number}{unit}" for number, unit in parts[first : first + 2] if number]
+    return "".join(shown) or "0s"
+
+
+def clock(moment: datetime, now: datetime) -> str:
+    """`14:20 UTC, in 2h3m`, with the day if that is another one; `14:20 UTC, 5s ago`."""
+    then, today = moment.astimezone(UTC), now.astimezone(UTC).date()
+    day = "" if then.date() == today else f"{then:%Y-%m-%d} "
+    left = (moment - now).total_seconds()
+    return f"{day}{then:%H:%M} UTC, " + (f"in {short(left)}" if left >= 0 else f"{short(-left)} ago")
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

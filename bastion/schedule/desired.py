@@ -1,0 +1,155 @@
+"""What should exist outside, as a value that other threads may hold: one row for each live attempt. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from ..model.job.changes import Changes, Renewal
+from ..model.job.spec import JobSpec
+from ..model.ports import AttemptKey, Placement
+from ..model.state.state import Attempt, AttemptState, Cause, Job, State
+from ..model.stored.records import Member, Order, StopOrder, World
+
+RESTART_REASONS = {
+    Cause.PREEMPTED: "preempted",
+    Cause.LOST: "node_lost",
+    Cause.VOID: "node_lost",
+    Cause.CANCELLED: "user",
+    Cause.UPDATED: "user",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """One worker's place in an attempt. `over`: nothing can run there any more; `exited`: its process has ended."""
+
+    machine: str
+    address: str
+    port: int
+    over: bool
+    exited: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desired:
+    """One live attempt: what its machines and its objects in the bucket should be."""
+
+    placement: Placement
+    runner: str
+    state: AttemptState
+    posts: tuple[Post, ...]
+    seq: int
+    index: int
+    changes: Changes | None
+    renewed: Renewal | None
+    digest: str
+    restart_reason: str
+    last_step: int | None
+    stopping: Cause | None
+    deadline: datetime | None
+    grace_s: float
+    reason: str
+    waits_for: str
+
+    @property
+    def key(self) -> AttemptKey:
+        """The attempt."""
+        return self.placement.key
+
+
+def desired(state: State) -> tuple[Desired, ...]:
+    """All live attempts."""
+    return tuple(_row(state, key, job, attempt) for key, job, attempt in state.live_attempts())
+
+
+def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
+    before = job.tasks[key.task].attempts[: key.attempt]
+    return Desired(
+        placement=Placement(
+            key=key,
+            resources=job.resources,
+            replicas=job.replicas,
+            workers=len(attempt.workers),
+            tier=attempt.tier,
+            epoch=state.epoch,
+            user=job.user,
+        ),
+        runner=attempt.runner,
+        state=attempt.state,
+        posts=tuple(
+            Post(machine=w.machine, address=w.address, port=w.port, over=w.over, exited=w.cause is not None)
+            for w in attempt.workers
+        ),
+        seq=job.seq,
+        index=job.index,
+        changes=job.changes,
+        renewed=attempt.renewed,
+        digest=job.digest,
+        restart_reason=RESTART_REASONS.get(before[-1].cause or Cause.CODE, "failure") if before else "first",
+        last_step=next((a.step for a in reversed(before) if a.step is not None), None),
+        stopping=attempt.stopping,
+        deadline=attempt.deadline,
+        grace_s=job.grace_s if attempt.grace_s is None else attempt.grace_s,
+        reason=attempt.reason,
+        waits_for=attempt.waits_for,
+    )
+
+
+def order(row: Desired, spec: JobSpec) -> Order:
+    """What the workers of an attempt are to run."""
+    first = first_order(row.key, spec, workers=row.placement.workers, tier=row.placement.tier)
+    return msgspec.structs.replace(
+        first,
+        resources=row.placement.resources,
+        replicas=row.placement.replicas,
+        restart_reason=row.restart_reason,
+        last_step=row.last_step,
+    )
+
+
+def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) -> Order:
+    """The order of an attempt that follows no other."""
+    return Order(
+        job=key.job,
+        name=spec.name,
+        user=spec.user,
+        project=spec.project,
+        task=key.task,
+        count=spec.count,
+        attempt=key.attempt,
+        tier=tier,
+        command=spec.command,
+        env=spec.env,
+        resources=spec.resources,
+        replicas=spec.replicas,
+        workers=workers,
+        bundle=spec.bundle,
+        output_dir=_of_task(spec.output_dir, key, spec),
+        checkpoint_dir=_of_task(spec.checkpoint_dir, key, spec),
+        grace_s=spec.grace_s,
+        time_limit_s=spec.time_limit_s,
+        max_tries=spec.max_tries,
+        restart_reason="first",
+        setup=spec.setup,
+        shell=spec.shell,
+        outputs=spec.outputs,
+    )
+
+
+def _of_task(folder: str, key: AttemptKey, spec: JobSpec) -> str:
+    """The tasks of an array have folders of their own."""
+    return f"{folder.rstrip('/')}/{key.task}" if folder and spec.count > 1 else folder
+
+
+def stop_order(row: Desired) -> StopOrder:
+    """The order to end the attempt; the same for whoever writes it first."""
+    assert row.stopping is not None
+    return StopOrder(cause=row.stopping, grace_s=row.grace_s, reason=row.reason, nonce=str(row.key))
+
+
+def world(row: Desired) -> World:
+    """Where every worker of the gang can be reached."""
+    return World(members=[Member(address=post.address, port=post.port) for post in row.posts])

@@ -1,0 +1,69 @@
+"""Beats and facts of all workers: two listings a heartbeat, and a read for each fact that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..model import layout
+from ..model.at_once import Map
+from ..model.errors import BucketError, Newer
+from ..model.ports import Bucket, Clock
+from ..schedule.desired import Desired
+from .beats import WorkerKey
+from .observe import FactsRead
+from .reconcile import read_facts
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a good pair of listings showed, begun at monotonic time `at`: beats by version, facts, and all keys.
+
+    `refused`: facts that are not of the machine that has claimed, in words.
+    """
+
+    at: float
+    beats: dict[WorkerKey, str]
+    facts: list[FactsRead]
+    keys: dict[str, WorkerKey]
+    refused: list[str]
+
+
+class Ear:
+    """Listens to all workers; remembers the versions of facts that it has read."""
+
+    def __init__(self, bucket: Bucket, clock: Clock, rows: Callable[[], tuple[Desired, ...]], at_once: Map) -> None:
+        self._bucket, self._clock, self._rows, self._at_once = bucket, clock, rows, at_once
+        self._read: dict[WorkerKey, str] = {}
+
+    def listen(self) -> Heard:
+        """One heartbeat's listings. Raises `BucketError`: a listing that failed says nothing about anybody."""
+        at = self._clock.monotonic()
+        beats = self._list(layout.BEATS)
+        facts = self._list(layout.FACTS)
+        self._read = {named: version for named, version in self._read.items() if named in facts}
+        machines = {(row.key, i): post.machine for row in self._rows() for i, post in enumerate(row.posts)}
+        # Of a worker without a claim that we know of, nobody can tell yet whether its facts are its own.
+        news = [named for named, v in facts.items() if machines.get(named) and self._read.get(named) != v]
+        read = [seen for seen in self._at_once(self._facts, news) if seen is not None]
+        other = [seen for seen in read if seen.facts and seen.facts.machine != machines[seen.key, seen.worker]]
+        read = [seen for seen in read if seen not in other]
+        self._read |= {(seen.key, seen.worker): facts[seen.key, seen.worker] for seen in read}
+        keys = {layout.beat(*named): named for named in beats} | {layout.facts(*named): named for named in facts}
+        return Heard(at, beats, read, keys, [_refusal(seen, machines[seen.key, seen.worker]) for seen in other])
+
+    def _facts(self, named: WorkerKey) -> FactsRead | None:
+        """Facts that are new; None if they cannot be known now: they are asked for again at the next heartbeat."""
+        try:
+            return FactsRead(*named, read_facts(self._bucket, *named))
+        except (BucketError, Newer):
+            return None
+
+    def _list(self, prefix: str) -> dict[WorkerKey, str]:
+        return {named: stat.version for stat in self._bucket.list(prefix) if (named := layout.worker_of(stat.key))}
+
+
+def _refusal(seen: FactsRead, machine: str) -> str:
+    assert seen.facts is not None
+    name = layout.facts(seen.key, seen.worker)
+    return f"{name} is not believed: it names {seen.facts.machine[:200]!r}, and its worker is on {machine!r}"

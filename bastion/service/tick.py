@@ -1,0 +1,333 @@
+"""One turn of the bastion: read, decide, append, act. It may fall at any line: memory is only a cache of the journal."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from bastion.quota.claims import RULES
+
+from ..journal import sight
+from ..journal.books import standing
+from ..journal.journal import Journal
+from ..journal.own_log import OwnLog
+from ..journal.retire import retirable
+from ..journal.standing import Beacon, Fence, Time
+from ..model.clocks import words
+from ..model.errors import BucketError, Deposed, LostEnd
+from ..model.ports import AttemptKey, Runner
+from ..model.state.state import AttemptState
+from ..model.stored.events import AnyEvent, Forgotten, Submitted
+from ..model.stored.records import BEAT_S, Status
+from ..schedule import decide, decision, plan
+from ..schedule.desired import Desired, desired
+from ..schedule.lineup import Lineup
+from ..schedule.placing import places
+from ..schedule.seats import Seats
+from . import files, observe
+from .beats import Watch, at_work
+from .checkpoints import Checkpoints
+from .chores import CLOCK_AGAIN_S, Chores, Doors, Seen
+from .heartbeat import Ear, Heard
+from .mailroom import Mailroom
+from .reconcile import Reconciler
+from .specs import Specs
+from .stalls import LAG_S, Vitals, Watchman
+from .timed import Timed
+from .troubles import Troubles
+
+FORGET_S, RETIRE_S, OVERLOOKED_S = 60.0, 3600.0, 300.0
+
+log = logging.getLogger("bastion")
+
+
+@dataclass(slots=True, kw_only=True)
+class Bastion:
+    """The scheduler between two appends."""
+
+    doors: Doors
+    journal: Journal
+    time: Time
+    fence: Fence
+    beacon: Beacon
+    own_log: OwnLog
+    status: Callable[[Bastion, str], Status]
+    poll_s: float | None = None
+    specs: Specs = field(init=False)
+    inputs: plan.Inputs = field(init=False)
+    rows: tuple[Desired, ...] = ()
+    ticks: int = 0
+    last_tick: datetime = field(init=False)
+    troubles: Troubles = field(default_factory=Troubles)
+    chores: Chores = field(init=False)
+    mail: Mailroom = field(init=False)
+    timed: Timed = field(init=False)
+    watchman: Watchman = field(default_factory=Watchman)
+    vitals: Vitals = field(init=False)
+    _lineup: Lineup = field(default_factory=Lineup)
+    _watch: Watch = field(default_factory=Watch)
+    _checkpoints: Checkpoints = field(default_factory=Checkpoints)
+    _counted: tuple[int, dict[str, int]] = (-1, {})
+    _replan: bool = True
+    _files_at: float = float("-inf")
+    _plan_at: datetime | None = None
+
+    def __post_init__(self) -> None:
+        self.timed = Timed(self.doors.tasks, self.doors.clock)
+        self.doors = doors = replace(self.doors, tasks=self.timed)
+        state = self.journal.state
+        self.vitals = Vitals(decided=doors.clock.monotonic())
+        self.specs = Specs(doors.bucket)
+        self.inputs = plan.inputs(state)
+        self.rows = desired(state)
+        self.last_tick = self.time.now()
+        self.mail = Mailroom(doors, self.troubles, state)
+        self.chores = Chores(
+            doors=doors,
+            beacon=self.beacon,
+            own_log=self.own_log,
+            look=self._look,
+            ear=Ear(doors.bucket, doors.clock, lambda: self.rows, doors.tasks.map),
+            reconcilers=[self._reconciler(runner) for runner in doors.runners.values()],
+        )
+
+    def _look(self) -> None:
+        """Raise `LostEnd` if the journal lost its end, `Deposed` if that is because another bastion went on, or a purge."""
+        try:
+            self.journal.look()
+        except LostEnd:
+            self.beacon.look(self.journal.epoch)
+            raise
+
+    def _reconciler(self, runner: Runner) -> Reconciler:
+        return Reconciler(
+            runner=runner,
+            bucket=self.doors.bucket,
+            clock=self.doors.clock,
+            ids=self.doors.ids,
+            fence=self.fence,
+            specs=self.specs,
+            epoch=self.journal.epoch,
+            desired=lambda: self.rows,
+            now=self.time.now,
+            at_once=self.doors.tasks.map,
+            verify=lambda: self.beacon.look(self.journal.epoch),
+        )
+
+    @property
+    def poll(self) -> float:
+        """Seconds between two looks into the inbox."""
+        return self.poll_s if self.poll_s is not None else self.inputs.config.poll
+
+    def tick(self) -> None:
+        """Read, decide, append, act. Raises `Deposed` when another bastion has taken over."""
+        began, now = self.doors.clock.monotonic(), self.time.now()
+        self.journal.begin(now)
+        self._collect(now)
+        if self.mail.backlog or self.chores.agenda.take("inbox", self.poll):
+            self._read_inbox(now)
+        self._add_all(list(decide.settle(self.journal.state, now)))
+        decide.lapse(self.journal.state, self._add, now)
+        self._schedule(now)
+        self._commit()
+        if (took := self.doors.clock.monotonic() - began) > LAG_S:
+            self.vitals.lag = began + took, took
+        self.ticks += 1
+        self.last_tick = now
+        self._act()
+
+    def close(self) -> None:
+        """Say that this bastion stopped; what runs goes on."""
+        self._commit()
+        self._last("log", self.own_log.send)
+        stopped = self.status(self, "stopped")
+        self._last("status", lambda: self.beacon.swap(stopped))
+
+    def give_up(self, error: Exception) -> None:
+        """Say that this bastion ended, and why: the journal is not what it wrote. Nothing more is appended."""
+        self.troubles.say("journal", error)
+        ended = self.status(self, "stopped")
+        self._last("log", self.own_log.send)
+        self._last("status", lambda: self.beacon.swap(ended))
+
+    def _last(self, name: str, work: Callable[[], object]) -> None:
+        """Do this as the task of its name, after one that may be under way. Raises `Deposed`."""
+        begun = ended = False
+        while not ended:
+            begun = begun or self.doors.tasks.start(name, work)
+            self.doors.tasks.wait(1.0)
+            for other, _, error in self.doors.tasks.finished():
+                if isinstance(error, Deposed):
+                    raise error
+                ended = ended or (begun and other == name)
+
+    # Read
+
+    def _collect(self, now: datetime) -> None:
+        """Take in what the tasks brought back."""
+        for name, result, error in self.doors.tasks.finished():
+            if isinstance(error, Deposed | LostEnd):
+                raise error
+            self.troubles.ended(name, error)
+            self._add_all(sight.news(self.journal.state, name, error, now))
+            if error is None:
+                self._take(name, result, now)
+            elif name == "clock":
+                self.chores.agenda.again(name, CLOCK_AGAIN_S)
+
+    def _take(self, name: str, result: Any, now: datetime) -> None:
+        if name.startswith(sight.ASKS) or name == "builds":
+            self.troubles.tell(f"seen by {name}", [seen.what for seen in result if isinstance(seen, observe.Trouble)])
+            self.troubles.tell_each(
+                f"stray of {name}", [seen.what for seen in result if isinstance(seen, observe.Stray)]
+            )
+            self._note(result, now)
+        elif name == "heartbeat":
+            self._hear(result, now)
+        elif name == "retire":
+            for start in range(0, len(result), decide.FORGET_AT_ONCE):
+                self._add(Forgotten(jobs=list(result[start : start + decide.FORGET_AT_ONCE])))
+        elif name == "files":
+            self.heed(result)
+        elif name == "clock":
+            off = self.time.correct(result)
+            what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
+            self.troubles.tell("clock", [what] if off else [])
+
+    def heed(self, reading: files.Reading) -> None:
+        """Put the admin's files in force, unless a later look was faster."""
+        if reading.at < self._files_at:
+            return
+        self._files_at = reading.at
+        for read in reading.files:
+            for event in files.note(self.journal.state, read, self.doors.vet):
+                self._add(event)
+                self.inputs = plan.inputs(self.journal.state)
+
+    def _hear(self, heard: Heard, now: datetime) -> None:
+        state = self.journal.state
+        # Only what is known to have ended: what we do not know may be a successor's, and alive.
+        self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
+        if (age := self.fence.age_s()) > BEAT_S:  # a store that takes no word of ours takes no beat either
+            self._watch.doubt(age)
+        self.troubles.tell("facts", heard.refused)
+        self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
+        self._add_all(self._checkpoints.news(state, heard.facts, now))
+
+    def _has_ended(self, key: AttemptKey) -> bool:
+        attempt = self.journal.state.attempt(key)
+        return attempt is not None and attempt.state is AttemptState.ENDED
+
+    def _note(self, sightings: Iterable[observe.Sighting], now: datetime) -> None:
+        for seen in sightings:
+            self._add_all(observe.note(self.journal.state, seen, now))
+
+    def _read_inbox(self, now: datetime) -> None:
+        mail = self.mail.fetch(self.journal.state)
+        if mail is None or (mail.letters and not self._read_files()):
+            return
+        self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
+        self.troubles.tell("limits", list(self.mail.limited(self.journal.state, now, self.inputs).values()))
+        if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
+            self._add_all(list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
+
+    def _read_files(self) -> bool:
+        """Requests are judged by files that are no older: who sets a quota and then submits meets the new one."""
+        try:
+            self.heed(files.read(self.doors.bucket, self.doors.clock))
+        except BucketError as error:
+            self.troubles.say("files", error)
+            return False
+        return True
+
+    # Decide
+
+    @property
+    def undecided(self) -> bool:
+        """The schedule should be asked again."""
+        return self._replan and self.journal.state.paused is None
+
+    def _schedule(self, now: datetime) -> None:
+        """Ask the policy, if anything changed or time alone may change its answer."""
+        if not self._replan and (self._plan_at is None or now < self._plan_at):
+            self.vitals.decided = self.doors.clock.monotonic()
+            return
+        state = self.journal.state
+        seats = Seats(self.doors.runners, places(state, self.inputs.config), state.blind)
+        if seats.are_all_blind:
+            self._replan, self._plan_at = True, None
+            if not state.pending:
+                self.vitals.decided = self.doors.clock.monotonic()
+            return  # blind: start nothing, stop nothing, until it has answered
+        self._add_all(plan.dropped(state, self.inputs))
+        answer = decision.decided(
+            state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup
+        )
+        if answer.events or self.journal.dirty:  # an idle tick writes nothing
+            self.journal.add(answer.marker)
+        self._add_all(answer.events)
+        self.troubles.tell("seats", answer.complaints)
+        self._replan, self._plan_at = plan.unsettled(state, answer.events), answer.again
+        self.vitals.decided = self.doors.clock.monotonic()
+        if self.chores.agenda.take("overlooked", OVERLOOKED_S):
+            self.vitals.overlooked = self._lineup.overlooked(state, now)
+
+    def _add_all(self, events: Iterable[AnyEvent]) -> None:
+        for event in events:
+            self._add(event)
+
+    def _add(self, event: AnyEvent) -> bool:
+        self._replan |= not isinstance(event, plan.INDIFFERENT)
+        legal = self.journal.add(event)
+        self._lineup.note(self.journal.state, event)
+        if legal and isinstance(event, Submitted):
+            self.specs.keep(event.job, event.spec)
+        if legal:
+            self.own_log.event(event)
+        else:
+            log.error("refused by the table of moves: %s", event)
+        return legal
+
+    # Append and act
+
+    def _commit(self) -> None:
+        if self.journal.dirty:
+            first = self.journal.commit()
+            before, self.rows = self.rows, desired(self.journal.state)
+            if self.rows != before:
+                self.chores.hurry()
+            # Who slept cannot go by the number of its append alone: somebody may have removed the journal meanwhile.
+            if self.fence.may_act() or self.beacon.look(self.journal.epoch):
+                self.fence.confirm(first)
+
+    def _act(self) -> None:
+        """Begin the tasks that are due; what they bring back is collected by a later tick."""
+        self.show()
+        self.chores.begin(Seen(rows=self.rows, state=self.journal.state, poll_s=self.poll))
+        if self.chores.agenda.take("retire", RETIRE_S):
+            self.chores.retire(retirable(self.journal.state, self.last_tick))
+        if self.mail.done and self.chores.remove(list(self.mail.done)):
+            self.mail.done = {}
+
+    def counts(self) -> dict[str, int]:
+        """How many tasks of open jobs stand where; counted anew only if the journal has grown."""
+        seq = self.journal.state.seq
+        if self._counted[0] != seq:
+            self._counted = seq, standing(self.journal.state)
+        return self._counted[1]
+
+    def show(self) -> None:
+        """Give the sign of life, if it is due."""
+        self.chores.show(lambda: self.status(self, "running"))
+
+    def idle_s(self) -> float:
+        """Seconds until something is due."""
+        if self.mail.backlog:
+            return 0.0
+        wakes = [self.poll, self.chores.next_s()]
+        if self._plan_at is not None:
+            wakes.append((self._plan_at - self.time.now()).total_seconds())
+        return max(0.0, min(wakes))

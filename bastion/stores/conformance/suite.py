@@ -1,0 +1,117 @@
+"""Proves a store: every promise of a bucket, kept by this one. The tests of our own stores, and those of anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ...model.errors import BastionError
+from ...model.ports import Bucket
+from . import promises, races
+from .stage import Broken, Check, Scale, Stage
+
+FULL = Scale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
+"""For the tests of a store that ships with Bastion."""
+
+HANDY = Scale(rewrites=20, many=1100, big=8 << 20, rounds=5, racers=32, swaps=5, turns=8)
+"""For a user's own store, over a network: about three thousand requests, and 40 MiB."""
+
+QUICK = Scale(rewrites=3, many=0, big=0, rounds=3, racers=16, swaps=2, turns=0)
+"""For a store that a bastion is about to live in: about a hundred small requests."""
+
+FENCES: tuple[Check, ...] = (
+    promises.create_refuses_a_taken_key,
+    races.of_racing_creators_one_wins,
+    promises.replace_wants_the_version_that_is_there,
+    promises.replace_refuses_a_deleted_object,
+    races.racing_swaps_lose_nothing,
+)
+"""What a bastion's safety rests on: a store that breaks one of these must not hold a bastion."""
+
+EXCLUSIVE = FENCES[:2]
+"""What logs and bundles need of a store that holds nothing else."""
+
+_OTHERS: tuple[Check, ...] = (
+    promises.created_is_read_back,
+    promises.others_see_it_at_once,
+    promises.replace_refuses_versions_that_never_were,
+    promises.write_overwrites,
+    promises.each_write_has_a_new_version,
+    promises.each_create_has_a_new_version,
+    promises.missing_is_an_answer,
+    promises.delete_minds_nothing_else,
+    promises.a_listing_is_in_order,
+    promises.prefix_and_after_give_the_keys_between,
+    promises.an_empty_bucket_lists_nothing,
+    promises.an_object_and_a_folder_may_share_a_name,
+    promises.odd_keys_work,
+    promises.bad_keys_are_refused,
+    promises.one_bad_key_deletes_nothing,
+    promises.no_bytes_are_an_object,
+    promises.a_read_minds_its_limit,
+    promises.a_big_object_comes_back_whole,
+    promises.many_objects_are_listed_over_pages,
+    races.readers_see_whole_objects,
+    races.neighbours_do_not_disturb_each_other,
+)
+CHECKS = (*FENCES, *_OTHERS)
+
+UNSAFE = "do not keep a bastion in this store: two of them could both believe to be the one"
+UNFIT = "do not use this store, or report it to those who make its client"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one check found. `problem` is empty if the promise is kept, else `advice` is what to do.
+
+    `broken`: the store gave a wrong answer, and not none.
+    """
+
+    name: str
+    promise: str
+    problem: str = ""
+    advice: str = ""
+    broken: bool = False
+
+
+def prove(opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale: Scale = HANDY) -> Iterator[Finding]:
+    """What each check finds, one after the other. `opening` opens an empty place, which is empty again after each."""
+    for check in checks:
+        opened: list[Bucket] = []
+
+        def again(opened: list[Bucket] = opened) -> Bucket:
+            opened.append(opening())
+            return opened[-1]
+
+        try:
+            finding = _found(check, Stage(again, scale))
+            yield finding
+        finally:
+            _leave(opening, opened)
+
+
+def name_of(check: Check) -> str:
+    """How people call it."""
+    return check.__name__.replace("_", " ")
+
+
+def _found(check: Check, stage: Stage) -> Finding:
+    promise = (check.__doc__ or "").split("\n", 1)[0]
+    try:
+        check(stage)
+    except Broken as broken:
+        advice = UNSAFE if check in FENCES else UNFIT
+        return Finding(name=name_of(check), promise=promise, problem=str(broken), advice=advice, broken=True)
+    except BastionError as error:
+        return Finding(name=name_of(check), promise=promise, problem=str(error), advice="see to it and try again")
+    return Finding(name=name_of(check), promise=promise)
+
+
+def _leave(opening: Callable[[], Bucket], opened: Iterable[Bucket]) -> None:
+    """Remove what a check left, and close what it opened."""
+    bucket = opening()
+    bucket.delete([stat.key for stat in bucket.list("")])
+    for one in (bucket, *opened):
+        close = getattr(one, "close", None)
+        if close:
+            close()

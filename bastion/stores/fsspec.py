@@ -1,0 +1,220 @@
+"""A bucket of any store that fsspec knows, as far as the store can be a bucket: `az://container/prefix` and others.
+
+fsspec promises less than a bucket needs. Exclusive create is its `mode="create"`, which some of its file systems only
+pretend to have: `conformance` proves it before a bastion moves in. It has no words for a swap at all: `_SWAPS` has them
+for the file systems that take them, and without them a store can hold bundles and logs, but no bastion.
+Each write adds a `tail` of its own, so that who reads back knows whether it reads its own write.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from inspect import signature
+from typing import Any, TypeVar
+
+from ..model.errors import BastionError, BucketError, Denied, Missing, UsageError
+from ..model.ports import Stat, Stored
+from . import tail
+from .asking import ask, is_passing
+from .keys import check_key, check_prefix, check_size, is_key
+
+_VERSION = re.compile(r"[!#-)+-~]{1,128}")  # never `*`, which would mean: any
+_LONGEST_PREFIX = 120
+_VERSION_WORDS = ("etag", "ETag", "generation", "version_id", "uid")
+_MODIFIED_WORDS = ("last_modified", "LastModified", "updated", "mtime", "created")
+_GONE = "gone"  # the version of a write that was overwritten before it could be seen: no object ever has it
+
+T = TypeVar("T")
+Info = Mapping[str, Any]
+
+
+def _azure(version: str) -> dict[str, Any]:
+    from azure.core import MatchConditions
+
+    return {"overwrite": True, "etag": version, "match_condition": MatchConditions.IfNotModified}
+
+
+_SWAPS: dict[str, Callable[[str], dict[str, Any]]] = {"abfs": _azure}
+"""What more to tell `pipe_file` so that it writes only over this version, by a protocol of the file system."""
+
+
+class FsspecBucket:
+    """A folder of a file system of fsspec as a `Bucket`. Safe for threads. A read costs three requests, a write four.
+
+    A listing is not lazy: fsspec has no pages. What fails for the moment is asked again for `limit_s` seconds.
+    Raises `UsageError` for a scheme that fsspec does not know, or whose package is not installed.
+    """
+
+    def __init__(self, url: str, *, limit_s: float = 60.0) -> None:
+        self.url = url.rstrip("/")
+        self._files, path = _open_files(url)
+        self._root = path.rstrip("/") + "/"
+        if len(self._root) < 2 or len(self._root.encode()) > _LONGEST_PREFIX:
+            raise UsageError(f"bucket is {url!r}; name a place in it, of at most {_LONGEST_PREFIX} bytes")
+        protocols = self._files.protocol
+        known = (protocols,) if isinstance(protocols, str) else tuple(protocols)
+        self._swap = next((_SWAPS[protocol] for protocol in known if protocol in _SWAPS), None)
+        self._narrows = "prefix" in signature(getattr(self._files, "_find", self._files.find)).parameters
+        self._limit_s = limit_s
+
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        """The whole object. Raises `Missing`, `TooLarge`."""
+        stored = self._raw(key, None if limit is None else limit + tail.LENGTH)
+        data = tail.strip(stored.data)
+        check_size(len(data), key, limit)
+        return Stored(data, stored.version)
+
+    def create(self, key: str, data: bytes) -> str | None:
+        """Write an object that must not exist yet. Its version; None if the key is taken, maybe by our lost try."""
+        try:
+            return self._put(key, data, mode="create")
+        except _Refused:
+            return None
+
+    def replace(self, key: str, data: bytes, version: str) -> str | None:
+        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        check_key(key)
+        if self._swap is None:
+            raise BucketError(
+                f"{self.url}: fsspec cannot replace only a certain version there; keep a bastion elsewhere"
+            )
+        if not _VERSION.fullmatch(version):
+            return None
+        try:
+            return self._put(key, data, **self._swap(version))
+        except (_Refused, Missing):
+            return None
+
+    def write(self, key: str, data: bytes) -> str:
+        """Write, whatever is there. The new version."""
+        return self._put(key, data)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; missing ones are no error."""
+        doomed = tuple(keys)
+        for key in doomed:
+            check_key(key)
+        for key in doomed:
+            with suppress(Missing):
+                self._ask("delete", key, lambda key=key: self._files.rm_file(self._root + key))  # type: ignore[misc]
+
+    def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
+        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys."""
+        check_prefix(prefix)
+        return self._stats(prefix, after)
+
+    def _stats(self, prefix: str, after: str) -> Iterator[Stat]:
+        narrow = {"prefix": prefix} if self._narrows else {}
+        try:
+            found = self._ask("list", prefix, lambda: self._files.find(self._root, detail=True, **narrow))
+        except Missing:
+            return
+        for path in sorted(found):
+            key = path.removeprefix(self._root)
+            if path != key and key.startswith(prefix) and key > after and is_key(key):
+                info = found[path]
+                yield Stat(key, self._version(info), tail.size(int(info["size"])), _modified(info))
+
+    def _raw(self, key: str, limit: int | None = None) -> Stored:
+        """The bytes as they are stored, and their version: that before the reading, if it still is that after it."""
+        check_key(key)
+
+        def request() -> Stored:
+            info = self._files.info(self._root + key)
+            if info.get("type") == "directory":
+                raise FileNotFoundError(key)
+            before = self._version(info)
+            check_size(int(info["size"]), key, limit)
+            data = self._files.cat_file(self._root + key)
+            if self._version(self._files.info(self._root + key)) != before:
+                raise _Moved
+            return Stored(data, before)
+
+        return self._ask("read", key, request)
+
+    def _put(self, key: str, data: bytes, **how: Any) -> str:
+        """The new version. Raises `_Refused` or `Missing` if the object is not as the condition wants it."""
+        check_key(key)
+        body = tail.add(data, os.urandom(tail.NONCE_BYTES))
+        self._ask("write", key, lambda: self._files.pipe_file(self._root + key, body, **how))
+        try:
+            stored = self._raw(key)
+        except Missing:
+            return _GONE
+        return stored.version if stored.data == body else _GONE
+
+    def _version(self, info: Info) -> str:
+        for word in _VERSION_WORDS:
+            if info.get(word):
+                return str(info[word]).strip('"')
+        raise UsageError(f"{self.url}: fsspec shows no version of an object there; use another store")
+
+    def _ask(self, verb: str, key: str, request: Callable[[], T]) -> T:
+        """The answer to a request, asked again while that may help."""
+        try:
+            return ask(request, _is_transient, self._limit_s)
+        except BastionError:
+            raise
+        except Exception as error:
+            raise _failure(error, f"{self.url}: cannot {verb} {key!r}") from error
+
+
+class _Refused(BastionError):
+    """The object is not as the condition of a write wants it."""
+
+
+class _Moved(Exception):
+    """The object was written while it was read."""
+
+
+def _open_files(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it. Raises `UsageError`."""
+    from fsspec.core import url_to_fs
+
+    try:
+        files, path = url_to_fs(url, use_listings_cache=False, skip_instance_cache=True)
+    except ImportError as error:
+        raise UsageError(f"{url} needs a package: {error}") from error
+    except (ValueError, TypeError, OSError) as error:
+        raise UsageError(f"{url} cannot be opened: {' '.join(str(error).split())[:300]}") from error
+    return files, path
+
+
+def _modified(info: Info) -> datetime:
+    for word in _MODIFIED_WORDS:
+        said = info.get(word)
+        if isinstance(said, datetime):
+            return said if said.tzinfo else said.replace(tzinfo=UTC)
+        if isinstance(said, (int, float)):
+            return datetime.fromtimestamp(said, UTC)
+    return datetime.fromtimestamp(0, UTC)
+
+
+def _status(error: BaseException) -> int:
+    """The HTTP status that an error of a client carries; 0 if there was none."""
+    said = getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(error, "code", None)
+    return said if isinstance(said, int) else 0
+
+
+def _is_transient(error: BaseException) -> bool:
+    """Does asking again help?"""
+    if isinstance(error, (FileExistsError, FileNotFoundError, PermissionError)) or _status(error) == 412:
+        return False
+    refused = _status(error) == 409 and "exist" in str(error).lower()
+    broken = isinstance(error, (_Moved, ConnectionError, TimeoutError))
+    return not refused and (broken or is_passing(_status(error)))
+
+
+def _failure(error: Exception, what: str) -> BastionError:
+    text, status = " ".join(str(error).split())[:400] or type(error).__name__, _status(error)
+    if isinstance(error, FileNotFoundError) or status == 404:
+        return Missing(f"{what}: there is no such object")
+    if isinstance(error, FileExistsError) or status in (409, 412):
+        return _Refused(f"{what}: it is not as the condition wants it")
+    if isinstance(error, PermissionError) or status in (401, 403):
+        return Denied(f"{what}: {text}; ask the store's owner for this right")
+    return BucketError(f"{what}: {text}; try again when the store answers")

@@ -1,0 +1,64 @@
+"""Which keys a bucket takes: one rule for all stores, so that what works on one works on the others. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from ..model.errors import BastionError, TooLarge
+
+LONGEST_KEY = 900
+"""Bytes of UTF-8: 1,024 is the stores' limit, and a bucket's own prefix needs room."""
+
+LONGEST_PART = 240
+"""Bytes of UTF-8 between two slashes: file systems take 255, and a local bucket adds a mark to some."""
+
+PAGE = 1000
+"""Objects that one list request answers."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def check_key(key: str) -> None:
+    """Raise `BastionError` unless `key` can name an object."""
+    _refuse("key", key, _flaw(key) or _flaw_of_parts(key.split("/")))
+
+
+def check_prefix(prefix: str) -> None:
+    """Raise `BastionError` unless some key could begin with `prefix`."""
+    folder = prefix.rpartition("/")[0]
+    _refuse("prefix", prefix, _flaw(prefix) or (_flaw_of_parts(folder.split("/")) if "/" in prefix else None))
+
+
+def is_key(text: str) -> bool:
+    """Can `text` name an object? Strangers put other things into buckets: listings leave them out."""
+    return (_flaw(text) or _flaw_of_parts(text.split("/"))) is None
+
+
+def check_size(size: int, key: str, limit: int | None, owner: int | None = None) -> None:
+    """Raise `TooLarge` for an object of more bytes than `limit`, with the account that put it there."""
+    if limit is not None and size > limit:
+        large = TooLarge(f"{key} is too large; at most {limit} bytes are allowed")
+        large.owner = owner
+        raise large
+
+
+def _refuse(what: str, text: str, flaw: str | None) -> None:
+    if flaw:
+        raise BastionError(f"{what} is {text[:100]!r}; {flaw}")
+
+
+def _flaw(text: str) -> str | None:
+    if _CONTROL.search(text):
+        return "leave out control characters"
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        return "use text that UTF-8 can carry"
+    return f"use at most {LONGEST_KEY} bytes, this has {size}" if size > LONGEST_KEY else None
+
+
+def _flaw_of_parts(parts: list[str]) -> str | None:
+    if any(part in ("", ".", "..") for part in parts):
+        return "no part between slashes may be empty, '.' or '..'"
+    longest = max(len(part.encode()) for part in parts)
+    return f"use at most {LONGEST_PART} bytes between slashes, this has {longest}" if longest > LONGEST_PART else None

@@ -1,0 +1,100 @@
+"""Lifecycle rules: what a cloud store removes by itself, in the words of each store. Pure.
+
+Only bundles and logs have rules, each below a bastion's own prefix: names in the journal and among the claims fence, and
+are not to be reused. Outputs have none, for a store goes by the age of each file, and would take old files from the folder of
+a job that still runs: `bastion gc` removes them. Rules that others made stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..model.layout import BASTION_LOG, BUNDLES, LOGS
+from .expiry import Term
+
+Json = dict[str, Any]
+
+
+class Ruled(Protocol):
+    """A store that removes objects by rules of its own."""
+
+    def rules(self) -> Sequence[Json]:
+        """Those of the whole bucket, in the store's words. Raises `BucketError`."""
+
+    def set_rules(self, rules: Sequence[Json]) -> None:
+        """Put these in the place of all of them. Raises `BucketError`."""
+
+    def close(self) -> None:
+        """Close the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Objects whose name in the store begins with `prefix` are removed after `days`; 0: there is no such rule."""
+
+    prefix: str
+    days: int
+
+
+def wanted(term: Term, below: Callable[[str], str]) -> list[tuple[str, Rule]]:
+    """(prefix of keys, its rule) for all that expires. `below` turns a prefix of keys into one of names in the store."""
+    days = {BUNDLES: term.bundles_days, LOGS: term.logs_days, BASTION_LOG: term.logs_days}
+    return [(prefix, Rule(below(prefix), kept)) for prefix, kept in days.items()]
+
+
+def to_google(rules: Iterable[Rule], there: Sequence[Json] = ()) -> list[Json]:
+    """The rules of a bucket of Google Cloud Storage: those that are there, with ours among them once."""
+    ours = list(rules)
+    prefixes = [[rule.prefix] for rule in ours]
+    kept = [rule for rule in there if rule.get("condition", {}).get("matchesPrefix") not in prefixes]
+    made = [
+        {"action": {"type": "Delete"}, "condition": {"age": rule.days, "matchesPrefix": [rule.prefix]}}
+        for rule in ours
+        if rule.days
+    ]
+    return [*kept, *made]
+
+
+def to_s3(rules: Iterable[Rule], there: Sequence[Json] = ()) -> list[Json]:
+    """The rules of a bucket of S3: those that are there, with ours among them once."""
+    ours = list(rules)
+    names = {_name(rule) for rule in ours}
+    kept = [rule for rule in there if rule.get("ID") not in names]
+    made = [
+        {
+            "ID": _name(rule),
+            "Status": "Enabled",
+            "Filter": {"Prefix": rule.prefix},
+            "Expiration": {"Days": rule.days},
+        }
+        for rule in ours
+        if rule.days
+    ]
+    return [*kept, *made]
+
+
+def _name(rule: Rule) -> str:
+    return f"bastion: {rule.prefix}"[:255]
+
+
+def for_google(rules: Sequence[Json]) -> Json:
+    """The file for `gcloud storage buckets update --lifecycle-file`."""
+    return {"rule": list(rules)}
+
+
+def for_s3(rules: Sequence[Json]) -> Json:
+    """The file for `aws s3api put-bucket-lifecycle-configuration`."""
+    return {"Rules": list(rules)}
+
+
+DIALECTS: Mapping[str, tuple[Callable[..., list[Json]], Callable[[Sequence[Json]], Json], str]] = {
+    "gs": (to_google, for_google, "gcloud storage buckets update gs://{bucket} --lifecycle-file=FILE"),
+    "s3": (
+        to_s3,
+        for_s3,
+        "aws s3api put-bucket-lifecycle-configuration --bucket {bucket} --lifecycle-configuration file://FILE",
+    ),
+}
+"""By the scheme of a store: rules into its words, its words into a file, and the command that takes the file."""

@@ -1,0 +1,21 @@
+"""Commands of other programs, run on this machine."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+
+from ..model.errors import RunnerError
+from ..model.ports import Said
+
+
+class SystemShell:
+    """Runs a command to its end, without a shell between."""
+
+    def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
+        """What it answered. Raises `RunnerError` if it cannot be started or outlasts `limit_s` seconds."""
+        try:
+            done = subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace", timeout=limit_s)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise RunnerError(f"{argv[0]} gave no answer: {error}") from error
+        return Said(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,255 @@
+"""What the suite plays: programs, the orders and placements of a bastion, and what is seen of them.
+
+The programs are shell texts. A fleet without a shell (a simulated one) has a stand-in for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from bastion.quota.resources import Resources
+
+from ..journal import logs
+from ..model import layout
+from ..model.codec import decode, encode
+from ..model.errors import Later, Missing
+from ..model.job.spec import BundleRef
+from ..model.ports import AttemptKey, Bucket, Machine, Placement, Runner, Sight
+from ..model.state.state import Cause
+from ..model.stored.records import Claim, Facts, Member, Order, StopOrder, World
+from ..stores.once import create_once
+
+HELLO = "echo hello"
+FAIL = "echo 'Error: no luck'; exit 3"
+CRASH = "kill -SEGV $$"
+WAIT = "echo started; exec sleep 600"
+SAVES = "trap 'echo saved; exit 9' TERM; echo started; while :; do sleep 0.05; done"
+SAVES_AND_IS_DONE = "trap 'exit 0' TERM; echo started; while :; do sleep 0.05; done"
+STUBBORN = "trap '' TERM; echo started; while :; do sleep 0.05; done"
+COUNTS = "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done"
+ENVIRONMENT = "env"
+REPORTS = """printf '{"step": 7, "checkpoint": true}\\n' >> "$BASTION_PROGRESS_FILE"; echo reported; exec sleep 600"""
+PROGRAMS = (HELLO, FAIL, CRASH, WAIT, SAVES, SAVES_AND_IS_DONE, STUBBORN, COUNTS, ENVIRONMENT, REPORTS)
+
+KEY = AttemptKey("train-12345678", 0, 0)
+OTHER = AttemptKey("other-87654321", 4, 1)
+LOST_FOR_GOOD = AttemptKey("nobody-00000000", 0, 3)
+
+
+class Fleet(Protocol):
+    """A runner with its machines."""
+
+    @property
+    def bucket(self) -> Bucket:
+        """What the workers use."""
+
+    @property
+    def runner(self) -> Runner:
+        """The runner under test."""
+
+    def again(self) -> Runner:
+        """A new runner over the same machines, as after a restart of the bastion."""
+
+    def stranger(self) -> Runner:
+        """The runner of another bastion on the same backend."""
+
+    def until(self, condition: Callable[[], bool], what: str) -> None:
+        """Return when the condition holds; fail, naming `what`, if it does not in good time."""
+
+    def crash_worker(self, machine: str) -> None:
+        """Kill -9 of the worker, with its keeper, and of nothing else."""
+
+    def take_away(self, machine: str) -> None:
+        """Have the backend give notice, as it does before it takes a machine away; the machine stays for minutes."""
+
+    def is_idle(self, machine: str) -> bool:
+        """Has the worker of this listed machine come and ended? Never, where machines end with their workers."""
+
+    def away(self) -> AbstractContextManager[None]:
+        """While it lasts, the backend answers nobody."""
+
+    def answers_lost(self) -> AbstractContextManager[None]:
+        """The next creation is heard and done, and its answer is lost; nothing, where there is nothing to lose it."""
+
+    def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
+        """Have somebody make a thing that has a name as this runner gives it, as users of the backend can: its id in a listing.
+
+        "" where nobody can.
+        """
+
+    def questions(self) -> int:
+        """How many requests the backend was sent so far, of any kind."""
+
+
+def order(key: AttemptKey, command: list[str] | str, workers: int = 1, **changes: object) -> Order:
+    """An order of this attempt."""
+    fields: dict[str, object] = {
+        "job": key.job,
+        "name": key.job[:-9],
+        "user": "ada",
+        "project": "ml",
+        "task": key.task,
+        "count": 1,
+        "attempt": key.attempt,
+        "tier": 0,
+        "command": command,
+        "env": {"GREETING": "hello world"},
+        "resources": {},
+        "replicas": workers,
+        "workers": workers,
+        "bundle": BundleRef(),
+        "output_dir": "",
+        "checkpoint_dir": "",
+        "grace_s": 20.0,
+        "time_limit_s": None,
+        "max_tries": 1,
+        "restart_reason": "first",
+    }
+    return Order(**(fields | changes))  # type: ignore[arg-type]
+
+
+def placement(
+    key: AttemptKey, workers: int = 1, epoch: int = 1, resources: Resources | None = None, replicas: int | None = None
+) -> Placement:
+    """The wish for the machines of an attempt; `resources` are each replica's, and a replica is one host by default."""
+    return Placement(
+        key=key, resources=resources or {}, replicas=replicas or workers, workers=workers, tier=0, epoch=epoch
+    )
+
+
+class Stage:
+    """A fleet, and what a bastion does with it. `asks` are the resources of a replica, where nothing else is said."""
+
+    def __init__(self, fleet: Fleet, asks: Resources | None = None) -> None:
+        self.fleet = fleet
+        self.asks = asks or {}
+        self.bucket = fleet.bucket
+        self.runner = fleet.runner
+
+    def start(
+        self,
+        command: list[str] | str,
+        key: AttemptKey = KEY,
+        workers: int = 1,
+        *,
+        replicas: int | None = None,
+        resources: Resources | None = None,
+        **changes: object,
+    ) -> None:
+        """Write the order, then have the machines created."""
+        held = dict(self.asks if resources is None else resources)
+        said = order(key, command, workers, replicas=replicas or workers, resources=held, **changes)
+        self.bucket.write(layout.order(key), encode(said))
+        self.create(key, workers, replicas=replicas, resources=held)
+
+    def create(self, key: AttemptKey = KEY, workers: int = 1, epoch: int = 1, **more: Any) -> None:
+        """Have the machines of an attempt created, as often as the runner puts it off."""
+        wish = placement(key, workers, epoch, **{"resources": self.asks, **more})
+        self.fleet.until(lambda: self._takes(wish), "a creation that is not put off")
+
+    def _takes(self, wish: Placement) -> bool:
+        try:
+            self.runner.create(wish)
+        except Later:
+            self.runner.list()  # as each turn begins: what a runner knows, it knows from there
+            return False
+        return True
+
+    def running(self, command: list[str] | str, key: AttemptKey = KEY) -> Machine:
+        """Start a program that says something, and wait for its word."""
+        self.start(command, key)
+        self.fleet.until(lambda: bool(self.log(key)), "the program's first word")
+        return self.machine(key)
+
+    def stop(self, cause: Cause, grace_s: float, key: AttemptKey = KEY, nonce: str = "n") -> None:
+        """Order the attempt to stop, then tell its machines."""
+        stop = StopOrder(cause=cause, grace_s=grace_s, reason="made way for bob", nonce=nonce)
+        create_once(self.bucket, layout.stop(key), encode(stop))
+        for machine in self.machines(key):
+            self.runner.stop(machine.id)
+
+    def machines(self, key: AttemptKey = KEY) -> list[Machine]:
+        """The machines of an attempt, as listed, without what only claims to be one."""
+        return [machine for machine in self.runner.list() if machine.key == key and machine.ours]
+
+    def machine(self, key: AttemptKey = KEY) -> Machine:
+        """Its only machine."""
+        (machine,) = self.machines(key)
+        return machine
+
+    def facts(self, key: AttemptKey = KEY, worker: int = 0) -> Facts | None:
+        """What its worker said last."""
+        try:
+            return decode(self.bucket.read(layout.facts(key, worker)).data, Facts, "facts")
+        except Missing:
+            return None
+
+    def log(self, key: AttemptKey = KEY, worker: int = 0) -> str:
+        """Its output so far, without the worker's line about files that were left in the working folder."""
+        prefix = layout.log(key, worker)
+        said = b"".join(logs.read(self.bucket, logs.survey(self.bucket, prefix).segments)).decode()
+        return "".join(line for line in said.splitlines(keepends=True) if " not kept: " not in line)
+
+    def phase(self, worker: int) -> str:
+        """How far a worker of the first attempt is; empty if it has not said."""
+        facts = self.facts(worker=worker)
+        return facts.phase if facts else ""
+
+    def environment(self, key: AttemptKey = KEY, worker: int = 0) -> dict[str, str]:
+        """The variables that `ENVIRONMENT` printed."""
+        return dict(line.split("=", 1) for line in self.log(key, worker).splitlines() if "=" in line)
+
+    def meet(self, workers: int) -> Member:
+        """Tell a gang where its members are, once all have claimed; the first of them."""
+        self.fleet.until(lambda: all(self.claim(worker=n) for n in range(workers)), "all claims")
+        claims = [claim for n in range(workers) if (claim := self.claim(worker=n)) is not None]
+        members = [Member(address=claim.address, port=claim.port) for claim in claims]
+        create_once(self.bucket, layout.world(KEY), encode(World(members=members)))
+        return members[0]
+
+    def claim(self, key: AttemptKey = KEY, worker: int = 0) -> Claim | None:
+        """Who claimed."""
+        try:
+            return decode(self.bucket.read(layout.claim(key, worker)).data, Claim, "claim")
+        except Missing:
+            return None
+
+    def ended(self, key: AttemptKey = KEY, worker: int = 0) -> Facts:
+        """Wait for the end to be told, and have its machine deleted, as a bastion does; the last facts."""
+        self.fleet.until(lambda: (facts := self.facts(key, worker)) is not None and facts.phase == "ended", "an end")
+        for machine in self.machines(key):
+            if machine.worker == worker:
+                self.runner.delete(machine.id)
+        facts = self.facts(key, worker)
+        assert facts is not None
+        return facts
+
+    def idle(self, key: AttemptKey = KEY) -> None:
+        """Wait until every worker of an attempt has come and ended, whether it ran or not."""
+
+        def over() -> bool:
+            machines = self.machines(key)
+            return key not in self.runner.waiting() and all(self.fleet.is_idle(machine.id) for machine in machines)
+
+        self.fleet.until(over, "the workers' end")
+
+    def cleared(self, key: AttemptKey = KEY) -> None:
+        """Have all that is listed of an attempt deleted, and wait until nothing is."""
+
+        def none() -> bool:
+            machines = self.machines(key)
+            for machine in machines:
+                self.runner.delete(machine.id)
+            return not machines
+
+        self.fleet.until(none, "the machines to be gone")
+
+    def gone(self, machine: str) -> None:
+        """Wait until a machine is gone, by the direct question, and then by the listing, which may show what is left of it."""
+        self.fleet.until(lambda: self.runner.look(machine) is Sight.GONE, "the machine to be gone")
+        assert machine not in {one.id for one in self.runner.list() if one.seen}
+        self.fleet.until(
+            lambda: machine not in {one.id for one in self.runner.list()}, "the machine to leave the listing"
+        )

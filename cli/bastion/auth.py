@@ -1,0 +1,70 @@
+"""`bastion auth`: whose rights are used at each bucket of a bastion and at Google's APIs, and whether they are accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bastion.model import layout
+from bastion.model.errors import BastionError
+from bastion.model.ports import Bucket
+from bastion.stores.opening import open_bucket, open_part
+from bastion.stores.routed import url_of
+
+from ..common.place import Place, known_place_of, place_of
+from ..common.profile import settings_of
+from ..hosting.credentials import Rows, credentials
+from ..hosting.google_account import look
+from ..terminal.main import DONE, FAILED, Call
+
+_HOMES = {layout.PRIVATE: "", layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
+
+
+def run(call: Call) -> int:
+    """Return 0 if every bucket has credentials and answers."""
+    found = [_look(call, url, names) for url, names in _urls(call)]
+    at_google = _at_google(call)
+    if call.output.json:
+        call.output.data({"schema": 1, "buckets": found, **({"google": at_google} if at_google else {})})
+    else:
+        for rows in filter(None, (*found, at_google)):
+            call.output.say("\n".join(f"{name:<9} {value}" for name, value in rows.items()))
+    return FAILED if any("problem" in rows for rows in (*found, at_google)) else DONE
+
+
+def _at_google(call: Call) -> Rows:
+    """Where the bastion has machines in Google's cloud. Who may not read its settings learns of the bucket only."""
+    try:
+        config = place_of(call).config()
+    except (BastionError, OSError):
+        return {}
+    return look(config)
+
+
+def _urls(call: Call) -> Iterator[tuple[str, str]]:
+    """URL and names of each bucket; of the private one only, if that does not say where the others are."""
+    try:
+        place = known_place_of(call)
+    except BastionError:
+        yield settings_of(call).bucket, layout.PRIVATE
+        return
+    homes: dict[str, list[str]] = {}
+    for home, prefix in _HOMES.items():
+        homes.setdefault(url_of(place.bucket, prefix).rpartition("/")[0], []).append(home)
+    yield from ((url, ", ".join(names)) for url, names in homes.items())
+
+
+def _look(call: Call, url: str, names: str) -> Rows:
+    """What is in force, and what the store answers to a listing."""
+    rows = {"bucket": url, "holds": names}
+    try:
+        rows |= credentials(url if "://" in url else open_bucket(url).url, call.environ)
+        next(iter(_part(call, url).list("")), None)
+    except BastionError as error:
+        return rows | {"problem": str(error)}
+    return rows | {"answer": "may list"}
+
+
+def _part(call: Call, url: str) -> Bucket:
+    """The bastion's part: who has rights there need not have any beside it."""
+    part: Place = place_of(call)
+    return part.bucket if part.root.url == url else open_part(f"{url}/{part.name}")

@@ -1,0 +1,12 @@
+"""`bastion completion`."""
+
+from __future__ import annotations
+
+from ..terminal.completion import tell
+from ..terminal.main import Call
+from .tool import TOOL
+
+
+def run(call: Call) -> int:
+    """Print the script."""
+    return tell(call, TOOL)

@@ -1,0 +1,239 @@
+"""`bastion create`: the settings into the bucket, and the loop into the background."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from bastion.launcher.submit.build import amounts
+from bastion.model.clocks import wrong
+from bastion.model.errors import BastionError, Missing, UsageError
+from bastion.model.job.byline import sign
+from bastion.model.layout import CONFIG
+from bastion.model.ports import Bucket
+from bastion.model.settings import config
+from bastion.model.settings.config import BUCKETS, Config
+from bastion.quota.resources import text
+from bastion.stores.opening import open_bucket
+from bastion.system import host
+from bastion.system.here import log_file
+from bastion.system.store_clock import StoreClock
+from bastion.system.system import RandomIds, SystemClock
+
+from ..common import sharing
+from ..common.desk import user_of
+from ..common.exchange import exchange
+from ..common.place import Place, place_of
+from ..common.profile import path_of, setting_of
+from ..hosting import hosted
+from ..terminal.main import DONE, Call
+from . import unit as bastion_unit
+from .parts.config_file import changed
+from .parts.detached import come_up
+from .parts.first_time import Chosen, check_engine, completed, engine_settings, keep, keep_for_all
+from .parts.proving import admit
+from .unit import Unit
+
+SETTINGS = ("poll", "reclaim_delay", "policy", "run_as", "shared")
+
+
+def run(call: Call) -> int:
+    """Return 0 when the bastion ticks with these settings stored."""
+    call, chosen = completed(named(call))
+    if hosted.chosen(call):
+        return _elsewhere(call, place_of(call))
+    place = _shared_place(call) if call.flags["shared"] else place_of(call, create=True)
+    if not call.flags["local"] and hosted.lodging(place):
+        return _elsewhere(call, place)
+    unit = _unit(call, place)
+    clock, old = SystemClock(), _before(place.bucket)
+    said = given(call) | engine_settings(call, old.runner_options if old else {})
+    with call.output.progress(f"proving the stores of bastion {place.name}"):
+        place, said = prove(place, said)
+    check_engine(call, place)
+    changed = store(place.bucket, said, user_of(call), clock.wall())
+    was_up = place.is_up(clock)
+    if unit or not was_up:
+        with call.output.progress(f"starting bastion {place.name}"):
+            bastion_unit.install(place, unit, clock) if unit else come_up(place, call.environ, clock)
+    if changed:
+        later = (
+            "; a running bastion takes new buckets, a new capacity, run_as and shared at its next start"
+            if was_up
+            else ""
+        )
+        later += "; what lies in the old buckets stays there: copy it" if "buckets" in said else ""
+        call.output.note(f"settings stored: {', '.join(changed)}{later}")
+    _tell(call, place, already=was_up)
+    if unit:
+        call.output.note(f"systemd keeps it alive: {unit.file}; its output: journalctl --unit={unit.name}")
+    elif not was_up and not call.output.json:
+        call.output.note(f"its output: {log_file(place.name, place.bucket.url, call.environ)}")
+    if place.settings.shared:
+        call.output.note(keep_for_all(call, place))
+    elif chosen != Chosen():
+        for line in (*chosen.lines(), *_fleet(place), *keep(call, place, chosen)):
+            call.output.note(line)
+    else:
+        _advise(call, place)
+    return DONE
+
+
+def _unit(call: Call, place: Place) -> Unit | None:
+    """The unit that --systemd asks for. Raises `UsageError` where it cannot be."""
+    if not call.flags["systemd"]:
+        return None
+    unit = bastion_unit.unit(place, call.environ)
+    bastion_unit.check(place, unit, is_up=place.is_up(SystemClock()))
+    return unit
+
+
+def _shared_place(call: Call) -> Place:
+    """A folder that the accounts of this machine share. Raises `UsageError` where there cannot be one."""
+    if not call.flags["local"]:
+        raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
+    os.umask(0o022)
+    bucket = setting_of(call, "bucket")
+    sharing.check(call.flags["shared"], bucket.value if bucket else "")
+    sharing.share(place_of(call, create=True), call.flags["shared"])
+    return place_of(call)
+
+
+def _fleet(place: Place) -> list[str]:
+    """What the bastion gives away."""
+    status = place.status()
+    return [f"it gives away {text(status.capacity)}"] if status and status.capacity else []
+
+
+def _elsewhere(call: Call, place: Place) -> int:
+    """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
+    if call.flags["systemd"]:
+        raise UsageError("--systemd is for a bastion on this machine; leave it out")
+    clock, way = SystemClock(), hosted.way(call, place)
+    said = given(call) | way.settings(call, place)
+    after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
+    if wrong := config.check(after):
+        raise UsageError("; ".join(wrong))
+    site = way.site(call, place, after)
+    if site.note:
+        call.output.note(site.note)
+    if call.flags["dry_run"]:
+        for one in site.work(call.output.say):
+            one.ensure()
+        return DONE
+    with call.output.progress(f"proving the stores of bastion {place.name}"):
+        place, said = prove(place, said)
+    changed = store(place.bucket, said, user_of(call), clock.wall())
+    if call.flags["terraform"] and site.write:
+        site.write(call.flags["terraform"])
+        return DONE
+    new = hosted.bring_up(call, place, site, clock)
+    if changed:
+        call.output.note(f"settings stored: {', '.join(changed)}")
+    _tell(call, place, already=not new)
+    _advise(call, place)
+    return DONE
+
+
+def named(call: Call) -> Call:
+    """The call with --name in the place of --bastion. Raises `UsageError` if both were said and differ."""
+    name, bastion = call.flags["name"], call.flags["bastion"]
+    if name and bastion and name != bastion:
+        raise UsageError(f"--name={name} and --bastion={bastion} name two bastions; say one")
+    return dataclasses.replace(call, flags={**call.flags, "bastion": name or bastion})
+
+
+def given(call: Call) -> dict[str, Any]:
+    """The settings that the command line says, by the words of `config.toml`. Raises `UsageError`."""
+    said: dict[str, Any] = {name: call.flags[name] for name in SETTINGS if call.flags.get(name) is not None}
+    if call.flags.get("local"):
+        said["runners"] = ["local"]
+    if call.flags["capacity"] is not None:
+        said["capacity"] = amounts([call.flags["capacity"]], "--capacity")
+    if buckets := {home: call.flags[f"{home}_bucket"] for home in BUCKETS if call.flags.get(f"{home}_bucket")}:
+        said["buckets"] = {home: open_bucket(url, create=True).url for home, url in buckets.items()}
+    wrong = config.check(msgspec.structs.replace(Config(), **said))
+    if wrong:
+        raise UsageError(f"--{'; --'.join(wrong)}")
+    return said
+
+
+def prove(place: Place, said: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
+    """The place with these settings, once stores that are new to the bastion have proved themselves; and the settings.
+
+    A bucket that is not said stays as it is.
+    """
+    old = _before(place.bucket)
+    if old and "buckets" in said:
+        said = said | {"buckets": {**old.buckets, **said["buckets"]}}
+    new = msgspec.structs.replace(old or Config(), **said)
+    admit(place.root, new, RandomIds(), old=old)
+    asked = StoreClock(place.bucket, SystemClock(), host.name(), os.getpid()).ask()
+    if problem := wrong(asked.off_s):
+        raise BastionError(f"{problem}; nothing was stored")
+    return place.housed(new), said
+
+
+def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> list[str]:
+    """Put the settings into the bucket's `config.toml`; what differs from before, in words. All else of it is kept.
+
+    The user who stores the first one is the first admin.
+    """
+    try:
+        stored = bucket.read(CONFIG)
+    except Missing:
+        first = msgspec.structs.replace(_for_admin(user), **said)
+        exchange(bucket, CONFIG, sign(config.render(first), user, now).encode(), None)
+        return []
+    before = config.parse(stored.data)
+    after = msgspec.structs.replace(before, **said)
+    if after != before:
+        text = changed(stored.data.decode(), dict(_by_key(before, said)))
+        exchange(bucket, CONFIG, sign(text, user, now).encode(), stored.version)
+    return [f"{key} = {value}" for key, value in said.items() if getattr(before, key) != value]
+
+
+def _before(bucket: Bucket) -> Config | None:
+    try:
+        return config.parse(bucket.read(CONFIG).data)
+    except Missing:
+        return None
+
+
+def _by_key(before: Config, said: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings as the file's words; of a table with keys of its own those that differ."""
+    for key, value in said.items():
+        if not isinstance(value, msgspec.Struct):
+            yield key, value
+            continue
+        old, new = msgspec.to_builtins(getattr(before, key)), msgspec.to_builtins(value)
+        yield from ((f"{key}.{name}", new[name]) for name in new if new[name] != old[name])
+
+
+def _for_admin(user: str) -> Config:
+    """The defaults, with this admin if an inbox can bear the name."""
+    mine = Config(admins=[user])
+    return Config() if config.check(mine) else mine
+
+
+def _tell(call: Call, place: Place, *, already: bool) -> None:
+    status = place.status()
+    if status is None:
+        raise BastionError(f"bastion {place.name} ticked, and then its {place.bucket.url}/status.json was removed")
+    if call.output.json:
+        call.output.data({"name": place.name, "bucket": place.root.url, "pid": status.pid, "host": status.host})
+        return
+    verb = "already runs" if already else "runs"
+    call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
+
+
+def _advise(call: Call, place: Place) -> None:
+    """How to be spared the flags."""
+    if call.flags["bucket"] and not call.output.json and not path_of(call.environ).exists():
+        profile = place.name.replace(".", "-")
+        call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

@@ -1,0 +1,178 @@
+"""`bastion delete`: end the jobs (with --force) and the loop; with --purge remove the objects, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bastion.journal import snapshot
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.view import View
+from bastion.launcher.submit.submit import send
+from bastion.model.errors import BastionError, Forbidden
+from bastion.model.ports import Bucket, Clock, Ids
+from bastion.model.settings.config import Config
+from bastion.model.stored.requests import Cancel
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+
+from ..common.desk import user_of
+from ..common.place import Place, known_place_of, stored
+from ..hosting import google_host, hosted, hosted_end
+from ..terminal.ask import agree
+from ..terminal.main import DONE, Call
+from .create import store
+from .parts.detached import come_up
+from .stop import LOOK_S, stop, unfinished
+
+BATCH = 1000
+ABANDONED_MAX = 200
+
+PATIENCE_S = 10.0
+NOTED_MAX = 20
+"""The problems of a bastion whose jobs do not end are told after this time, and so many of them."""
+
+
+def run(call: Call) -> int:
+    """Return 0 when no job, no loop and no machine is left."""
+    place, clock = known_place_of(call), SystemClock()
+    if call.flags["dry_run"]:
+        hosted_end.rehearse(call, place, accounts=call.flags["purge"])
+        return DONE
+    config, reader = stored(place), Reader(place.bucket, clock, ThreadTasks())
+    try:
+        fleet = hosted_end.fleet_of(place, config, call.environ)
+        hosted_end.machines(fleet)
+    except BastionError as error:
+        if not (call.flags["force"] and call.flags["abandon_machines"]):
+            raise BastionError(
+                f"{error}; to delete the bastion and leave its machines: --force --abandon_machines"
+            ) from error
+        return _abandon(call, place, reader.look(), clock)
+    jobs = sorted(unfinished(reader.look()))
+    _check(call, place, jobs, [] if jobs else hosted_end.machines(fleet))
+    if jobs:
+        if not place.is_up(clock):
+            _start(call, place, clock)
+        with call.output.progress(f"cancelling {len(jobs)} jobs"):
+            cancel_all(place, reader, user_of(call), clock, RandomIds(), call.output.note)
+    stop(place, clock)
+    with call.output.progress("deleting machines"):
+        hosted_end.sweep(fleet, clock)
+    _leave(call, place, config, clock)
+    if call.flags["purge"]:
+        purge(place.bucket)
+    kept = "its objects are removed" if call.flags["purge"] else f"its objects stay in {place.bucket.url}"
+    if call.output.json:
+        call.output.data({"name": place.name, "cancelled": jobs, "purged": call.flags["purge"]})
+    else:
+        call.output.say(f"bastion {place.name} is deleted; {kept}")
+    return DONE
+
+
+def _abandon(call: Call, place: Place, view: View, clock: Clock) -> int:
+    """Delete a bastion of whose runners one cannot be asked: what it leaves is named, and is its admin's from now on."""
+    check_admin(place, user_of(call))
+    live = view.state.live_attempts()
+    left = [f"{key}: {worker.machine}" for key, _, attempt in live for worker in attempt.workers if worker.machine]
+    jobs = sorted(unfinished(view))
+    for line in [f"machine of {each}" for each in left[:ABANDONED_MAX]] + [
+        f"job {job}" for job in jobs[:ABANDONED_MAX]
+    ]:
+        call.output.note(f"leaves {line}")
+    agree(call, f"leave {len(left)} machines and {len(jobs)} jobs of bastion {place.name} as they are?")
+    if call.flags["purge"]:
+        agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
+    stop(place, clock)
+    if call.flags["purge"]:
+        purge(place.bucket)
+    if call.output.json:
+        call.output.data(
+            {"name": place.name, "cancelled": [], "abandoned": left, "jobs": jobs, "purged": call.flags["purge"]}
+        )
+    else:
+        call.output.say(f"bastion {place.name} is deleted; end what is left of it by hand")
+    return DONE
+
+
+def _start(call: Call, place: Place, clock: Clock) -> None:
+    """Start the bastion where it lives, so that it ends what it began."""
+    if lodged := hosted.lodging(place):
+        status = place.status()
+        lodged.start()
+        hosted.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
+    else:
+        come_up(place, call.environ, clock)
+
+
+def _leave(call: Call, place: Place, config: Config, clock: Clock) -> None:
+    """Delete its lodging, if it has one; with --purge the accounts at Google that were made with it, too."""
+    lodged = hosted.lodging(place)
+    if lodged:
+        with call.output.progress(f"deleting {lodged.name}"):
+            lodged.delete()
+    if call.flags["purge"] and hosted_end.has_accounts(place, config):
+        with call.output.progress("removing its accounts"):
+            gone = hosted_end.close_accounts(google_host.door(config.google), place, config)
+        call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
+    if lodged and not call.flags["purge"]:
+        store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
+
+
+def _check(call: Call, place: Place, jobs: list[str], machines: list[str]) -> None:
+    """Refuse what was not asked for, and ask before what cannot be undone."""
+    jobs_left = f"bastion {place.name} has jobs that have not ended ({hosted_end.named(jobs)})"
+    machines_left = f"bastion {place.name} has machines that are not gone ({hosted_end.named(machines)})"
+    if jobs and not call.flags["force"]:
+        raise BastionError(f"{jobs_left}; wait for them with bastion stop --drain, or cancel them with --force")
+    if machines and not call.flags["force"]:
+        raise BastionError(f"{machines_left}; wait until it has deleted them, or delete them with --force")
+    if jobs or machines:
+        check_admin(place, user_of(call))
+        agree(call, f"{jobs_left}; cancel them all?" if jobs else f"{machines_left}; delete them all?")
+    if call.flags["purge"]:
+        agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
+
+
+def check_admin(place: Place, user: str) -> None:
+    """Raise `Forbidden` unless the user is an admin of the bastion."""
+    admins = place.config().admins
+    if user not in admins:
+        raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")
+
+
+def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]) -> None:
+    """Ask for the end of every job, also of those that are submitted meanwhile, and return when all have ended.
+
+    After a while `note` gets each problem that the bastion has, once: one of them may be why. Raises `BastionError` if the
+    bastion ends before them.
+    """
+    asked: set[str] = set()
+    noted: set[str] = set()
+    due = clock.monotonic() + PATIENCE_S
+    while left := unfinished(reader.look()):
+        if clock.monotonic() >= due:
+            for problem in _new_problems(place, noted):
+                note(f"{len(left)} jobs have not ended; the bastion says: {problem}")
+            due = clock.monotonic() + PATIENCE_S
+        for job in left - asked:
+            send(place.bucket, user=admin, request_id=ids.new(), request=Cancel(job=job))
+        asked |= left
+        if place.has_ended():
+            raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
+        clock.sleep(LOOK_S)
+
+
+def _new_problems(place: Place, noted: set[str]) -> list[str]:
+    """The problems of the bastion that are not in `noted`, which gets them; in all no more than `NOTED_MAX`."""
+    status = place.status()
+    new = [each for each in dict.fromkeys(status.problems if status else ()) if each not in noted]
+    new = new[: NOTED_MAX - len(noted)]
+    noted.update(new)
+    return new
+
+
+def purge(bucket: Bucket) -> None:
+    """Remove every object of the bastion, but two small ones that fence off whoever still sleeps."""
+    fence = snapshot.fence_off(bucket)
+    keys = [stat.key for stat in bucket.list("") if stat.key not in fence]
+    for start in range(0, len(keys), BATCH):
+        bucket.delete(keys[start : start + BATCH])

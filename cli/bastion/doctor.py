@@ -1,0 +1,54 @@
+"""`bastion doctor`: is all well, and what to do where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bastion.launcher.access.health import Check, Level
+from bastion.model.version import VERSION
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+
+from ..common.desk import user_of
+from ..common.place import known_place_of
+from ..terminal.main import DONE, FAILED, Call
+from ..terminal.table import plain
+from .parts import doctor_store, doctor_verify
+from .parts.doctor_look import Look
+
+
+def run(call: Call) -> int:
+    """Return 0 only when all is well."""
+    if call.flags["store"]:
+        return doctor_store.run(call, call.flags["store"])
+    place = known_place_of(call)
+    if call.flags["verify"]:
+        return doctor_verify.run(call, place)
+    look = Look(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
+    with call.output.progress(f"examining bastion {place.name}"):
+        checks = look.examine(VERSION)
+    tell(call, checks, {"name": place.name, "bucket": place.root.url})
+    return DONE if is_well(checks) else FAILED
+
+
+def is_well(checks: Sequence[Check]) -> bool:
+    """True if there is nothing to do."""
+    return all(check.level is Level.OK for check in checks)
+
+
+def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
+    """One line a check, and one more where there is something to do."""
+    if call.output.json:
+        rows = [{"level": c.level, "check": c.name, "found": c.found, "advice": c.advice} for c in checks]
+        call.output.data({"schema": 1, **about, "well": is_well(checks), "checks": rows})
+        return
+    for check in checks:
+        call.output.say("\n".join(lines(check)))
+    wrong = sum(check.level is not Level.OK for check in checks)
+    call.output.say("all is well" if not wrong else f"{wrong} of {len(checks)} checks found something to do")
+
+
+def lines(check: Check) -> list[str]:
+    """For people."""
+    told = [plain(f"{check.level:<8} {check.name}: {check.found}")]
+    return told if check.level is Level.OK else [*told, f"{'':<8} -> {plain(check.advice)}"]

@@ -1,0 +1,51 @@
+"""`bastion history`: what happened to a project, one line each. From the journal alone."""
+
+from __future__ import annotations
+
+from bastion.launcher.history.project import HEADS
+from bastion.launcher.history.project_past import project_history
+from bastion.launcher.moments import moment
+from bastion.launcher.read import gaps
+from bastion.launcher.read.queue import sign_of_life
+from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.read.view import View, tick_age_s
+from bastion.model.errors import BastionError
+from bastion.model.nearest import did_you_mean
+from bastion.model.stored.holes import Holes
+from bastion.schedule.plan import inputs
+
+from ..common.desk import desk_of
+from ..terminal.main import DONE, Call
+from ..terminal.table import table
+
+
+def run(call: Call) -> int:
+    """Print the events of the project's jobs, and the changes of its share."""
+    desk, [project] = desk_of(call), call.words
+    since = moment(call.flags["since"], desk.clock.wall())
+    view = desk.reader().look()
+    holes = Holes(list(view.holes))
+    with call.output.progress("reading the journal"):
+        found = list(project_history(desk.bucket, desk.tasks, view.state, project, since, holes))
+    if not found:
+        _check(project, view)
+    if call.output.json:
+        bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
+        shown = {"schema": 1, "project": project, "since": rfc3339(since), "events": [entry.row() for entry in found]}
+        call.output.data({**shown, "bastion": bastion, **gaps.rows(holes.found)})
+        return DONE
+    heads, *lines = table(HEADS, [entry.cells() for entry in found], width=call.output.width)
+    lines = [call.output.bold(heads), *lines] if found else [f"nothing happened to {project} since {rfc3339(since)}"]
+    foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
+    call.output.say("\n".join([*lines, *gaps.lines(holes.found), foot]))
+    return DONE
+
+
+def _check(project: str, view: View) -> None:
+    """Raises `BastionError` naming the nearest, if nobody ever heard of the project."""
+    quota = inputs(view.state).quota
+    known = {job.project for job in view.state.jobs.values()}
+    known |= {*quota.shares, *quota.members} if quota else set()
+    if project not in known:
+        otherwise = f"there are {', '.join(sorted(known)[:20])}" if known else "there are none yet"
+        raise BastionError(f"no project {project[:100]!r}; {did_you_mean(project[:100], known, otherwise)}")

@@ -1,0 +1,51 @@
+"""`bastion list`: the bastions of a bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bastion.model.errors import UsageError
+from bastion.model.stored.status import summary
+from bastion.stores.opening import open_bucket
+from bastion.stores.prefixed import Prefixed
+from bastion.system import host
+from bastion.system.system import SystemClock
+
+from ..common.place import Place, is_known, names
+from ..common.profile import setting_of
+from ..hosting import hosted
+from ..terminal.main import DONE, Call
+from ..terminal.table import table
+
+HEADS = ("BASTION", "STATE", "HOST", "VERSION", "LODGING")
+
+
+def run(call: Call) -> int:
+    """Print a row for each; of what is no bastion's, nothing."""
+    if (said := setting_of(call, "bucket")) is None:
+        raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")
+    root = open_bucket(said.value)
+    places = [Place(name, root, Prefixed(root, name)) for name in names(root)]
+    found = [_row(place) for place in places if is_known(place)]
+    if call.output.json:
+        call.output.data({"schema": 1, "bastions": found})
+        return DONE
+    if found:
+        rows = [[str(row[head.lower()] or "") for head in HEADS] for row in found]
+        call.output.say("\n".join(table(HEADS, rows, width=call.output.width)))
+    else:
+        call.output.note(f"there is no bastion in {root.url}; bastion create makes one")
+    return DONE
+
+
+def _row(place: Place) -> dict[str, Any]:
+    status = place.status()
+    died = status is not None and host.died(status)
+    shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=False)
+    return {
+        "bastion": place.name,
+        "state": shown["state"],
+        "host": shown["host"],
+        "version": shown["version"],
+        "lodging": hosted.told(place),
+    }

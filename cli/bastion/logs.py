@@ -1,0 +1,60 @@
+"""`bastion logs`: the bastion's own log, from the bucket."""
+
+from __future__ import annotations
+
+from bastion.journal import logs
+from bastion.model import layout
+from bastion.model.errors import UsageError
+from bastion.model.ports import Clock
+from bastion.system.system import SystemClock
+
+from ..common.place import Place, known_place_of
+from ..hosting import hosted
+from ..terminal.main import DONE, Call
+
+LOOK_S = 1.0
+
+
+def run(call: Call) -> int:
+    """Print the end of the newest bastion's log; with --follow also what comes, whichever bastion writes it."""
+    place = known_place_of(call)
+    if call.flags["console"]:
+        return _console(call, place)
+    status = place.status()
+    if status is None:
+        call.output.note(f"bastion {place.name} has never started, so it has no log")
+        return DONE
+    prefix = layout.bastion_log(status.epoch)
+    extent = logs.survey(place.bucket, prefix)
+    lines = logs.Lines()
+    tail = logs.tail(place.bucket, extent.segments, call.flags["tail"])
+    if tail.cut:
+        call.output.note(tail.cut)
+    surplus = tail.surplus
+    for data in logs.read(place.bucket, tail.segments, held=tail.held):
+        data, surplus = logs.after(data, surplus)
+        call.output.log(lines.feed(data))
+    if call.flags["follow"]:
+        follow(call, place, status.epoch, lines, logs.Follower(place.bucket, prefix, extent.next), SystemClock())
+    call.output.log(lines.close())
+    return DONE
+
+
+def _console(call: Call, place: Place) -> int:
+    if (lodged := hosted.lodging(place)) is None:
+        raise UsageError(f"bastion {place.name} does not live elsewhere, and so has no console; leave out --console")
+    call.output.log(lodged.console().splitlines())
+    return DONE
+
+
+def follow(call: Call, place: Place, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock) -> None:
+    """Print what comes, and go on with the next epoch's log where one ends. Ends by Ctrl-C only."""
+    while True:
+        status = place.status()
+        for data in follower.read_new():
+            call.output.log(lines.feed(data))
+        if status and status.epoch > epoch:
+            epoch = status.epoch
+            follower = logs.Follower(place.bucket, layout.bastion_log(epoch))
+        else:
+            clock.sleep(LOOK_S)

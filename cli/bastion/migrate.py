@@ -1,0 +1,27 @@
+"""`bastion migrate`: what other schedulers' files say, in ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bastion.launcher.submit.from_axlearn import converted
+from bastion.model.errors import SpecError
+from bastion.model.job.spec import SPEC_BYTES_MAX
+
+from ..terminal.main import DONE, Call
+
+
+def run(call: Call) -> int:
+    """Print a job spec of AXLearn's as one for `launch --spec`. Raises `SpecError` with all that has no equal."""
+    _, name = call.words
+    with Path(name).open("rb") as file:
+        data = file.read(SPEC_BYTES_MAX + 1)
+    try:
+        fields, left = converted(data)
+    except SpecError as error:
+        raise SpecError(f"{name}: {error}") from error
+    call.output.say(json.dumps(fields, ensure_ascii=False, indent=2))
+    for line in left:
+        call.output.note(line)
+    return DONE

@@ -1,0 +1,121 @@
+"""The bastion's settings in its bucket, as admins handle them: `bastion config set`, and what `bastion create` stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, get_origin
+
+import msgspec
+
+from bastion.launcher.submit.build import amounts
+from bastion.model.errors import RecordError, UsageError
+from bastion.model.layout import CONFIG
+from bastion.model.settings.config import Config, parse, render
+from bastion.quota import toml
+from bastion.service.config_changes import affected, diff
+
+from ...common import admin_file
+from ...common.admin_file import AdminFile
+from ...common.place import known_place_of
+from ...common.registry import faults_of_known, unknown
+from ...terminal.main import Call
+from ...terminal.toml_edit import amended
+
+_KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
+
+
+def checked(text: str) -> Config:
+    """The settings in a text, if the runners that are installed here find no fault with them. Raises `RecordError`, `Newer`."""
+    found = parse(text)
+    if wrong := list(faults_of_known(found)):
+        raise RecordError(f"config.toml: {'; '.join(wrong)}")
+    return found
+
+
+def elsewhere(config: Config) -> list[str]:
+    """What is left to the machine where the bastion runs."""
+    return list(unknown(config, ", and the bastion takes these settings only if it is installed where that runs"))
+
+
+CONFIG_FILE = AdminFile(
+    name="config",
+    key=CONFIG,
+    parse=checked,
+    absent=Config(),
+    diff=diff,
+    affected=affected,
+    warnings=elsewhere,
+    outline=render(Config()),
+    done="in force within 10 s; capacity, runners and google from the bastion's next start",
+)
+
+
+def put(call: Call, words: Sequence[str]) -> int:
+    """`bastion config set KEY=VALUE ...`: these settings, and nothing else of the file."""
+    place = known_place_of(call)
+    held = admin_file.read(place.bucket, CONFIG_FILE)
+    said = dict(map(_said, words))
+    if len(said) < len(words):
+        raise UsageError("a setting is named twice; name it once")
+    return admin_file.put(call, place, CONFIG_FILE, held, changed(held.text, said))
+
+
+def changed(text: str, said: Mapping[str, Any]) -> str:
+    """The text with these settings, comments and all else as they are. A table is replaced, `table.key` one of its keys.
+
+    Raises `UsageError` for a setting that is named as a table and as a value.
+    """
+    change: dict[str, Any] = {}
+    for key, value in said.items():
+        *tables, entry = key.split(
+            ".", -1 if key.startswith("runner_options.") else 1
+        )  # a kind may have dots in its name
+        inner, old = change, _loaded(text)
+        for table in tables:
+            inner, old = inner.setdefault(table, {}), _table(old.get(table))
+            if not isinstance(inner, dict):
+                raise UsageError(f"{key} is set, and {table} as a whole; name one of them")
+        inner[entry] = _in_place_of(_table(old.get(entry)), value)
+    return amended(text, change)
+
+
+def _in_place_of(old: Mapping[str, Any], value: Any) -> Any:
+    """The change from one value to another: of what is a table, keys that there are no more go."""
+    if not isinstance(value, dict):
+        return value
+    return {**dict.fromkeys(old), **{key: _in_place_of(_table(old.get(key)), inner) for key, inner in value.items()}}
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _loaded(text: str) -> Mapping[str, Any]:
+    """What the text says now; nothing of one that is no TOML, which whoever changes it complains of."""
+    try:
+        return toml.loads(text)
+    except toml.NotToml:
+        return {}
+
+
+def _said(word: str) -> tuple[str, Any]:
+    key, equals, text = word.partition("=")
+    if not key or not equals:
+        raise UsageError(f"{word!r} sets nothing; use KEY=VALUE, as in poll=0.5 or capacity=v4=8,cpu=4")
+    return key, _value(key, text.strip())
+
+
+def _value(key: str, text: str) -> Any:
+    """The value as its setting wants it, without quotes and brackets; what is not of that kind is complained of later."""
+    kind = _KINDS.get(key)
+    if kind is str:
+        return text
+    if get_origin(kind) is list and not text.startswith("["):
+        return [part for part in map(str.strip, text.split(",")) if part]
+    if kind == dict[str, int] and not text.startswith("{"):
+        return amounts([text], key)
+    try:
+        found = toml.loads(f"value = {text}")
+    except toml.NotToml:
+        return text
+    return found["value"] if len(found) == 1 else text

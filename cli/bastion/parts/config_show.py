@@ -1,0 +1,60 @@
+"""`bastion config show`: what a call goes by and who says so, and what the bastion there is set to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bastion.launcher.submit.profiles import KEYS, USUAL
+from bastion.launcher.submit.settings import Setting
+from bastion.model.codec import whole
+from bastion.model.errors import BastionError
+from bastion.model.job.spec import written_out
+from bastion.model.settings.config import Config
+
+from ...common.desk import user_of
+from ...common.place import Place, place_of
+from ...common.profile import chosen, path_of, setting_of
+from ...terminal.main import DONE, Call
+
+
+def show(call: Call) -> int:
+    """Both, under two headings. What the call goes by is shown even if there is no bastion."""
+    values = {key: found for key in KEYS if (found := setting_of(call, key))}
+    values.setdefault("user_id", Setting(user_of(call), "login name"))
+    problem, place, config = "", None, None
+    try:
+        place = place_of(call)
+        config = place.config()
+    except BastionError as error:
+        problem = str(error)
+    if call.output.json:
+        call.output.data(_json(call, values, config, problem))
+        return DONE
+    call.output.say("\n".join([*_values(values), *_settings(place, config, problem)]))
+    return DONE
+
+
+def _values(values: dict[str, Setting]) -> list[str]:
+    heading = "What this call goes by:"
+    missing = Setting("-", "nobody says it")
+    found = {key: values.get(key, missing) for key in KEYS if key in USUAL or key in values}
+    width = max(len(each.value) for each in found.values())
+    return [heading, *(f"  {key:<10}  {each.value:<{width}}  {each.source}" for key, each in found.items())]
+
+
+def _settings(place: Place | None, config: Config | None, problem: str) -> list[str]:
+    if place is None or config is None:
+        return [f"No settings of a bastion: {problem}"]
+    rows = [f"  {key} = {whole(getattr(config, key))}" for key in config.__struct_fields__]
+    return [f"Settings of bastion {place.name}, in {place.bucket.url}/config.toml:", *rows]
+
+
+def _json(call: Call, values: dict[str, Setting], config: Config | None, problem: str) -> dict[str, Any]:
+    return {
+        "schema": 1,
+        "file": str(path_of(call.environ)),
+        "profile": chosen(call).name or None,
+        "values": {key: {"value": each.value, "source": each.source} for key, each in values.items()},
+        "config": None if config is None else written_out(config),
+        "problem": problem or None,
+    }

@@ -1,0 +1,90 @@
+"""What a doctor finds of the rights that others have in a bastion's buckets: as far as a store tells them."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterable
+from typing import Any
+
+from bastion.launcher.access import access
+from bastion.launcher.access.access import CREATE, DELETE, Part
+from bastion.launcher.access.health import FILES, PREFIXES, Check, Level
+from bastion.model.errors import BucketError, Denied, Missing
+from bastion.model.ports import Bucket
+from bastion.stores.opening import open_google
+from bastion.stores.routed import url_of
+
+_NOT_OURS = "not examined: rights are a matter of the store's own policies; see docs/security.md"
+
+
+def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
+    """Of each bucket of a bastion. `admin`: the one who asks may have every right."""
+    by_url: dict[str, list[str]] = {}
+    for home in (*PREFIXES, *FILES):
+        by_url.setdefault(url_of(bucket, home), []).append(home)
+    found: list[Check] = []
+    parts: list[Part] = []
+    for url, homes in by_url.items():
+        scheme, _, rest = url.partition("://")
+        if scheme == "gs":
+            part, told = _google(rest, homes, admin=admin)
+            parts += [part] if part else []
+            found += told
+        elif scheme == "file":
+            found += _folder(url, f"/{rest.lstrip('/')}")
+        elif scheme != "memory":
+            found.append(Check(Level.OK, f"rights of others in {url}", _NOT_OURS))
+    return [*access.checks(parts), *found]
+
+
+def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | None, list[Check]]:
+    """The rights in a bucket; or else what is to be said of them."""
+    name, _, below = place.partition("/")
+    title = f"rights of others in gs://{name}"
+    store = open_google(name)
+    try:
+        policy, settings = store.rights()
+        return Part(access.read(name, policy, settings), f"{below}/", tuple(homes)), []
+    except Missing:
+        return None, [Check(Level.OK, title, "not examined: this store tells nothing of them")]
+    except Denied:
+        return None, [_own(store, title, admin=admin)]
+    except BucketError as error:
+        return None, [Check(Level.WARNING, title, f"not examined: {error}", "try again when the store answers")]
+    finally:
+        store.close()
+
+
+def _own(store: Any, title: str, *, admin: bool) -> Check:
+    """We may not see the rights of others; what we may do everywhere ourselves, anybody like us may do."""
+    unseen = "not examined: only who may read the bucket's policy sees them; have an admin run bastion doctor"
+    try:
+        held = [right for right in store.held((CREATE, DELETE)) if right in (CREATE, DELETE)]
+    except (BucketError, Missing):
+        held = []
+    if held and not admin:
+        verbs = " and ".join(right.rpartition(".")[2] for right in held)
+        found = f"you may {verbs} everywhere in it, and are no admin"
+        return Check(Level.FAILED, title, found, f"have that right confined; {access.SEE}")
+    return Check(Level.OK, title, unseen)
+
+
+def _folder(url: str, path: str) -> list[Check]:
+    """Of the folder that holds the bastion's: who may write there can put another in its place."""
+    try:
+        found = [os.stat(place) for place in (path, os.path.dirname(path))]
+    except OSError:
+        return []
+    own, around = found
+    mode = own.st_mode if around.st_mode & stat.S_ISVTX else own.st_mode | around.st_mode
+    return [access.folder(url, mode, _named(pwd.getpwuid, own.st_uid), _named(grp.getgrgid, own.st_gid))]
+
+
+def _named(look_up: Any, number: int) -> str:
+    try:
+        return str(look_up(number)[0])
+    except KeyError:
+        return str(number)

@@ -1,0 +1,63 @@
+"""`bastion doctor --store`: every promise of a bucket, tried on a user's own store in a fresh place, which is removed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from bastion.model.errors import Missing
+from bastion.stores.conformance.suite import CHECKS, HANDY, Finding, prove
+from bastion.stores.opening import open_bucket
+from bastion.system.system import RandomIds
+
+from ...terminal.main import DONE, FAILED, Call
+from .proving import PREFIX
+
+
+def run(call: Call, url: str) -> int:
+    """Return 0 when the store keeps every promise. Raises `NoBucket`, `Denied`, `UsageError`."""
+    root = open_bucket(url)
+    with suppress(Missing):
+        root.read("config.toml")  # is it there, and may we ask it?
+    found = []
+    with _place(root.url) as place:
+        for finding in prove(lambda: open_bucket(place, create=True), CHECKS, HANDY):
+            found.append(finding)
+            if not call.output.json:
+                call.output.say("\n".join(lines(finding)))
+    broken = [finding for finding in found if finding.problem]
+    if call.output.json:
+        rows = [
+            {
+                "level": "failed" if f.problem else "ok",
+                "check": f.name,
+                "promise": f.promise,
+                "found": f.problem,
+                "advice": f.advice,
+            }
+            for f in found
+        ]
+        call.output.data({"schema": 1, "store": root.url, "well": not broken, "checks": rows})
+    else:
+        verdict = f"breaks {len(broken)} of {len(found)} promises" if broken else f"keeps all {len(found)} promises"
+        call.output.say(f"{root.url} {verdict}")
+    return FAILED if broken else DONE
+
+
+def lines(finding: Finding) -> list[str]:
+    """For people."""
+    if not finding.problem:
+        return [f"ok       {finding.promise}"]
+    return [f"failed   {finding.promise}", f"         {finding.problem}", f"         -> {finding.advice}"]
+
+
+@contextmanager
+def _place(url: str) -> Iterator[str]:
+    """A fresh place below the URL, removed at the end: of a folder the checks leave an empty one."""
+    place = f"{url.rstrip('/')}/{PREFIX}{RandomIds().new()[:12]}"
+    try:
+        yield place
+    finally:
+        if place.startswith("file://"):
+            shutil.rmtree(place.removeprefix("file://"), ignore_errors=True)

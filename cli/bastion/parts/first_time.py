@@ -1,0 +1,132 @@
+"""What `bastion create` chooses where nobody says it: a name, a folder, and at the end a profile that keeps both."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bastion.launcher.submit.profiles import Profile
+from bastion.model.errors import RunnerError, UsageError
+from bastion.model.job.spec import NAME
+from bastion.system.here import data_folder
+
+from ...common import profile, registry
+from ...common.grounds import ground
+from ...common.place import Place
+from ...common.sharing import FOLDER
+from ...terminal.main import Call
+
+ENGINES = {"slurm": "partition", "ray": "dashboard"}
+"""Runners of a cluster that is there already, and the flag that says where; the bastion lives on this machine."""
+
+RUNNERS = ("kubernetes", *ENGINES)
+_HERE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What was chosen for the user: both are empty where flags, variables or a profile say all."""
+
+    name: str = ""
+    folder: str = ""
+
+    def lines(self) -> list[str]:
+        """What to say of it."""
+        named = f"the name {self.name}, after this machine" if self.name else ""
+        stored = f"the folder {self.folder} as the bucket" if self.folder else ""
+        return [f"chose {', and '.join(filter(None, (named, stored)))}"]
+
+
+def completed(call: Call) -> tuple[Call, Chosen]:
+    """The call with a name and a bucket, and which of them were chosen here. Raises `UsageError` for flags that contradict."""
+    engine = engine_of(call)
+    if not (call.flags["local"] or engine):
+        return call, Chosen()
+    chosen = Chosen(
+        name="" if profile.setting_of(call, "bastion") else _name(),
+        folder=""
+        if profile.setting_of(call, "bucket")
+        else FOLDER
+        if call.flags["shared"]
+        else str(data_folder(call.environ)),
+    )
+    flags = {
+        **call.flags,
+        **({"bastion": chosen.name} if chosen.name else {}),
+        **({"bucket": f"file://{chosen.folder}"} if chosen.folder else {}),
+    }
+    return replace(call, flags=flags), chosen
+
+
+def engine_of(call: Call) -> str:
+    """The engine that --runner names; "" for none. Raises `UsageError` where the flags of two fleets are mixed."""
+    runner = call.flags.get("runner") or ""
+    for engine, flag in ENGINES.items():
+        if call.flags.get(flag) and runner != engine:
+            raise UsageError(f"--{flag} goes with --runner={engine}; add it, or leave --{flag} out")
+    if runner and runner not in RUNNERS:
+        raise UsageError(f"--runner is {runner[:64]!r}; use {', '.join(RUNNERS)}")
+    if runner and call.flags["local"]:
+        raise UsageError(f"--local and --runner={runner} are two fleets; say one, and add the other to `runners` later")
+    return runner if runner in ENGINES else ""
+
+
+def engine_settings(call: Call, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """The settings of the engine, by the words of `config.toml`; `options` are those of all runners as they were."""
+    engine = engine_of(call)
+    if not engine:
+        return {}
+    where = call.flags.get(ENGINES[engine])
+    key = "address" if engine == "ray" else ENGINES[engine]
+    own = {**options.get(engine, {}), **({key: where} if where else {})}
+    return {"runners": [engine], **({"runner_options": {**options, engine: own}} if own else {})}
+
+
+def check_engine(call: Call, place: Place) -> None:
+    """Ask the engine for what runs there, before anything is stored. Raises `UsageError` if it does not answer."""
+    engine = engine_of(call)
+    if not engine:
+        return
+    if wrong := list(registry.faults(place.settings)):
+        raise UsageError("; ".join(wrong))
+    runner = registry.maker(engine).make(ground(place, place.settings, call.environ, engine))
+    try:
+        with call.output.progress(f"asking {engine}"):
+            runner.list()
+    except RunnerError as error:
+        raise UsageError(f"{engine} does not answer, so nothing was stored: {error}") from error
+
+
+def keep(call: Call, place: Place, chosen: Chosen) -> list[str]:
+    """Make a profile of what was chosen, active if none was. What to say of it."""
+    if not (chosen.name or chosen.folder):
+        return []
+    known = profile.load(call.environ)
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
+    said = {"bucket": place.root.url, "bastion": place.name}
+    if name in known.named and dict(known.named[name].values) != said:
+        return [f"profile {name} says something else and stays as it is; use {' '.join(place.flags())}"]
+    active = {} if known.active else {"active": name}
+    profile.store(call.environ, {**active, "profiles": {name: said}})
+    if known.active and known.active != name:
+        return [f"profile {known.active} stays active; to use this bastion: bastion config activate {name}"]
+    return [f"profile {name} is active, so launch needs no flags: launch --follow -- python train.py"]
+
+
+def keep_for_all(call: Call, place: Place) -> str:
+    """Make a profile that all accounts of this machine go by who have none of their own. What to say of it."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
+    file = profile.path_for_all(call.environ)
+    known, said = profile.for_all(call.environ), {"bucket": place.root.url, "bastion": place.name}
+    if known.active and dict(known.named.get(known.active, Profile()).values) != said:
+        return f"{file} names another bastion and stays as it is; its users say {' '.join(place.flags())}"
+    profile.store_for_all(call.environ, {"active": name, "profiles": {name: said}})
+    return f"profile {name} is active for every account of this machine ({file}): launch needs no flags"
+
+
+def _name() -> str:
+    """The host's first label, as far as a bastion may be called so."""
+    label = re.sub(r"[^a-z0-9-]", "-", os.uname().nodename.partition(".")[0].lower()).strip("-")[:63].strip("-")
+    return label if NAME.fullmatch(label) else _HERE

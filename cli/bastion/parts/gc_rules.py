@@ -1,0 +1,54 @@
+"""The lifecycle rules of a bastion's buckets, printed or put in force."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bastion.model.errors import UsageError
+from bastion.stores.expiry import Term
+from bastion.stores.opening import open_ruled
+from bastion.stores.routed import url_of
+from bastion.stores.rules import DIALECTS, Rule, wanted
+
+from ...common.place import Place
+from ...terminal.main import DONE, Call
+
+
+def show_or_apply(call: Call, place: Place, said: Term, *, applying: bool) -> int:
+    """Print the rules of each bucket of the bastion, or put them in force."""
+    by_url: dict[str, list[Rule]] = {}
+    for prefix, rule in wanted(said, lambda prefix: _path(url_of(place.bucket, prefix)) + prefix):
+        by_url.setdefault(url_of(place.bucket, prefix), []).append(rule)
+    shown = [_of_one(call, place, url, rules, applying=applying) for url, rules in by_url.items()]
+    if call.output.json:
+        call.output.data({"schema": 1, "applied": applying, "buckets": shown})
+    return DONE
+
+
+def _of_one(call: Call, place: Place, url: str, rules: Sequence[Rule], *, applying: bool) -> dict[str, Any]:
+    scheme, _, rest = url.partition("://")
+    if scheme not in DIALECTS:
+        raise UsageError(f"{url} knows no lifecycle rules of ours; run bastion gc there now and then")
+    into_words, into_file, command = DIALECTS[scheme]
+    name = rest.split("/", 1)[0]
+    store = open_ruled(scheme, name)
+    try:
+        there = store.rules() if applying else ()
+        words = into_words(rules, there)
+        if applying:
+            store.set_rules(words)
+    finally:
+        store.close()
+    told = command.format(bucket=name)
+    if applying and not call.output.json:
+        call.output.say(f"{scheme}://{name}: {len(words)} rules are in force")
+    elif not call.output.json:
+        call.output.note(f"for {scheme}://{name}; it replaces all rules of the bucket: {told}")
+        call.output.data(into_file(words))
+    return {"bucket": f"{scheme}://{name}", "command": told, **into_file(words)}
+
+
+def _path(url: str) -> str:
+    """What stands before the keys of a bastion in its store: `prefix/name/`."""
+    return url.partition("://")[2].partition("/")[2] + "/"

@@ -1,0 +1,102 @@
+"""`bastion recover --heal_time`: bring a journal back whose time ran ahead of the store's, and list what the wrong time did."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from bastion.journal import healing, past, recover
+from bastion.journal.fold import fold
+from bastion.journal.journal import Journal
+from bastion.model import clocks, layout
+from bastion.model.clocks import OFF_MAX_S
+from bastion.model.errors import BastionError, Deposed
+from bastion.model.state.state import State
+from bastion.model.stored.events import Epoch
+from bastion.model.stored.holes import Holes
+from bastion.model.version import VERSION
+from bastion.model.wording import short
+from bastion.stores.local import LocalBucket
+from bastion.system import host
+from bastion.system.store_clock import StoreClock
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+
+from ...common.desk import user_of
+from ...common.place import Place, known_place_of
+from ...terminal.ask import agree
+from ...terminal.main import DONE, Call
+from ...terminal.table import plain
+from ..delete import check_admin
+
+
+def run(call: Call) -> int:
+    """Return 0 once the journal's time, and the dates of a folder, are not ahead any more."""
+    place, user = known_place_of(call), user_of(call)
+    check_admin(place, user)
+    if not place.has_ended():
+        raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
+    now, folder_s = _now(place)
+    state = recover.load(place.bucket, ThreadTasks().map)
+    if not clocks.ahead(state.now, now) and folder_s <= OFF_MAX_S:
+        return _tell(call, place, [], "the journal's time is not ahead of the store's: nothing is to be done")
+    early = list(_done(place, now))
+    ahead = short((state.now - now).total_seconds()) if state.now and state.now > now else "not"
+    if not call.output.json:
+        lines = [f"the journal's time is {ahead} ahead", *(f"by that  {line}" for line in early)]
+        call.output.say("\n".join(plain(line) for line in lines))
+    agree(call, f"set it back to {now:%Y-%m-%dT%H:%M:%SZ}?")
+    if isinstance(place.root, LocalBucket):
+        place.root.ahead_s(heal=True)
+    if clocks.ahead(state.now, now):
+        _append(place, state, user, now)
+    return _tell(
+        call, place, early, "the time is healed; what was done by the wrong one stays: see what to submit again"
+    )
+
+
+def _now(place: Place) -> tuple[datetime, float]:
+    """The store's time, without what a folder dates ahead; and that. Raises `BastionError` if our own clock is wrong."""
+    clock = SystemClock()
+    folder_s = place.root.ahead_s() if isinstance(place.root, LocalBucket) else 0.0
+    folder_s = folder_s if folder_s > OFF_MAX_S else 0.0
+    asked = StoreClock(place.bucket, clock, host.name(), os.getpid()).ask()
+    if problem := clocks.wrong(asked.off_s - folder_s):
+        raise BastionError(problem)
+    return asked.least(clock.monotonic()) - timedelta(seconds=folder_s), folder_s
+
+
+def _done(place: Place, now: datetime) -> Iterator[str]:
+    """What was begun and ended too early, by the journal objects that are dated ahead."""
+    bucket, at_once, limit = place.bucket, ThreadTasks().map, now + timedelta(seconds=OFF_MAX_S)
+    first, end = past.number_after(bucket, limit, at_once), past.end(bucket)
+    state = past.state_below(bucket, first, at_once, Holes(), lambda _: None)
+    listed = bucket.list(layout.JOURNAL, after=layout.journal(first - 1) if first else "")
+    dated = {layout.seq_of(stat.key): stat.modified for stat in listed if layout.is_journal(stat.key)}
+    for record in recover.objects(bucket, first, at_once, below=end):
+        if record.now > limit:
+            early = healing.did(state, record.events, healing.dates(dated, record.seq, now))
+            yield from early
+        fold(state, record)
+
+
+def _append(place: Place, state: State, user: str, now: datetime) -> None:
+    epoch = state.epoch + 1
+    journal = Journal(place.bucket, SystemClock(), RandomIds(), state)
+    journal.begin(now)
+    journal.epoch = epoch
+    journal.add(Epoch(epoch=epoch, host=host.name(), pid=os.getpid(), version=VERSION, healed_by=user))
+    try:
+        journal.commit()
+    except Deposed as deposed:
+        raise BastionError(
+            "a bastion is at work meanwhile; nothing was healed: end it first with bastion stop"
+        ) from deposed
+
+
+def _tell(call: Call, place: Place, early: list[str], said: str) -> int:
+    if call.output.json:
+        call.output.data({"schema": 1, "name": place.name, "early": early, "said": said})
+    else:
+        call.output.say(said)
+    return DONE

@@ -1,0 +1,143 @@
+"""`bastion quota simulate`: what was submitted, once more, under the present quota file and under another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bastion.journal import past, reading
+from bastion.journal.fold import fold
+from bastion.launcher.moments import moment
+from bastion.launcher.read import gaps
+from bastion.launcher.read.rows import rfc3339
+from bastion.model.at_once import Map
+from bastion.model.errors import BastionError, UsageError
+from bastion.model.ports import Bucket
+from bastion.model.state.state import State
+from bastion.model.stored.holes import Hole, Holes
+from bastion.model.stored.records import Status
+from bastion.quota.model import Quota
+from bastion.schedule.plan import inputs
+from bastion.simulate.replay import Replay
+from bastion.simulate.report import project_rows, row
+from bastion.simulate.run import Run, Scene, everybody, simulate
+from bastion.simulate.work import Arrival, Pace
+from bastion.system.system import SystemClock, ThreadTasks
+
+from ...common import admin_file
+from ...common.place import Place, known_place_of
+from ...terminal import charts
+from ...terminal.main import DONE, Call
+from . import simulate_plot, simulated
+from .quota_file import QUOTA_FILE, load
+from .simulating import kind_of, pace_of, read_trace
+
+NAMES = ("present", "proposed")
+
+
+@dataclass(frozen=True, slots=True)
+class _Story:
+    """What comes, and what is to be said of it: where it is from, what of it is not known, what could not be read."""
+
+    arrivals: Sequence[Arrival]
+    source: Mapping[str, Any]
+    notes: Sequence[str] = ()
+    holes: Sequence[Hole] = ()
+
+
+def run(call: Call, path: Path) -> int:
+    """Simulate both, and print them side by side."""
+    proposed, pace, place = load(path)[1], pace_of(call.flags), known_place_of(call)
+    kind = kind_of(call.flags, proposed)
+    with call.output.progress("reading the journal"):
+        state, story = _story(call, place, pace, kind)
+    if not story.arrivals:
+        raise BastionError("nothing ran that could be simulated; look further back with --since, or name a --trace")
+    runs: dict[str, Run] = {}
+    for name, quota in zip(NAMES, (_present(place, state), proposed), strict=True):
+        scene = Scene(
+            quota=everybody(quota) if call.flags["trace"] else quota,
+            config=inputs(state).config,
+            pace=pace,
+            kind=kind,
+            capacity=state.reported(),
+            big=call.flags["big"],
+            log=bool(call.flags["plot"]),
+        )
+        with call.output.progress(f"simulating the {name} quota file"):
+            runs[name] = simulate(scene, story.arrivals)
+    _show(call, kind, runs, story)
+    return DONE
+
+
+def _present(place: Place, state: State) -> Quota:
+    """What the file in the bucket says; if it cannot be used, what is in force instead. Raises `BastionError`."""
+    quota, problem = QUOTA_FILE.lenient(admin_file.read(place.bucket, QUOTA_FILE).text)
+    found: Quota | None = inputs(state).quota if problem else quota
+    if found is None:
+        raise BastionError(
+            f"the quota file of bastion {place.name} is broken, and there never was a good one: {problem}"
+        )
+    return found
+
+
+def _story(call: Call, place: Place, pace: Pace, kind: str) -> tuple[State, _Story]:
+    """The state now, and what comes: from the trace, if one is named, else from the journal."""
+    trace, at_once, holes = call.flags["trace"], ThreadTasks().map, Holes()
+    if trace:
+        if "since" in call.given:
+            raise UsageError("--since is of the journal, and --trace replaces it; leave one out")
+        return reading.load(place.bucket, at_once, holes), _Story(read_trace(Path(trace), kind), {"trace": trace})
+    now = SystemClock().wall()
+    since = moment(call.flags["since"], now)
+    state, replay = read_replay(place.bucket, since, pace, at_once, holes, call.output.note)
+    replay.close(min(now, _last_known(state, place.status()) or now))
+    notes = []
+    if replay.unfinished:
+        notes.append(f"{replay.unfinished} tasks still run; they count with what they ran so far")
+    if replay.unknown:
+        notes.append(f"{replay.unknown} jobs never ran, and nobody knows for how long they would; left out")
+    source = {"since": rfc3339(since), "unfinished_tasks": replay.unfinished, "jobs_that_never_ran": replay.unknown}
+    return state, _Story(replay.arrivals, source, notes, holes.found)
+
+
+def _last_known(state: State, status: Status | None) -> datetime | None:
+    """Until when the bastion is known to have looked after its jobs."""
+    return max((at for at in (state.now, status.last_tick if status else None) if at), default=None)
+
+
+def read_replay(
+    bucket: Bucket, since: datetime, pace: Pace, at_once: Map, holes: Holes, note: Callable[[str], None]
+) -> tuple[State, Replay]:
+    """The state now, and what was submitted since this moment. Raises `BucketError`, `Newer`.
+
+    One pass over the journal from the newest snapshot that is older; `note` is told if that takes long.
+    """
+    begin = past.number_at(bucket, since, at_once)
+    state = past.state_below(bucket, begin, at_once, holes, note)
+    replay = Replay(state, since, pace)
+    for record in reading.read(bucket, range(begin, past.end(bucket)), at_once, holes):
+        replay.take(record)
+        state.seq = record.seq
+        fold(state, record, lenient=bool(holes.found))
+    return state, replay
+
+
+def _show(call: Call, kind: str, runs: Mapping[str, Run], story: _Story) -> None:
+    reports = [one.report for one in runs.values()]
+    if call.flags["plot"]:
+        numbers = simulated.lines(NAMES, reports, kind)
+        charts.save(Path(call.flags["plot"]), simulate_plot.page(runs, kind, title="What if", numbers=numbers))
+        call.output.note(f"plotted in {call.flags['plot']}")
+    if call.output.json:
+        rows = {
+            name: {**row(one, kind), "by_project": project_rows(one)} for name, one in zip(NAMES, reports, strict=True)
+        }
+        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gaps.rows(story.holes)})
+        return
+    table = simulated.lines(NAMES, reports, kind, call.output.width)
+    foot = [*story.notes, *simulated.notes(NAMES, reports), *gaps.lines(story.holes)]
+    call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *foot]))

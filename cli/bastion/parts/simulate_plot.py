@@ -1,0 +1,60 @@
+"""Simulated runs as one page of HTML: use over time, and of each project its use, what it borrowed, and its share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+
+from bastion.schedule.meter import Meter, Window
+from bastion.simulate.run import Run
+
+from ...terminal import charts
+
+Meters = Mapping[str, Meter]
+
+
+def page(runs: Mapping[str, Run], kind: str, *, title: str, numbers: Sequence[str]) -> str:
+    """The page. `runs` logged their levels; `numbers` is the table in text."""
+    return charts.page(
+        title, [part for name, run in runs.items() for part in _of_run(name, run, kind)], "\n".join(numbers)
+    )
+
+
+def _of_run(name: str, run: Run, kind: str) -> Iterator[str]:
+    window = Window(run.since, run.until, charts.PARTS)
+    used, borrowed = _meters(run, kind, window)
+    yield charts.heading(name)
+    largest = sorted(used.items(), key=lambda row: (-sum(row[1].sums), row[0]))
+    there = _steady(window, run.shares.pool.get(kind, 0))
+    yield charts.stacked(window, largest, there, title=f"{kind} in use, by project")
+    yield charts.few(
+        charts.against_share(
+            window,
+            [("used", meter), ("borrowed", borrowed[project])],
+            _steady(window, run.shares.units(project).get(kind, 0)),
+            title=f"{project}: {kind}",
+        )
+        for project, meter in largest
+    )
+
+
+def _meters(run: Run, kind: str, window: Window) -> tuple[Meters, Meters]:
+    """What each project held of the kind, and what of it beyond its share."""
+    used: dict[str, Meter] = defaultdict(lambda: Meter(window))
+    borrowed: dict[str, Meter] = defaultdict(lambda: Meter(window))
+    for level in run.levels:
+        if level.kind == kind:
+            place, share = window.place(level.at), run.shares.units(level.project).get(kind, 0)
+            used[level.project].set(place, level.units)
+            borrowed[level.project].set(place, max(0, level.units - share))
+    for meter in (*used.values(), *borrowed.values()):
+        meter.advance(window.length)
+    return used, borrowed
+
+
+def _steady(window: Window, units: int) -> Meter:
+    """The same amount all the time."""
+    meter = Meter(window)
+    meter.set(0, units)
+    meter.advance(window.length)
+    return meter

@@ -1,0 +1,99 @@
+"""Simulated runs, side by side: one row for each number, one column for each run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from bastion.simulate.report import ProjectNumbers, Report, Waits
+from bastion.simulate.run import LEFT_OUT
+
+from ...terminal.table import table
+
+_NOBODY = Waits.of(())
+_NOTHING = ProjectNumbers(waits=_NOBODY, stops=0, lost_hours={})
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """One row: what it is, how it is shown, and where it stands in a report."""
+
+    what: str
+    form: str
+    of: Callable[[Report], float]
+
+
+COUNT, HOURS, PART = ",.0f", ",.2f", ".3%"
+
+FOLD = 10
+"""Of what became more than this many times as much, no percentage is told."""
+
+
+def lines(names: Sequence[str], reports: Sequence[Report], kind: str, width: int | None = None) -> list[str]:
+    """The table of some runs, measured in this kind. Of two, the last column says by how much the second differs."""
+    heads = ["NUMBER", *names, *(["CHANGE"] if len(reports) == 2 else [])]
+    rows = [_cells(number, reports) for number in _numbers(reports, kind)]
+    return table(heads, rows, right=frozenset(heads[1:]), caps={heads[0]: 44}, width=width)
+
+
+def _cells(number: _Number, reports: Sequence[Report]) -> list[str]:
+    values = [number.of(report) for report in reports]
+    shown = [format(value, number.form) for value in values]
+    return [number.what, *shown, *([_change(number.form, *values)] if len(values) == 2 else [])]
+
+
+def _change(form: str, before: float, after: float) -> str:
+    """The difference, and which part of the first it is, while that says anything."""
+    if format(before, form) == format(after, form):
+        return "="
+    if form == PART:
+        return f"{100 * (after - before):+.3f} points"
+    text = format(after - before, f"+{form}")
+    return f"{text} ({(after - before) / before:+.0%})" if after <= FOLD * before else text
+
+
+def _numbers(reports: Sequence[Report], kind: str) -> Iterator[_Number]:
+    yield _Number("jobs", COUNT, lambda report: report.jobs)
+    yield _Number("jobs that never ended", COUNT, lambda report: report.unfinished)
+    yield _Number(f"{kind} in use", PART, lambda report: report.kinds[kind].utilisation)
+    yield _Number(f"{kind} idle though a job fits", PART, lambda report: report.kinds[kind].idle_though_fits)
+    yield _Number(f"{kind}-hours of shares violated", HOURS, lambda report: report.kinds[kind].violated_hours)
+    yield _Number(f"{kind}-hours lost", HOURS, lambda report: report.kinds[kind].lost_hours)
+    yield _Number("preemptions", COUNT, lambda report: report.stops)
+    yield _Number("preemptions of one job, at most", COUNT, lambda report: report.worst_job_stops)
+    yield _Number("hours waited, mean", HOURS, lambda report: report.waits.mean)
+    yield _Number("hours waited, median", HOURS, lambda report: report.waits.p50)
+    yield _Number("hours waited, p95", HOURS, lambda report: report.waits.p95)
+    yield _Number("hours waited, p99", HOURS, lambda report: report.waits.p99)
+    yield _Number("hours waited by big gangs, median", HOURS, lambda report: report.big.p50)
+    yield _Number("hours waited by big gangs, longest", HOURS, lambda report: report.big.max)
+    for size in sorted({size for report in reports for size in report.sizes}):
+        yield _Number(f"hours waited for {size} {kind}, p95", HOURS, _p95_of(size))
+    for project in sorted({name for report in reports for name in report.projects}):
+        yield from _of_project(project, kind)
+
+
+def _p95_of(size: int) -> Callable[[Report], float]:
+    return lambda report: report.sizes.get(size, _NOBODY).p95
+
+
+def _of_project(name: str, kind: str) -> Iterator[_Number]:
+    def numbers(report: Report) -> ProjectNumbers:
+        return report.projects.get(name, _NOTHING)
+
+    yield _Number(f"{name}: hours waited, mean", HOURS, lambda report: numbers(report).waits.mean)
+    yield _Number(f"{name}: hours waited, p95", HOURS, lambda report: numbers(report).waits.p95)
+    yield _Number(f"{name}: preemptions", COUNT, lambda report: numbers(report).stops)
+    yield _Number(f"{name}: {kind}-hours lost", HOURS, lambda report: numbers(report).lost_hours.get(kind, 0.0))
+
+
+def notes(names: Sequence[str], reports: Sequence[Report]) -> list[str]:
+    """A line for each reason why jobs have no part in a run, and one if some never ended."""
+    found = []
+    for name, report in zip(names, reports, strict=True):
+        found += [
+            f"{name}: {number} jobs {LEFT_OUT[why]}; left out" for why, number in report.left_out.items() if number
+        ]
+        if report.unfinished:
+            found.append(f"{name}: {report.unfinished} jobs never ended, for the policy never starts them")
+    return found

@@ -1,0 +1,66 @@
+"""What the commands that simulate have in common: their flags, the trace, and the page that they draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bastion.launcher.durations import seconds
+from bastion.model.errors import BastionError, UsageError
+from bastion.model.nearest import did_you_mean
+from bastion.quota.model import Quota
+from bastion.simulate import trace
+from bastion.simulate.work import Arrival, Pace
+
+DAYS_MAX = 36_500
+
+
+def pace_of(flags: Mapping[str, Any]) -> Pace:
+    """How work is saved. Raises `UsageError`."""
+    return Pace(
+        checkpoint=some(flags["checkpoint"], "--checkpoint"),
+        restart=length(flags["restart"], "--restart"),
+        tick=length(flags["tick"], "--tick"),
+    )
+
+
+def some(text: str, what: str) -> timedelta:
+    """A length of time above 0. Raises `UsageError` naming `what`."""
+    found = length(text, what)
+    if not found:
+        raise UsageError(f"{what} is 0; use a length of time above 0, as in 10m or 28d")
+    return found
+
+
+def length(text: str, what: str) -> timedelta:
+    """A length of time. Raises `UsageError` naming `what`."""
+    found = seconds(text, what)
+    if found > DAYS_MAX * 86_400:
+        raise UsageError(f"{what} is {text[:64]!r}; use at most {DAYS_MAX}d")
+    return timedelta(seconds=found)
+
+
+def kind_of(flags: Mapping[str, Any], quota: Quota) -> str:
+    """The kind that is measured: the one that is named, else the only one that the quota file has. Raises `UsageError`."""
+    kinds, said = list(quota.total()), flags["resource"]
+    if said is None and len(kinds) == 1:
+        return kinds[0]
+    if said in kinds:
+        return str(said)
+    wrong = f"--resource is {said[:64]!r}" if said else "--resource is not given"
+    raise UsageError(f"{wrong}; {did_you_mean((said or '')[:64], kinds, 'use ' + ' or '.join(kinds))}")
+
+
+def read_trace(path: Path, kind: str) -> list[Arrival]:
+    """The jobs of a trace. Raises `BastionError` naming the file, and the line that is wrong."""
+    if path.stat().st_size > trace.BYTES_MAX:
+        raise BastionError(f"{path} has more than {trace.BYTES_MAX} bytes; cut it")
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return trace.read(iter(lambda: file.readline(trace.LINE_MAX + 2), ""), kind)
+    except UnicodeDecodeError as error:
+        raise BastionError(f"{path}: not UTF-8 (byte {error.start} of a part); save the file as UTF-8") from error
+    except BastionError as error:
+        raise BastionError(f"{path}: {error}") from error

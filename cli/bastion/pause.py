@@ -1,0 +1,13 @@
+"""`bastion pause`: decide nothing until it is resumed."""
+
+from __future__ import annotations
+
+from bastion.model.stored.requests import Pause
+
+from ..terminal.main import Call
+from .parts.halting import ask
+
+
+def run(call: Call) -> int:
+    """Return when nothing starts any more, or once a bastion that is not at work will find the request."""
+    return ask(call, Pause(), "paused: nothing starts, what runs goes on", lambda state: state.paused is not None)

@@ -1,0 +1,112 @@
+"""`bastion quota`: show the file and who uses what, check or try out a file, put one in force, edit the one there."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from bastion.journal import recover
+from bastion.launcher.submit.submit import send
+from bastion.model.errors import Forbidden
+from bastion.model.state.state import Job
+from bastion.model.stored.requests import Cancel
+from bastion.model.wording import listed
+from bastion.quota.changes import warnings
+from bastion.quota.model import Quota
+from bastion.schedule.affected import left
+from bastion.schedule.permit import stranger
+from bastion.schedule.plan import inputs
+from bastion.schedule.usage import usage
+from bastion.system.system import RandomIds
+
+from ..common import admin_file
+from ..common.desk import user_of
+from ..common.place import Place, is_known, known_place_of, place_of, unknown
+from ..terminal.ask import agree
+from ..terminal.main import DONE, Call
+from .parts import quota_simulate
+from .parts.file_history import history
+from .parts.quota_file import QUOTA_FILE, load
+from .status import usage_table
+
+SHOWN = 5
+
+
+def run(call: Call) -> int:
+    """Do what the first word says."""
+    action, *rest = call.words
+    if action == "show":
+        return show(call)
+    if action == "edit":
+        return admin_file.edit(call, QUOTA_FILE)
+    if action == "history":
+        return history(call, QUOTA_FILE)
+    named = {"check": check, "set": put, "simulate": quota_simulate.run}
+    return named[action](call, Path(rest[0]))
+
+
+def show(call: Call) -> int:
+    """The file as it lies in the bucket, and what every project holds of its share."""
+    place = known_place_of(call)
+    held = admin_file.read(place.bucket, QUOTA_FILE)
+    quota, problem = QUOTA_FILE.lenient(held.text)
+    uses = usage(recover.load(place.bucket), quota)
+    by, at = (held.byline.user, held.byline.at) if held.byline else (None, None)
+    if call.output.json:
+        rows = [asdict(use) for use in uses]
+        found = {"text": held.text, "version": held.version, "by": by, "at": at, "problem": problem, "usage": rows}
+        call.output.data({"schema": 1, **found})
+        return DONE
+    call.output.file(held.text.rstrip() or "there is no quota file: everybody may use everything")
+    if by:
+        call.output.note(f"put there by {by} at {at}")
+    if problem:
+        call.output.note(f"the file is broken, the last good one stays in force: {problem}")
+    call.output.say("\n".join(usage_table(uses)))
+    return DONE
+
+
+def check(call: Call, path: Path) -> int:
+    """Say all that is wrong or odd with a file; nothing is written, and no bucket is needed."""
+    _, quota = load(path)
+    odd = warnings(quota)
+    if call.output.json:
+        call.output.data({"schema": 1, "file": str(path), "warnings": odd})
+        return DONE
+    for line in odd:
+        call.output.note(f"warning: {line}")
+    call.output.say(
+        f"{path} can be used: {len(quota.members)} projects, {sum(map(len, quota.members.values()))} members, "
+        f"{sum(map(len, quota.admins.values()))} project admins, {sum(map(len, quota.classes.values()))} granted classes, "
+        f"{sum(map(len, quota.user_limits.values()))} user limits"
+    )
+    return DONE
+
+
+def put(call: Call, path: Path) -> int:
+    """Check the file, show what changes and for whom, ask, and replace the one in the bucket if it is still the same."""
+    place = place_of(call)
+    text, quota = load(path)
+    held = admin_file.read(place.bucket, QUOTA_FILE)
+    if not is_known(place):
+        call.output.note(f"warning: {unknown(place)}")
+    stopped = _to_stop(call, place, quota) if call.flags["stop_affected"] else []
+    code = admin_file.put(call, place, QUOTA_FILE, held, text)
+    for job in stopped:
+        send(place.bucket, user=user_of(call), request_id=RandomIds().new(), request=Cancel(job=job.id))
+        call.output.note(f"asked to stop {job.id} of {job.user}, who is no member of {job.project}")
+    return code
+
+
+def _to_stop(call: Call, place: Place, quota: Quota) -> list[Job]:
+    """The jobs of those who are no members under this quota, if it is agreed that they are stopped. Raises `Forbidden`."""
+    state = recover.load(place.bucket)
+    jobs = left(state, quota)
+    strange = (stranger(Cancel(job=job.id), user_of(call), job, inputs(state)) for job in jobs)
+    if wrong := next(filter(None, strange), ""):
+        raise Forbidden(wrong)
+    if jobs:
+        whose = listed([f"{job.id} of {job.user}" for job in jobs[:SHOWN]])
+        more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
+        agree(call, f"stop {whose}{more}, whose users are no members of their projects any more?")
+    return jobs

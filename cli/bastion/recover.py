@@ -1,0 +1,94 @@
+"""`bastion recover`: what of the journal is lost, and, only if an admin says so, a way to go on without."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import Any
+
+from bastion.journal import loss
+from bastion.journal.loss import Loss
+from bastion.model.errors import BastionError
+from bastion.system import host
+from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+
+from ..common.desk import user_of
+from ..common.place import known_place_of
+from ..terminal.ask import agree
+from ..terminal.main import DONE, FAILED, Call
+from ..terminal.table import plain
+from .delete import check_admin
+from .parts import heal_time
+
+SHOWN = 200
+
+
+def run(call: Call) -> int:
+    """Return 0 if nothing is lost, or its loss was accepted."""
+    if call.flags["heal_time"]:
+        return heal_time.run(call)
+    place, tasks = known_place_of(call), ThreadTasks()
+    with call.output.progress(f"reading the journal of bastion {place.name}"):
+        found = loss.survey(place.bucket, tasks.map)
+    if found.is_nothing or not call.flags["accept_loss"]:
+        return _tell(call, place.name, found)
+    if not place.has_ended():
+        raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
+    check_admin(place, user_of(call))
+    loss.check(found)
+    if not call.output.json:
+        call.output.say("\n".join(lines(place.name, found)))
+    agree(call, f"go on without this, from journal object {found.seq} on?")
+    number = loss.accept(
+        place.bucket, SystemClock(), RandomIds(), found, user=user_of(call), host=host.name(), pid=os.getpid()
+    )
+    if call.output.json:
+        call.output.data({"schema": 1, "name": place.name, **rows(found), "accepted": True, "number": number})
+    else:
+        call.output.say(f"the loss is accepted; the journal goes on from object {number}: start it with bastion create")
+    return DONE
+
+
+def _tell(call: Call, name: str, found: Loss) -> int:
+    if call.output.json:
+        call.output.data({"schema": 1, "name": name, **rows(found), "accepted": False})
+    elif found.is_nothing:
+        call.output.say(f"nothing is lost: the journal of bastion {name} is whole up to object {found.state.seq - 1}")
+    else:
+        call.output.say("\n".join(lines(name, found)))
+        call.output.say(
+            "put back the journal objects that were there, from the store's versions or a backup, and start the bastion;\n"
+            "or go on without what is lost: bastion recover --accept_loss"
+        )
+    return DONE if found.is_nothing else FAILED
+
+
+def lines(name: str, found: Loss) -> list[str]:
+    """For people."""
+    seq = found.state.seq
+    told = [f"bastion {name}: {f'the journal ends at object {seq - 1}' if seq else 'the journal is empty'}"]
+    told += [f"problem  {problem}" for problem in found.problems]
+    for job, order in islice(found.jobs.items(), SHOWN):
+        whose = f"of {order.user} in {order.project}" if order else "(whose, is not known: its order cannot be read)"
+        told.append(f"lost     job {job} {whose}: is shown as rejected, and its machines are ended")
+    for (job, task), count in islice(found.attempts.items(), SHOWN):
+        told.append(
+            f"lost     what became of attempt {count - 1} of {job}/{task}: its machines are ended, and the next is {count}"
+        )
+    more = len(found.jobs) + len(found.attempts) - sum(min(len(each), SHOWN) for each in (found.jobs, found.attempts))
+    told += [f"lost     and {more} more"] if more else []
+    told.append("lost     every request, end and change of settings that stood there and nowhere else")
+    return [plain(line) for line in told]
+
+
+def rows(found: Loss) -> dict[str, Any]:
+    """For scripts."""
+    return {
+        "ends": found.state.seq - 1,
+        "problems": list(found.problems),
+        "jobs": [
+            {"id": job, "user": order.user if order else "", "project": order.project if order else ""}
+            for job, order in found.jobs.items()
+        ],
+        "attempts": [{"job": job, "task": task, "attempts": count} for (job, task), count in found.attempts.items()],
+    }

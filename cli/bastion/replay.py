@@ -1,0 +1,80 @@
+"""`bastion replay`: take recorded decisions again, from the journal alone, and see that each is what it was, bit for bit."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from bastion.journal import past, recover
+from bastion.launcher.history.retaken import Report
+from bastion.launcher.moments import moment
+from bastion.launcher.read.rows import rfc3339
+from bastion.model.errors import BastionError, RecordError, UsageError
+from bastion.model.stored.holes import Holes
+from bastion.model.version import VERSION
+from bastion.schedule.replay import replayed
+
+from ..common.desk import Desk, desk_of
+from ..terminal.main import DONE, FAILED, Call
+
+_CHOICES = ("at", "seq", "since", "until", "all")
+
+
+def run(call: Call) -> int:
+    """Print what came of it. 1 if a decision of this version came out different."""
+    desk = desk_of(call)
+    end = past.end(desk.bucket)
+    one = bool({"at", "seq"} & call.given)
+    report = Report(version=VERSION, every=one)
+    with call.output.progress("taking decisions again"):
+        first, last = _which(call, desk, end)
+        _take(call, desk, first, last, end, report)
+    if one and report.first is None:
+        raise BastionError(f"no decision is marked in journal object {first}; see bastion replay --at")
+    if call.output.json:
+        call.output.data({"schema": 1, **report.row(), "bastion": {"name": desk.bastion}})
+    else:
+        call.output.say("\n".join(report.lines()))
+    return DONE if report.proven else FAILED
+
+
+def _take(call: Call, desk: Desk, first: int, last: int, end: int, report: Report) -> None:
+    holes = Holes()
+    state = past.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
+    if holes.found:
+        raise RecordError(f"what decisions rested on is not known: {holes.found[0].problem}")
+    for each in replayed(state, recover.objects(desk.bucket, first, desk.tasks.map, below=end), last):
+        report.take(each, state)
+
+
+def _which(call: Call, desk: Desk, end: int) -> tuple[int, int]:
+    """The first and the last journal object that are asked for. Raises `UsageError`."""
+    flags = call.flags
+    said = [name for name in _CHOICES if name in call.given]
+    if len(said) > 1 and said != ["since", "until"]:
+        raise UsageError(f"--{said[0]} and --{said[1]} exclude each other; say one")
+    if flags["all"]:
+        return 0, end - 1
+    if flags["at"]:
+        number = _decision_at(desk, moment(flags["at"], desk.clock.wall(), "--at"))
+        return number, number
+    if flags["seq"] is None:
+        return _window(call, desk, end)
+    if not 0 <= flags["seq"] < end:
+        raise UsageError(f"--seq is {flags['seq']}; the journal has the objects 0 to {end - 1}")
+    return flags["seq"], flags["seq"]
+
+
+def _decision_at(desk: Desk, at: datetime) -> int:
+    number = past.number_after(desk.bucket, at, desk.tasks.map)
+    found = past.decision_below(desk.bucket, number, desk.tasks.map)
+    if found is None:
+        raise BastionError(f"no decision is marked in the {past.LOOK_BACK:,} journal objects before {rfc3339(at)}")
+    return found
+
+
+def _window(call: Call, desk: Desk, end: int) -> tuple[int, int]:
+    now, until = desk.clock.wall(), call.flags["until"]
+    first = past.number_at(desk.bucket, moment(call.flags["since"], now), desk.tasks.map)
+    if until is None:
+        return first, end - 1
+    return first, past.number_after(desk.bucket, moment(until, now, "--until"), desk.tasks.map) - 1

@@ -1,0 +1,13 @@
+"""`bastion resume`: start jobs again."""
+
+from __future__ import annotations
+
+from bastion.model.stored.requests import Resume
+
+from ..terminal.main import Call
+from .parts.halting import ask
+
+
+def run(call: Call) -> int:
+    """Return when the bastion decides again, or once a bastion that is not at work will find the request."""
+    return ask(call, Resume(), "not paused: it starts jobs", lambda state: state.paused is None)

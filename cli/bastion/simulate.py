@@ -1,0 +1,82 @@
+"""`bastion simulate`: a trace under one policy or several, on a virtual fleet. Needs no bucket and no bastion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from bastion.launcher.submit.build import amounts
+from bastion.model.errors import UsageError
+from bastion.model.nearest import did_you_mean
+from bastion.model.settings.config import POLICIES, Config
+from bastion.quota.model import Quota
+from bastion.simulate.report import row
+from bastion.simulate.run import Run, Scene, everybody, simulate
+from bastion.system.system import SystemClock
+
+from ..terminal import charts
+from ..terminal.main import DONE, Call
+from .parts import simulate_plot, simulated
+from .parts.quota_file import load
+from .parts.simulating import kind_of, pace_of, read_trace, some
+
+
+def run(call: Call) -> int:
+    """Run the trace under each policy, and print."""
+    policies, path = _policies(call.flags["policy"]), _path(call, "trace")
+    scene = _scene(call, everybody(load(_path(call, "quota"))[1]))
+    with call.output.progress("reading the trace"):
+        arrivals = read_trace(path, scene.kind)
+    runs: dict[str, Run] = {}
+    took: dict[str, float] = {}
+    clock = SystemClock()
+    for policy in policies:
+        began = clock.monotonic()
+        with call.output.progress(f"simulating {policy}"):
+            runs[policy] = simulate(scene.under(Config(policy=policy)), arrivals)
+        took[policy] = clock.monotonic() - began
+    _show(call, scene.kind, runs, took, title=path.name)
+    return DONE
+
+
+def _show(call: Call, kind: str, runs: Mapping[str, Run], took: Mapping[str, float], title: str) -> None:
+    reports = [one.report for one in runs.values()]
+    if call.flags["plot"]:
+        drawn = simulate_plot.page(runs, kind, title=title, numbers=simulated.lines(list(runs), reports, kind))
+        charts.save(Path(call.flags["plot"]), drawn)
+        call.output.note(f"plotted in {call.flags['plot']}")
+    if call.output.json:
+        rows = [{**row(one.report, kind), "seconds": round(took[name], 3)} for name, one in runs.items()]
+        call.output.data(rows[0] if len(rows) == 1 else rows)
+        return
+    table = simulated.lines(list(runs), reports, kind, call.output.width)
+    call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *simulated.notes(list(runs), reports)]))
+
+
+def _policies(text: str) -> list[str]:
+    names = list(dict.fromkeys(text.split(",")))
+    for name in names:
+        if name not in POLICIES:
+            hint = did_you_mean(name[:64], POLICIES, f"use {', '.join(POLICIES)}")
+            raise UsageError(f"--policy has {name[:64]!r}; {hint}")
+    return names
+
+
+def _path(call: Call, flag: str) -> Path:
+    if not call.flags[flag]:
+        raise UsageError(f"--{flag} is missing; name a file, see bastion simulate --help")
+    return Path(call.flags[flag])
+
+
+def _scene(call: Call, quota: Quota) -> Scene:
+    flags = call.flags
+    return Scene(
+        quota=quota,
+        config=Config(),
+        pace=pace_of(flags),
+        kind=kind_of(flags, quota),
+        capacity=amounts([flags["capacity"]], "--capacity") if flags["capacity"] else None,
+        until=some(flags["until"], "--until") if flags["until"] else None,
+        big=flags["big"],
+        log=bool(flags["plot"]),
+    )

@@ -1,0 +1,72 @@
+"""`bastion start`: the loop in the foreground."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+
+from bastion.runners.lodging import Lodging
+from bastion.service import loop
+from bastion.system import host
+from bastion.system.here import log_file
+from bastion.system.system import SystemClock
+
+from ..common import sharing
+from ..common.place import Place, place_of
+from ..hosting import hosted
+from ..hosting.fleet import doors, whose
+from ..terminal.main import DONE, Call
+from ..terminal.signals import Stopping
+from . import unit as bastion_unit
+from .create import given
+from .parts.detached import Output, leads_to
+
+
+def run(call: Call) -> int:
+    """Run until told to stop. What the command line says overrides the stored settings."""
+    place = place_of(call)
+    if call.flags["dry_run"]:
+        hosted.rehearsed(call, place).start()
+        return DONE
+    if not call.flags["here"] and (lodged := hosted.lodging(place)):
+        return _start_there(call, place, lodged)
+    said = given(call)
+    config = msgspec.structs.replace(place.config(), **said)
+    if config.shared:
+        sharing.keep(place, config)
+        place = place_of(call)  # opened anew: now it is a folder that several share, if it was none before
+    place = place.housed(config)
+    _log_to(call.output.err, log_file(place.name, place.bucket.url, call.environ))
+    me = loop.Self(
+        name=place.name, host=host.name(), boot=host.boot(), pid=os.getpid(), alive=host.is_alive, **whose(config)
+    )
+    stopping = Stopping()
+    stopping.watch()
+    environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
+    world = doors(place, config, environ)
+    world.tasks.start("signal", stopping.wait)  # so that a signal ends the wait for the next tick
+    bastion_unit.notify(call.environ, "READY=1")  # at work or standing by: both is what the unit is for
+    loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.flags["takeover"])
+    return DONE
+
+
+def _start_there(call: Call, place: Place, lodged: Lodging) -> int:
+    status, clock = place.status(), SystemClock()
+    started = lodged.start()
+    if started:
+        with call.output.progress(f"waiting for the first tick of bastion {place.name} on {lodged.name}"):
+            hosted.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
+    call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {lodged.name} in {lodged.where}")
+    return DONE
+
+
+def _log_to(terminal: TextIO, background: Path) -> None:
+    handler = Output(terminal, background) if leads_to(terminal, background) else logging.StreamHandler(terminal)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
+    logger = logging.getLogger("bastion")
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)

@@ -1,0 +1,89 @@
+"""`bastion status`: is it alive, and who uses what."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from bastion.journal import reading
+from bastion.launcher.read import gaps
+from bastion.model.codec import decode
+from bastion.model.errors import BucketError, Missing, RecordError
+from bastion.model.layout import CLOCK
+from bastion.model.stored.holes import Holes, lost_end
+from bastion.model.stored.records import ClockNote
+from bastion.model.stored.status import SILENCE_S, accounts, age, summary
+from bastion.quota import resources
+from bastion.quota.model import Quota
+from bastion.schedule import plan
+from bastion.schedule.usage import Use, usage
+from bastion.stores.folder import is_full
+from bastion.system import host
+from bastion.system.system import SystemClock, ThreadTasks
+
+from ..common.place import Place, known_place_of
+from ..hosting import hosted
+from ..terminal.main import DONE, Call
+from ..terminal.table import plain, table
+
+HEADS = ("PROJECT", "KIND", "SHARE", "USED", "BORROWED")
+NUMBERS = frozenset(HEADS[2:])
+
+
+def run(call: Call) -> int:
+    """Print one JSON object, or a page for people."""
+    place = known_place_of(call)
+    status = place.status()
+    died = status is not None and host.died(status)
+    full = is_full(place.root.url)
+    shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
+    shown["problems"] += standing_by(place, SystemClock().wall())
+    lodging = hosted.told(place)
+    if call.output.json:
+        call.output.data({**shown, "lodging": lodging})
+        return DONE
+    holes = Holes()
+    state = reading.load(place.bucket, ThreadTasks().map, holes)
+    uses = usage(state, plan.inputs(state).quota or Quota.open())
+    lines = page(shown, place.bucket.url, accounts(status), lodging)
+    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines([*holes.found, *lost_end(state, status)])]))
+    return DONE
+
+
+def standing_by(place: Place, now: datetime) -> list[str]:
+    """What a bastion says that would begin, and may not by its clock; it says it again every few seconds."""
+    try:
+        note = decode(place.bucket.read(CLOCK).data, ClockNote, CLOCK)
+    except (Missing, BucketError, RecordError):  # nobody ever asked, or who looks may not know
+        return []
+    fresh = any(at and age(at, now) <= SILENCE_S for at in (note.at, note.wall))  # our clock may be the store's, or its
+    if not note.problem or not fresh:
+        return []
+    return [f"pid {note.pid} on {note.host} stands by: {note.problem}"]
+
+
+def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> list[str]:
+    """The summary as lines for people."""
+    jobs = ", ".join(f"{count} {state}" for state, count in shown["counts"].items() if count)
+    rows = [("bastion", f"{shown['name']} in {url}"), ("state", _state(shown))]
+    if shown["pid"] is not None:
+        rows.append(("process", f"pid {shown['pid']} on {shown['host']}, version {shown['version']}"))
+        rows.append(("last tick", f"{shown['last_tick_age_s']:.1f} s ago, number {shown['ticks']}"))
+    rows += [("lodging", lodging)] if lodging else []
+    rows += [("jobs", jobs or "none"), ("capacity", resources.text(shown["capacity"]))]
+    if jobs_as:
+        rows.append(("jobs as", jobs_as))
+    if paused := shown["paused"]:
+        rows.append(("paused", f"by {paused['user']} since {paused['since']}: nothing starts, until bastion resume"))
+    rows += [("problem", problem) for problem in shown["problems"]]
+    return [f"{word:<10} {plain(text)}" for word, text in rows]
+
+
+def usage_table(uses: list[Use]) -> list[str]:
+    """One line for each project and kind; nothing without a quota."""
+    rows = [(use.project, use.kind, str(use.share), str(use.used), str(use.borrowed)) for use in uses]
+    return ["", *table(HEADS, rows, right=NUMBERS)] if rows else []
+
+
+def _state(shown: dict[str, Any]) -> str:
+    return f"{shown['state']}, epoch {shown['epoch']}" if shown["epoch"] else str(shown["state"])

@@ -1,0 +1,77 @@
+"""`bastion stop`: end the loop; jobs keep running."""
+
+from __future__ import annotations
+
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.view import View
+from bastion.model.errors import BastionError
+from bastion.model.ports import Clock
+from bastion.schedule.plan import paused
+from bastion.system import host
+from bastion.system.system import SystemClock, ThreadTasks
+
+from ..common.place import Place, known_place_of
+from ..hosting import hosted
+from ..terminal.main import DONE, Call
+
+STOP_S = 60.0
+LOOK_S = 0.05
+DRAIN_LOOK_S = 0.5
+
+
+def run(call: Call) -> int:
+    """Return 0 when the loop has ended, or had ended before."""
+    place = known_place_of(call)
+    if call.flags["dry_run"]:
+        hosted.rehearsed(call, place).stop()
+        return DONE
+    clock = SystemClock()
+    if call.flags["drain"]:
+        with call.output.progress(f"waiting for the jobs of bastion {place.name} to end"):
+            drain(place, Reader(place.bucket, clock, ThreadTasks()), clock)
+    was_up = stop(place, clock)
+    if call.output.json:
+        call.output.data({"name": place.name, "state": "stopped"})
+    else:
+        call.output.say(f"bastion {place.name} {'is stopped' if was_up else 'had stopped before'}")
+    return DONE
+
+
+def stop(place: Place, clock: Clock) -> bool:
+    """End the loop and wait until it has ended. True if there was something to end.
+
+    Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
+    """
+    if lodged := hosted.lodging(place):
+        return lodged.stop()
+    status = place.status()
+    if status is None or place.has_ended():
+        return False
+    where = f"bastion {place.name} (pid {status.pid})"
+    if not host.is_here(status):
+        raise BastionError(f"{where} runs on {status.host}; run bastion stop there")
+    host.terminate(status)
+    deadline = clock.monotonic() + STOP_S
+    while host.runs_here(status) or not place.has_ended():
+        if clock.monotonic() > deadline:
+            raise BastionError(f"{where} has not ended {STOP_S:.0f} s after SIGTERM; see bastion logs")
+        clock.sleep(LOOK_S)
+    return True
+
+
+def drain(place: Place, reader: Reader, clock: Clock) -> None:
+    """Return when all jobs that are there now have ended. Raises `BastionError` if the bastion ends before them."""
+    jobs = unfinished(reader.look())
+    while left := jobs & unfinished(view := reader.look()):
+        if view.state.paused and left & view.state.pending.keys():
+            raise BastionError(
+                f"bastion {place.name} is {paused(view.state)}, so what waits never ends; resume it first"
+            )
+        if place.has_ended():
+            raise BastionError(f"bastion {place.name} is stopped, and {len(left)} jobs have not ended; start it first")
+        clock.sleep(DRAIN_LOOK_S)
+
+
+def unfinished(view: View) -> set[str]:
+    """The ids of all jobs that have not ended, unread ones too."""
+    return {job.id for job in view.state.jobs.values() if job.ended is None} | {unread.id for unread in view.unread}

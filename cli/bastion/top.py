@@ -1,0 +1,54 @@
+"""`bastion top`: shares, use, borrowing and the queue, live on the whole terminal. From the bucket alone."""
+
+from __future__ import annotations
+
+import sys
+
+from bastion.launcher.explain.board import Asked, Board, board
+from bastion.launcher.read.view import View
+from bastion.model.errors import UsageError
+from bastion.model.stored.status import summary
+from bastion.system import host
+
+from ..common.desk import Desk, desk_of
+from ..terminal.main import INTERRUPTED, Call
+
+
+class Looker:
+    """Looks at a bastion for whoever draws it; one call at a time."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._reader = desk.reader()
+        self._view: View | None = None
+
+    def __call__(self, asked: Asked, *, anew: bool) -> Board:
+        """The board; `anew`: ask the bucket, two requests if nothing is new. Raises `BastionError`."""
+        if anew or self._view is None:
+            self._view = self._reader.look(thrifty=True)
+        status, now = self._view.status, self._desk.clock.wall()
+        died = status is not None and host.died(status)
+        return board(self._view, asked, summary(self._desk.bastion, status, now=now, died=died))
+
+
+def run(call: Call) -> int:
+    """Draw until the user has seen enough. The exit code."""
+    check_terminal(call)
+    desk = desk_of(call)
+    looker = Looker(desk)
+    first = looker(Asked(), anew=True)  # what is wrong from the start is told like anywhere else
+    from .parts.top_app import TopApp  # heavy: only for a terminal
+
+    app = TopApp(looker, desk.tasks, first)
+    code = app.run()
+    return (app.return_code or INTERRUPTED) if code is None else code  # who ends it by a signal says no code
+
+
+def check_terminal(call: Call) -> None:
+    """Raise `UsageError` if there is nobody to draw for."""
+    output = call.output
+    seen = output.height is not None and output.err.isatty() and sys.stdin is not None and sys.stdin.isatty()
+    if output.json or not seen:
+        raise UsageError(
+            "bastion top draws on a terminal; use bastion status or launch ls --all, with --json for programs"
+        )

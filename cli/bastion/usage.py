@@ -1,0 +1,162 @@
+"""`bastion usage`: who used how much of the fleet, waited how long, and preempted whom. From the journal alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from bastion.launcher.durations import short
+from bastion.launcher.moments import moment
+from bastion.launcher.read import gaps
+from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.read.view import tick_age_s
+from bastion.model.errors import UsageError
+from bastion.model.nearest import did_you_mean
+from bastion.model.stored.holes import Hole, Holes
+from bastion.schedule.ledger import BY, Ledger
+from bastion.schedule.ledger_rows import Line, entry_lines, hours, total_line
+from bastion.schedule.meter import Window
+from bastion.schedule.read_ledger import read_ledger
+from bastion.system.system import SystemClock, ThreadTasks
+
+from ..common.place import known_place_of
+from ..terminal import charts
+from ..terminal.formats import CSV, JSON, TABLE, format_of
+from ..terminal.main import DONE, Call
+from ..terminal.output import Output
+from ..terminal.table import table
+from .parts import usage_plot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was added up, by what, and what could not be read."""
+
+    by: str
+    ledger: Ledger
+    lines: Sequence[Line]
+    total: Line
+    holes: Sequence[Hole]
+    bastion: Mapping[str, Any]
+
+
+def run(call: Call) -> int:
+    """Add up and print."""
+    form = format_of(call.flags, TABLE, CSV, JSON)
+    found = _found(call)
+    if call.flags["plot"]:
+        charts.save(Path(call.flags["plot"]), _drawn(found))
+        call.output.note(f"plotted in {call.flags['plot']}")
+    if form == JSON:
+        call.output.data(_json(found))
+    elif form == CSV:
+        for line in gaps.lines(found.holes):
+            call.output.note(line)
+        call.output.csv(list(csv_rows(found.lines, found.by)))
+    else:
+        foot = [*gaps.lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
+        call.output.say("\n".join([*_table(call.output, found), *foot]))
+    return DONE
+
+
+def _found(call: Call) -> Found:
+    by, now, holes = _by(call.flags["by"]), SystemClock().wall(), Holes()
+    window, place = _window(call, now), known_place_of(call)
+    with call.output.progress("reading the journal"):
+        ledger = read_ledger(place.bucket, window, by, ThreadTasks().map, holes)
+    lines = entry_lines(ledger, by)
+    bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
+    total = total_line(ledger, lines)
+    return Found(by=by, ledger=ledger, lines=lines, total=total, holes=holes.found, bastion=bastion)
+
+
+def _json(found: Found) -> dict[str, Any]:
+    window = found.ledger.window
+    return {
+        "schema": 1,
+        "by": found.by,
+        "since": rfc3339(window.since),
+        "until": rfc3339(window.until),
+        "rows": [{found.by: line.who, **line.row()} for line in found.lines],
+        "total": found.total.row(),
+        "found_out_later": hours(found.ledger.later),
+        "bastion": found.bastion,
+        **gaps.rows(found.holes),
+    }
+
+
+def _drawn(found: Found) -> str:
+    window = found.ledger.window
+    title = f"{found.bastion['name']}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
+    numbers = "\n".join(rows(found.lines, found.total, found.by))
+    return usage_plot.page(found.ledger, found.lines, by=found.by, title=title, numbers=numbers)
+
+
+def rows(lines: Sequence[Line], total: Line, by: str, width: int | None = None) -> list[str]:
+    """The table. Hours are unit-hours by kind; what there was stands in the last line."""
+    kinds, shares = sorted(total.unit_hours), any(line.share_hours for line in lines)
+    heads = [by.upper(), "JOBS", "STARTS", "WAIT", "WAIT-P95", "PREEMPTED", "PREEMPTS"]
+    spare = heads[:0:-1]
+    heads += [head for kind in kinds for head in (f"{kind.upper()}-HOURS", f"{kind.upper()}-OF-SHARE")[: 1 + shares]]
+    cells = [_cells(line, kinds, shares) for line in (*lines, total)]
+    return table(heads, cells, right=frozenset(heads[1:]), caps={heads[0]: 30}, width=width, spare=spare)
+
+
+def csv_rows(lines: Sequence[Line], by: str) -> Iterator[tuple[object, ...]]:
+    """The names, then one row for each entry; the columns of the kinds come last."""
+    kinds = sorted({kind for line in lines for kind in (*line.unit_hours, *line.share_hours)})
+    heads = (by, "jobs", "starts", "wait_median_s", "wait_p95_s", "preemptions_suffered", "preemptions_caused")
+    yield (*heads, *(f"{kind}_{what}_hours" for kind in kinds for what in ("unit", "share")))
+    for line in lines:
+        waits = ("" if wait is None else wait for wait in (line.wait_median_s, line.wait_p95_s))
+        hours = (amounts.get(kind, 0.0) for kind in kinds for amounts in (line.unit_hours, line.share_hours))
+        yield (line.who, line.jobs, line.starts, *waits, line.suffered, line.caused, *hours)
+
+
+def _table(output: Output, found: Found) -> list[str]:
+    if not found.lines:
+        return ["nothing was submitted and nothing ran"]
+    heads, *rest = rows(found.lines, found.total, found.by, output.width)
+    return [output.bold(heads), *rest]
+
+
+def _cells(line: Line, kinds: Sequence[str], shares: bool) -> list[str]:
+    waits = ["" if wait is None else short(wait) for wait in (line.wait_median_s, line.wait_p95_s)]
+    cells = [line.who, str(line.jobs), str(line.starts), *waits, str(line.suffered), str(line.caused)]
+    for kind in kinds:
+        used, promised = line.unit_hours.get(kind, 0.0), line.share_hours.get(kind, 0.0)
+        cells.append(f"{used:.2f}")
+        if shares:
+            cells.append(f"{used / promised:.0%}" if promised else "")
+    return cells
+
+
+def _foot(window: Window, bastion: Mapping[str, Any]) -> str:
+    age = bastion["last_tick_age_s"]
+    seen = "never seen" if age is None else f"last seen {short(age)} ago"
+    return f"{rfc3339(window.since)} to {rfc3339(window.until)}. bastion {bastion['name']}: {seen}."
+
+
+def _later(ledger: Ledger) -> list[str]:
+    """What is not booked: from the end of a process to the start of the bastion that heard of it."""
+    told = ", ".join(f"{amount:.2f} {kind}-hours" for kind, amount in hours(ledger.later).items())
+    return [f"not counted: {told} of jobs that had ended while no bastion was at work"] if told else []
+
+
+def _by(word: str) -> str:
+    if word not in BY:
+        raise UsageError(f"--by is {word[:64]!r}; {did_you_mean(word[:64], BY, 'use ' + ', '.join(BY))}")
+    return word
+
+
+def _window(call: Call, now: datetime) -> Window:
+    """From --since to --until, and not beyond now. Raises `UsageError`."""
+    flags = call.flags
+    until = min(now, moment(flags["until"], now, "--until")) if flags["until"] else now
+    since = moment(flags["since"], now)
+    if since >= until:
+        raise UsageError(f"--since is {rfc3339(since)} and not before {rfc3339(until)}; there is nothing between them")
+    return Window(since, until, charts.PARTS if flags["plot"] else 1)

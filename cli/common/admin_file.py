@@ -1,0 +1,144 @@
+"""The two files that admins write into the bucket, quota and settings: looked at, compared, replaced, edited.
+
+A change is checked first, shown with whom it touches, agreed to, and then put in the place of exactly what was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bastion.journal import recover
+from bastion.model.errors import BastionError, Missing, Overtaken
+from bastion.model.job.byline import Byline, sign, split
+from bastion.model.ports import Bucket
+from bastion.model.state.state import State
+from bastion.system.system import SystemClock
+
+from ..terminal.ask import again, agree, check_agreeable
+from ..terminal.editor import draft
+from ..terminal.main import DONE, Call
+from .desk import user_of
+from .exchange import exchange
+from .place import Place, known_place_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdminFile:
+    """What tells one of the two from the other; `Any` is the value that its text describes.
+
+    `parse` raises `BastionError` with every complaint and its line. `absent` is what holds without a file, `outline`
+    what an editor begins with then, and `done` what is said of a change.
+    """
+
+    name: str
+    key: str
+    parse: Callable[[str], Any]
+    absent: Any
+    diff: Callable[[Any, Any], Sequence[str]]
+    affected: Callable[[State, Any, Any], Sequence[str]]
+    warnings: Callable[[Any], Sequence[str]]
+    outline: str
+    done: str
+
+    def lenient(self, text: str) -> tuple[Any, str]:
+        """The value of a text in the bucket, and what is wrong with it; without a usable one what holds then."""
+        try:
+            return self.parse(text) if text else self.absent, ""
+        except BastionError as error:
+            return self.absent, str(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The file as it lies in the bucket, without its byline. `version` None: it does not."""
+
+    text: str = ""
+    byline: Byline | None = None
+    version: str | None = None
+
+
+def read(bucket: Bucket, file: AdminFile) -> Held:
+    """What lies in the bucket."""
+    try:
+        stored = bucket.read(file.key)
+    except Missing:
+        return Held()
+    return Held(*split(stored.data.decode("utf-8", "replace")), stored.version)
+
+
+def put(call: Call, place: Place, file: AdminFile, held: Held, text: str) -> int:
+    """Check, show, ask, replace. Raises `BastionError` for a text that cannot be used, `Overtaken`."""
+    body, _ = split(text)
+    new = file.parse(body)
+    changes = report(call, place.bucket, file, held, new)
+    if held.version is None or body != held.text:
+        agree(call, f"put this {file.name} in force for bastion {place.name}?")
+        signed = sign(body, user_of(call), SystemClock().wall())
+        file.parse(signed)
+        try:
+            exchange(place.bucket, file.key, signed.encode(), held.version)
+        except Overtaken:
+            raise Overtaken(_overtaken(call, place.bucket, file, held)) from None
+    if call.output.json:
+        call.output.data({"schema": 1, **changes})
+    else:
+        call.output.say(f"the {file.name} of bastion {place.name} is set: {file.done}")
+    return DONE
+
+
+def edit(call: Call, file: AdminFile) -> int:
+    """The same with a text from the user's editor, which is opened again for what is wrong with it."""
+    place = known_place_of(call)
+    check_agreeable(call, f"change the {file.name} of bastion {place.name}?")
+    held = read(place.bucket, file)
+    before = held.text or file.outline
+    with draft(before, f"{file.name}.toml", call.environ, call.output) as made:
+        text = made.edit()
+        while (problem := _problem(file, text)) and again(call, problem):
+            text = made.edit()
+        if problem:
+            raise BastionError(problem)
+        if text == before:
+            call.output.note(f"the text is as it was; the {file.name} of bastion {place.name} stays as it is")
+            return DONE
+        code = put(call, place, file, held, text)
+        made.settled = True
+        return code
+
+
+def report(call: Call, bucket: Bucket, file: AdminFile, held: Held, new: Any) -> dict[str, Any]:
+    """What the new value changes, printed for people and returned for programs."""
+    old, problem = file.lenient(held.text)
+    state = recover.load(bucket)
+    found: dict[str, Any] = {
+        "diff": file.diff(old, new),
+        "affected": file.affected(state, old, new),
+        "warnings": file.warnings(new),
+    }
+    lines = [f"the file in force now is broken: {problem}"] if problem else []
+    lines += [f"  {line}" for line in found["diff"]] or ["  nothing changes"]
+    lines += [f"affected: {line}" for line in found["affected"]]
+    lines += [f"warning: {line}" for line in found["warnings"]]
+    call.output.note("\n".join(lines))
+    return found
+
+
+def _problem(file: AdminFile, text: str) -> str:
+    try:
+        file.parse(text)
+    except BastionError as error:
+        return str(error)
+    return ""
+
+
+def _overtaken(call: Call, bucket: Bucket, file: AdminFile, held: Held) -> str:
+    """Show what somebody else did since `held`, and say who it was."""
+    theirs = read(bucket, file)
+    old, _ = file.lenient(held.text)
+    new, problem = file.lenient(theirs.text)
+    changes = [problem] if problem else file.diff(old, new) or ["words and comments only"]
+    who, when = (theirs.byline.user, f" at {theirs.byline.at}") if theirs.byline else ("somebody else", "")
+    call.output.note("\n".join([f"what {who} changed meanwhile:", *(f"  {line}" for line in changes)]))
+    return f"{who} changed {file.key} meanwhile{when}, so yours was not put there; look at theirs and try again"

@@ -1,0 +1,86 @@
+"""Bundlers of images, by what the command line says: whose engine, which registry, whose login."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from bastion.bundler.bundle import Bundler
+from bastion.bundler.engine import DockerEngine, Say
+from bastion.bundler.image import Context, DockerBundler, PinningBundler
+from bastion.bundler.tar import TarBundler
+from bastion.model.errors import BundleError, UsageError
+from bastion.model.ports import Clock
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.login import access_token, default_project
+from bastion.runners.google.images.cloudbuild import CloudBuildBundler, Order
+from bastion.runners.google.images.registry import MULTI, Registry, must_place, place_of
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds
+
+from .bundler_settings import KNOWN, Settings, location_of, named, recipe_of
+
+GLOBAL = "global"
+
+
+def image_bundler(
+    settings: Settings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
+) -> Bundler:
+    """The bundler of this kind. Raises `UsageError`, `BundleError` for what cannot work as it was said."""
+    if settings.kind == "cloudbuild":
+        return _cloudbuild(settings, clock, say, tar=tar, url_of=url_of, wait=wait)
+    name, tag = named(settings)
+    engine = DockerEngine(os.environ)
+    if settings.kind == "docker":
+        if settings.truth("skip_bundle"):
+            return PinningBundler(name=name, tag=tag, digest=lambda name, tag: engine.digest(name, tag, {}))
+        return DockerBundler(context=_context(settings), engine=engine, say=say)
+    place = must_place(name)
+    registry = Registry(GoogleApi(place.project, clock, RandomIds()), access_token)
+    if settings.truth("skip_bundle"):
+        return PinningBundler(name=name, tag=tag, digest=registry.digest)
+    return DockerBundler(
+        context=_context(settings),
+        engine=engine,
+        say=say,
+        login=registry.login,
+        before=lambda: registry.check(place),
+    )
+
+
+def _context(settings: Settings) -> Context:
+    return Context(
+        shell=SystemShell(),
+        recipe=recipe_of(settings),
+        allow_dirty=settings.truth("allow_dirty"),
+        settings=KNOWN[settings.kind],
+    )
+
+
+def _cloudbuild(
+    settings: Settings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
+) -> Bundler:
+    url = url_of("")
+    if not url.startswith("gs://"):
+        raise UsageError(f"cloudbuild takes the folder from a gs:// bucket, and bundles lie in {url}; use docker")
+    place = place_of(named(settings)[0])
+    project = settings.get("project") or (place.project if place else "") or default_project()
+    if not project:
+        raise BundleError("no project is known to build in; name one with --bundler_spec=project=PROJECT")
+    region = GLOBAL if place is None or place.location in MULTI else place.location
+    google = GoogleApi(project, clock, RandomIds())
+    return CloudBuildBundler(
+        context=_context(settings),
+        google=google,
+        registry=Registry(google, access_token),
+        tar=tar,
+        order=Order(
+            parent=f"projects/{project}/locations/{location_of(settings, region)}",
+            pool=settings.get("private_worker_pool"),
+            limit_s=int(settings.get("timeout_seconds", "3600")),
+        ),
+        url_of=url_of,
+        clock=clock,
+        say=say,
+        wait=wait,
+    )

@@ -1,0 +1,59 @@
+"""What the engine of a runner would be asked for: the end of `launch --dry_run`, for people.
+
+The runner's package is loaded here alone, and only if it is installed: a client needs none.
+"""
+
+from __future__ import annotations
+
+from bastion.journal import recover
+from bastion.model.errors import BastionError
+from bastion.model.job.spec import BundleRef, JobSpec
+from bastion.model.ports import AttemptKey, Placement
+from bastion.model.settings.config import Config
+from bastion.schedule.placing import places
+
+from ..terminal.main import Call
+from . import registry
+from .bundler_settings import Settings, named
+from .grounds import ground
+from .place import Place, known_place_of
+
+_IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
+_DIGEST = "DIGEST"
+
+
+def preview(call: Call, job: str, spec: JobSpec, settings: Settings | None = None) -> None:
+    """Say on the error stream what the first attempt would be; `settings` are those of code that is still to be packed."""
+    try:
+        place = known_place_of(call)
+        config = place.config()
+        name = _runner(place, config, spec)
+        if name not in registry.installed():
+            return
+        text = registry.maker(name).preview(ground(place, config, call.environ, name), _first(job, spec, settings))
+    except BastionError as error:
+        call.output.note(f"what the runner would be asked for cannot be shown: {error}")
+        return
+    if text:
+        call.output.note(f"the runner {name} would ask for:\n{text.rstrip()}")
+
+
+def _runner(place: Place, config: Config, spec: JobSpec) -> str:
+    if len(config.runners) == 1:
+        return config.runners[0]
+    return places(recover.load(place.bucket), config).runner_of(spec.resources, 0)
+
+
+def _first(job: str, spec: JobSpec, settings: Settings | None) -> Placement:
+    bundle = spec.bundle
+    if settings and settings.kind in _IMAGES:
+        bundle = BundleRef(type="image", image=named(settings)[0], digest=_DIGEST)
+    return Placement(
+        key=AttemptKey(job, 0, 0),
+        resources=spec.resources,
+        replicas=spec.replicas,
+        workers=spec.replicas,
+        tier=0,
+        epoch=0,
+        image=bundle.pinned,
+    )

@@ -1,0 +1,114 @@
+"""What a call goes by: its flags, the environment, and the profile, from the one file of this account."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from bastion.launcher.submit import settings
+from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Profiles, parse
+from bastion.launcher.submit.settings import Setting, Settings
+from bastion.model.errors import BastionError
+from bastion.system.here import config_folder
+
+from ..terminal.main import Call
+from ..terminal.toml_edit import Change, amended
+
+
+def path_of(environ: Mapping[str, str]) -> Path:
+    """The file of profiles."""
+    return config_folder(environ) / "config.toml"
+
+
+def path_for_all(environ: Mapping[str, str]) -> Path:
+    """The file of profiles of all accounts of this machine, which its root writes."""
+    folders = environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)
+    return Path(next(filter(os.path.isabs, folders), "/etc/xdg")) / "bastion" / "config.toml"
+
+
+def load(environ: Mapping[str, str]) -> Profiles:
+    """All profiles, those of this account before those of the machine; none if there is no file.
+
+    Raises `BastionError` if a file cannot be used.
+    """
+    path = path_of(environ)
+    own, others = parse(_text(path), str(path)), for_all(environ)
+    return Profiles(where=own.where, active=own.active or others.active, named={**others.named, **own.named})
+
+
+def for_all(environ: Mapping[str, str]) -> Profiles:
+    """The profiles of the machine. Raises `BastionError` if the file cannot be used."""
+    path = path_for_all(environ)
+    return parse(_text(path), str(path))
+
+
+def chosen(call: Call) -> Profile:
+    """The profile that the call goes by; one without a name if there is none. Raises `BastionError`."""
+    profiles = load(call.environ)
+    if name := call.flags["profile"]:
+        return profiles.get(name, "--profile")
+    if name := call.environ.get("BASTION_PROFILE"):
+        return profiles.get(name, "BASTION_PROFILE")
+    return profiles.get(profiles.active, "active") if profiles.active else Profile()
+
+
+def setting_of(call: Call, key: str) -> Setting | None:
+    """What the call goes by for this flag, and who says so; None if nobody does."""
+    return settings.setting(key, call.flags, call.environ, lambda: chosen(call))
+
+
+def settings_of(call: Call) -> Settings:
+    """Where the call points. Raises `UsageError` if nobody says it."""
+    return settings.settings(call.flags, call.environ, lambda: chosen(call))
+
+
+def store(environ: Mapping[str, str], change: Change) -> Profiles:
+    """Change values in the file, and nothing else of it. The profiles as they are now. Raises `BastionError`."""
+    return _change(path_of(environ), change, folder=0o700, file=0o600)
+
+
+def store_for_all(environ: Mapping[str, str], change: Change) -> Profiles:
+    """The same of the machine's file, which everybody may read."""
+    return _change(path_for_all(environ), change, folder=0o755, file=0o644)
+
+
+def _change(path: Path, change: Change, *, folder: int, file: int) -> Profiles:
+    before = _text(path)
+    parse(before, str(path))
+    text = amended(before, change)
+    found = parse(text, str(path))
+    path.parent.mkdir(parents=True, exist_ok=True, mode=folder)
+    _replace(path, text, file)
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(FILE_BYTES_MAX + 1).decode()
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise BastionError(f"{path} is not UTF-8; save it as UTF-8") from error
+    except OSError as error:
+        raise BastionError(
+            f"{path} cannot be read: {error.strerror}; see to its rights, or say it all by flags"
+        ) from error
+
+
+def _replace(path: Path, text: str, mode: int) -> None:
+    """The whole file at once. One that is a link stays one: its target is replaced."""
+    target = Path(os.path.realpath(path))
+    number, half = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(number, mode)
+            os.fsync(file.fileno())
+        os.replace(half, target)
+    except BaseException:
+        os.unlink(half)
+        raise

@@ -1,0 +1,127 @@
+"""A bastion on a VM of its own in Google's cloud: how it is made by `bastion create`, and found again by the settings."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bastion.model.errors import BastionError, UsageError
+from bastion.model.settings.config import Config
+from bastion.model.settings.google import GoogleSettings
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.door import Google, NotThere
+from bastion.runners.google.hosting import prices, steps, terraform
+from bastion.runners.google.hosting.dry import Dry
+from bastion.runners.google.hosting.host import DISK_GB, IMAGE, MACHINE_TYPE, Host, check, metadata_of, vm_name, workers
+from bastion.runners.google.hosting.machine import Machine
+from bastion.runners.lodging import Do, Site, Tell
+from bastion.system.system import RandomIds, SystemClock
+
+from ..common.place import Place, stored
+from ..terminal.main import Call
+
+RUNNERS = ["tpu", "gce"]
+
+
+def settings(call: Call, place: Place) -> dict[str, Any]:
+    """What the command line says of Google's cloud, by the words of `config.toml`; what it does not say stays."""
+    old = stored(place)
+    google, zone = old.google, call.flags["gcp_zone"] or old.google.vm_zone
+    if not zone:
+        raise UsageError("where is the bastion's VM to be? Say --gcp_zone=ZONE, as in us-central1-a")
+    project = call.flags["gcp_project"] or google.project
+    google = msgspec.structs.replace(
+        google,
+        project=project,
+        vm_zone=zone,
+        zones=_zones(call.flags["fleet_zones"]) or google.zones or [zone],
+        service_account=google.service_account or (workers(place.name, project) if project else ""),
+    )
+    return {"google": google, "runners": RUNNERS if old.runners == ["local"] else old.runners}
+
+
+def lodging(place: Place, tell: Tell | None = None) -> Machine | None:
+    """The VM of the bastion at this place, if its settings say that it has one; behind a door that only tells, if it has to."""
+    held = stored(place).google
+    if not held.vm_zone:
+        return None
+    api: Google = Dry(door(held), tell) if tell else door(held)
+    return Machine(api, held.project, held.vm_zone, vm_name(place.name))
+
+
+def door(google: GoogleSettings) -> GoogleApi:
+    """The real door to Google's APIs."""
+    return GoogleApi(google.project, SystemClock(), RandomIds())
+
+
+def site(call: Call, place: Place, config: Config) -> Site:
+    """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
+    found, google = _host(call, place, config), config.google
+
+    def work(tell: Tell | None) -> list[Do]:
+        api = Dry(door(google), tell) if tell else door(google)
+        return [Do(step.what, partial(step.ensure, api)) for step in steps.steps(found)]
+
+    return Site(
+        lodging=Machine(door(google), found.project, found.zone, found.vm),
+        work=work,
+        note=prices.line(found.machine_type, DISK_GB, config.poll),
+        write=partial(_write_terraform, call, found),
+    )
+
+
+def buckets(place: Place, config: Config) -> list[str]:
+    """The names of all its buckets."""
+    return sorted({_bucket(place.root.url), *map(_bucket, config.buckets.values())})
+
+
+def forget(place: Place) -> dict[str, Any]:
+    """The settings of a bastion whose VM is no more."""
+    return {"google": msgspec.structs.replace(stored(place).google, vm_zone="")}
+
+
+def _host(call: Call, place: Place, config: Config) -> Host:
+    found = Host(
+        bastion=place.name,
+        url=place.root.url,
+        buckets=buckets(place, config),
+        zone=config.google.vm_zone,
+        image=call.flags["image"] or _image(place, config.google),
+        google=config.google,
+        runners=config.runners,
+        machine_type=call.flags["machine_type"] or MACHINE_TYPE,
+    )
+    check(found)
+    return found
+
+
+def _write_terraform(call: Call, found: Host, where: str) -> None:
+    folder = Path(where)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in terraform.files(found).items():
+        if (path := folder / name).exists() and path.read_text() != text:
+            raise BastionError(f"{path} is there already, and is another; remove it, or name an empty folder")
+        path.write_text(text)
+    call.output.say(f"bastion {found.bastion} is written down in {folder}: terraform init, terraform apply")
+
+
+def _zones(said: str | None) -> list[str]:
+    return [zone for zone in map(str.strip, (said or "").split(",")) if zone]
+
+
+def _image(place: Place, google: GoogleSettings) -> str:
+    """The image that the VM has, if there is one."""
+    if not google.vm_zone or not google.project:
+        return ""
+    at = {"project": google.project, "zone": google.vm_zone, "instance": vm_name(place.name)}
+    try:
+        return metadata_of(door(google).call("compute.instances.get", **at)).get(IMAGE, "")
+    except NotThere:
+        return ""
+
+
+def _bucket(url: str) -> str:
+    return url.removeprefix("gs://").partition("/")[0]

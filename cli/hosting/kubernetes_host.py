@@ -1,0 +1,101 @@
+"""A bastion as a Deployment in a Kubernetes cluster: how it is made by `bastion create`, and found again by the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bastion.model.errors import UsageError
+from bastion.model.settings.config import Config
+from bastion.runners.kubernetes.deployed import Deployed, namespace_uid, work
+from bastion.runners.kubernetes.deployment import Host, faults, name_of
+from bastion.runners.kubernetes.door import Cluster
+from bastion.runners.kubernetes.fleet import checked, door
+from bastion.runners.kubernetes.settings import KubernetesSettings
+from bastion.runners.lodging import Do, Site, Tell
+from bastion.system.here import mark
+from bastion.system.system import SystemClock
+
+from ..common import registry
+from ..common.place import Place, stored
+from ..terminal.main import Call
+
+NAME = "kubernetes"
+_KEYS = {
+    "namespace": "namespace",
+    "worker_image": "image",
+    "service_account": "service_account",
+    "bucket_secret": "bucket_secret",
+}
+"""Settings by the flags that say them."""
+
+
+def settings(call: Call, place: Place) -> dict[str, Any]:
+    """What the command line says of the cluster, by the words of `config.toml`; what it does not say stays."""
+    if (said := call.flags["runner"]) not in (None, NAME):
+        raise UsageError(f"--runner={said} has the bastion on this machine; leave out the flags of a bastion elsewhere")
+    old = stored(place)
+    options = dict(old.runner_options.get(NAME, {}))
+    options |= {key: call.flags[flag] for flag, key in _KEYS.items() if call.flags.get(flag)}
+    if "image" not in options:
+        raise UsageError("which image have the workers? Say --worker_image=REGISTRY/bastion-worker@sha256:...")
+    given = checked(options)
+    here = namespace_uid(door(given, SystemClock()), given.namespace)
+    if (held := lodging(place)) and (held.uid, held.namespace) != (here, given.namespace):
+        held.status()  # whoever asks in another cluster is told
+        raise UsageError(
+            f"{held.name} is in {held.where}; bastion delete it there before it moves to {given.namespace}"
+        )
+    runners = old.runners if NAME in old.runners else [NAME, *(one for one in old.runners if one != "local")]
+    return {"runners": runners, "runner_options": {**old.runner_options, NAME: {**options, "deployed_in": here}}}
+
+
+def site(call: Call, place: Place, config: Config) -> Site:
+    """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
+    if wrong := list(registry.faults(config)):
+        raise UsageError("; ".join(wrong))
+    given = checked(config.runner_options[NAME])
+    deployed = _deployed(place, given, door(given, SystemClock()))
+    host = Host(
+        scope=_scope(place),
+        bucket=place.root.url,
+        flags=place.flags(),
+        image=call.flags["image"] or deployed.image(),
+        settings=given,
+    )
+    if wrong := list(faults(host)):
+        raise UsageError("; ".join(wrong))
+
+    def todo(tell: Tell | None) -> list[Do]:
+        return list(work(door(given, SystemClock(), tell), host))
+
+    return Site(lodging=deployed, work=todo)
+
+
+def lodging(place: Place, tell: Tell | None = None) -> Deployed | None:
+    """The Deployment of the bastion at this place, if its settings say that it has one; told only, if it has to be."""
+    options = stored(place).runner_options.get(NAME, {})
+    if not options.get("deployed_in"):
+        return None
+    given = checked(options)
+    return _deployed(place, given, door(given, SystemClock(), tell), waits=tell is None)
+
+
+def forget(place: Place) -> dict[str, Any]:
+    """The settings of a bastion whose Deployment is no more."""
+    options = stored(place).runner_options
+    return {"runner_options": {**options, NAME: {**options[NAME], "deployed_in": ""}}}
+
+
+def _deployed(place: Place, given: KubernetesSettings, api: Cluster, *, waits: bool = True) -> Deployed:
+    return Deployed(
+        api=api,
+        namespace=given.namespace,
+        uid=given.deployed_in,
+        name=name_of(_scope(place)),
+        clock=SystemClock(),
+        waits=waits,
+    )
+
+
+def _scope(place: Place) -> str:
+    return mark(place.name, place.bucket.url)

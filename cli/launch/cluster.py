@@ -1,0 +1,141 @@
+"""`launch cluster`: a Ray cluster as a job, which holds its share of the quota as any other does."""
+
+from __future__ import annotations
+
+import json
+import socket
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from bastion.launcher.read import ends
+from bastion.launcher.read.derive import derived
+from bastion.launcher.read.find import Found, known
+from bastion.launcher.read.queue import Queue
+from bastion.launcher.read.recall import look_up
+from bastion.launcher.read.stored import needed_spec
+from bastion.launcher.read.view import View
+from bastion.launcher.submit import cluster
+from bastion.launcher.submit.submit import send
+from bastion.model import layout
+from bastion.model.errors import NotFound, UsageError
+from bastion.model.stored.requests import Submit, job_id
+from bastion.stores.routed import url_of
+
+from ..common.bundler_settings import check_setup, settings_of
+from ..common.desk import Desk, desk_of, docker_repo_of
+from ..common.preview import preview
+from ..common.wishing import wish_of
+from ..terminal.main import DONE, Call
+from ..terminal.table import plain
+from . import stop as launch_stop
+from .parts.spec_file import spec_text
+from .submit import checked_spec, coded, warn
+
+_TRY_S = 2.0
+
+
+def run(call: Call) -> int:
+    """Do what the first word says with the cluster that the second names."""
+    action, name = call.words
+    return {"up": up, "down": down, "status": status, "details": details}[action](call, name)
+
+
+def up(call: Call, name: str) -> int:
+    """Submit the job that is the cluster. Raises `UsageError` if it has no name, or one of this name lives."""
+    if not name:
+        raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
+    kind_said = call.flags["bundler_type"]
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
+    check_setup(settings.kind, call.flags["setup"] or "")
+    desk = desk_of(call)
+    there = known(name, desk.reader().look())
+    if there and not (there.job and ends.ended(there.job, None)):
+        raise UsageError(f"{there.id} is there already; see launch cluster status {name}, or choose another name")
+    request_id, dry = desk.ids.new(), call.flags["dry_run"]
+    said = {"name": name, "command": cluster.MARK, "count": 1, "max_parallel": None, "output_dir": "", "outputs": []}
+    once = replace(call, flags={**call.flags, "follow": False})
+    wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall(), default_shell=desk.settings.default_shell)
+    home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
+    if wish.alternatives:
+        raise UsageError("a cluster has one shape; say one instance type, or one set of resources")
+    spec = checked_spec(call, desk, wish, request_id, settings.get("source") or ".", home=home)
+    spec = msgspec.structs.replace(spec, command=cluster.command(spec.resources))
+    warn(call, spec)
+    if dry:
+        call.output.say(spec_text(spec, settings.kind))
+        preview(call, job_id(name, request_id), spec, settings)
+        return DONE
+    spec = coded(call, desk, spec, settings)
+    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    job = job_id(name, request_id)
+    call.output.note(f"submitted {job}; see launch cluster details {name}, and launch logs {name}")
+    call.output.say(json.dumps({"id": job, "name": name}) if call.output.json else name)
+    return DONE
+
+
+def down(call: Call, name: str) -> int:
+    """Stop the job. What runs on the cluster ends with it."""
+    found = _cluster(desk := desk_of(call), name, desk.reader().look())
+    unsaid = {"all": False, "user": [], "project_id": [], "state": [], "since": None, "yes": False, "task": None}
+    return launch_stop.run(replace(call, words=(found.id,), flags={**call.flags, **unsaid}, given=frozenset()))
+
+
+def status(call: Call, name: str) -> int:
+    """One line: where the cluster stands, and why."""
+    shown = _shown(call, name)
+    if call.output.json:
+        call.output.data(shown)
+        return DONE
+    where = f"dashboard {shown['dashboard']}, {_answers(shown)}" if "dashboard" in shown else shown["reason"]
+    call.output.say(plain(f"{shown['id']} is {shown['state']}" + (f": {where}" if where else "")))
+    return DONE
+
+
+def details(call: Call, name: str) -> int:
+    """All of it: what it holds, and its addresses."""
+    shown = _shown(call, name)
+    if call.output.json:
+        call.output.data(shown)
+        return DONE
+    fields = ("id", "user", "project", "state", "reason", "num_replicas", "resources", "dashboard", "client", "head")
+    lines = [f"{field:<14}{_text(shown[field])}" for field in fields if shown.get(field)]
+    call.output.say("\n".join([*lines, *([f"{'':<14}{_answers(shown)}"] if "dashboard" in shown else [])]))
+    return DONE
+
+
+def _shown(call: Call, name: str) -> dict[str, Any]:
+    """A row of `launch ls --json`, with the addresses while it runs, and whether its dashboard answers us."""
+    desk = desk_of(call)
+    view = desk.reader().look()
+    found = _cluster(desk, name, view)
+    row: dict[str, Any] = {"schema": 1, **Queue(view, (), derived(view)).row(found.known)}
+    if at := cluster.addresses(found.job):
+        row |= at.urls() | {"answers": _listens(at.host, at.dashboard_port)}
+    return row
+
+
+def _cluster(desk: Desk, name: str, view: View) -> Found:
+    """The newest job of this name. Raises `NotFound` if there is none, or it is no cluster."""
+    found = look_up(name, view, desk.bucket, desk.tasks)
+    if not cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
+        raise NotFound(f"{found.id} is a job and no cluster; see launch show {name}")
+    return found
+
+
+def _answers(shown: dict[str, Any]) -> str:
+    return "which answers" if shown["answers"] else "which does not answer here: it starts, or no network leads there"
+
+
+def _listens(host: str, port: int) -> bool:
+    with suppress(OSError), socket.create_connection((host, port), timeout=_TRY_S):
+        return True
+    return False
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{kind}={amount}" for kind, amount in value.items())
+    return plain(str(value))

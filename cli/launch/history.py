@@ -1,0 +1,33 @@
+"""`launch history`: every event of a job, one line each."""
+
+from __future__ import annotations
+
+from bastion.launcher.history.history import HEADS, history
+from bastion.launcher.read import gaps
+from bastion.launcher.read.queue import sign_of_life
+from bastion.launcher.read.recall import records
+from bastion.launcher.read.view import not_read_yet, tick_age_s
+from bastion.model.stored.holes import Holes
+
+from ..common.desk import desk_of, job_of
+from ..terminal.main import DONE, Call
+from ..terminal.table import table
+
+
+def run(call: Call) -> int:
+    """Print the events, from the journal alone."""
+    desk = desk_of(call)
+    view = desk.reader().look()
+    found = job_of(call, desk, view)
+    holes = Holes(list(view.holes))
+    events = list(history(records(desk.bucket, desk.tasks, view, found, holes), found.id, found.task))
+    if call.output.json:
+        bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
+        rows = [event.row() for event in events]
+        call.output.data({"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gaps.rows(holes.found)})
+        return DONE
+    heads, *lines = table(HEADS, [event.cells() for event in events], width=call.output.width)
+    lines += [] if found.job else [f"{found.id} is {not_read_yet(view.status, view.now)}"]
+    foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
+    call.output.say("\n".join([call.output.bold(heads), *lines, *gaps.lines(holes.found), foot]))
+    return DONE

@@ -1,0 +1,48 @@
+"""`launch ls`: jobs, and why those wait that wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bastion.launcher.read.columns import csv_rows
+from bastion.launcher.read.selection import LIVE, Filter
+from bastion.model.errors import UsageError
+
+from ..common.choosing import limit_of, named
+from ..common.desk import desk_of, user_of
+from ..terminal.formats import CSV, JSON, TABLE, WIDE, format_of
+from ..terminal.main import DONE, Call
+from .parts import job_names
+from .parts.job_table import Asked, text
+from .watch import interval, looks, watch
+
+
+def run(call: Call) -> int:
+    """Print the jobs that are meant, once or again and again."""
+    every_s = interval(call.flags["watch"])
+    desk = desk_of(call)
+    filters = named(call, desk.clock.wall())
+    asked = _asked(call, desk.bastion, filters)
+    if every_s and asked.form == CSV:
+        raise UsageError("--watch goes with tables and json; leave out --watch or --output=csv")
+    reader = asked.reader(desk)
+    view = reader.look()
+    job_names.seen(call, desk, view)
+    for line in filters.strangers(view):
+        call.output.note(line)
+    if every_s:
+        watch(call.output, asked, looks(view, reader, desk.clock, every_s))
+    elif asked.form == CSV:
+        call.output.csv(list(csv_rows(asked.of(view))))
+    else:
+        call.output.say(text(asked.of(view), asked, call.output))
+    return DONE
+
+
+def _asked(call: Call, bastion: str, filters: Filter) -> Asked:
+    """Mine that have not ended, unless the flags say more."""
+    user = user_of(call)
+    if not call.flags["all"]:
+        filters = replace(filters, users=filters.users or frozenset({user}), states=filters.states or LIVE)
+    form = format_of(call.flags, TABLE, WIDE, CSV, JSON)
+    return Asked(bastion=bastion, user=user, meant=filters, limit=limit_of(call), form=form)

@@ -1,0 +1,101 @@
+"""`launch outputs`: the files in a job's output folder; copy them, or remove them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from bastion.journal.recover import spec_of
+from bastion.launcher.durations import short
+from bastion.launcher.read.ends import ended
+from bastion.launcher.read.find import Found, one_task
+from bastion.launcher.read.rows import rfc3339
+from bastion.model import layout
+from bastion.model.errors import Forbidden, UsageError
+from bastion.model.job.spec import JobSpec
+from bastion.stores.outputs import File, Outputs
+from bastion.stores.routed import url_of
+
+from ..common.desk import Desk, desk_of, job_of, user_of
+from ..terminal.ask import agree
+from ..terminal.main import DONE, Call
+from ..terminal.table import plain, table
+
+
+def run(call: Call) -> int:
+    """Print the files; with --fetch, copy them; with --delete, remove them."""
+    if call.flags["fetch"] and call.flags["delete"]:
+        raise UsageError("--fetch and --delete do not go together; fetch first, look, then delete")
+    desk = desk_of(call)
+    found = job_of(call, desk, desk.reader().look())
+    outputs = Outputs(_url(desk, found))
+    with call.output.progress(f"listing {outputs.url}"):
+        files = outputs.files()
+    if call.flags["delete"]:
+        return _delete(call, desk, found, outputs, files)
+    if folder := call.flags["fetch"]:
+        for number, file in enumerate(files, start=1):
+            with call.output.progress(f"fetching {number} of {len(files)}: {file.name}"):
+                outputs.fetch(file, Path(folder))
+    _tell(call, desk, outputs.url, files)
+    return DONE
+
+
+def _url(desk: Desk, found: Found) -> str:
+    """The folder that the job names, or the one in the bucket that its task has."""
+    spec: JobSpec | None = found.unread.spec if found.unread else spec_of(desk.bucket, found.job) if found.job else None
+    if spec and spec.output_dir:
+        return spec.output_dir
+    return f"{url_of(desk.bucket, layout.OUTPUTS)}/{layout.outputs(found.id, one_task(found))}"
+
+
+def _delete(call: Call, desk: Desk, found: Found, outputs: Outputs, files: Sequence[File]) -> int:
+    """Remove the files of a job that has ended and that belongs to whoever asks, and say how much that was."""
+    user = user_of(call)
+    if user != found.user and user not in desk.settings.admins:
+        raise Forbidden(f"{found.id} is {found.user}'s, and so are its outputs; ask {found.user} or an admin")
+    if found.job is None or not ended(found.job, None):
+        raise UsageError(f"{found.id} has not ended and may still write to {outputs.url}; launch stop {found.id} first")
+    if user_of_folder := _in_use(desk, outputs.url):
+        raise UsageError(
+            f"{user_of_folder} has not ended and goes on in {outputs.url}; launch stop {user_of_folder} first"
+        )
+    size = sum(file.size for file in files)
+    if files:
+        agree(call, f"remove {len(files)} files, {size} bytes, from {plain(outputs.url)}?")
+    with call.output.progress(f"removing {len(files)} files"):
+        outputs.delete(files)
+    if call.output.json:
+        call.output.data({"schema": 1, "url": outputs.url, "deleted": len(files), "bytes": size})
+    else:
+        call.output.note(f"removed {len(files)} files, {size} bytes, from {plain(outputs.url)}")
+    return DONE
+
+
+def _in_use(desk: Desk, url: str) -> str:
+    """The id of an open job that has this folder, or one around it, as its own; "" if there is none."""
+    jobs = [job for job in desk.reader().look().state.jobs.values() if job.ended is None]
+    for job, spec in zip(jobs, desk.tasks.map(lambda job: spec_of(desk.bucket, job), jobs), strict=True):
+        if isinstance(spec, Exception):
+            raise spec
+        folders = (folder.rstrip("/") for folder in (spec.output_dir, spec.checkpoint_dir) if folder)
+        if any(f"{url}/".startswith(f"{folder}/") or f"{folder}/".startswith(f"{url}/") for folder in folders):
+            return str(job.id)
+    return ""
+
+
+def _tell(call: Call, desk: Desk, url: str, files: Sequence[File]) -> None:
+    if call.output.json:
+        rows = [
+            {"name": f.name, "bytes": f.size, "modified": rfc3339(f.modified) if f.modified else None} for f in files
+        ]
+        call.output.data({"schema": 1, "url": url, "fetched": call.flags["fetch"] or None, "files": rows})
+        return
+    now = desk.clock.wall()
+    ages = [short((now - f.modified).total_seconds()) if f.modified else "" for f in files]
+    rows_ = [(str(f.size), age, f.name) for f, age in zip(files, ages, strict=True)]
+    if files:
+        lines = table(("BYTES", "AGE", "NAME"), rows_, right=frozenset({"BYTES", "AGE"}), width=call.output.width)
+        call.output.say("\n".join(lines))
+    where = f", fetched to {call.flags['fetch']}" if call.flags["fetch"] else ""
+    call.output.note(f"{len(files)} files, {sum(f.size for f in files)} bytes in {plain(url)}{where}")

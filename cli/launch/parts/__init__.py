@@ -1,0 +1,6 @@
+"""What commands of `launch` consist of, where that is more than one file.
+
+For: `cli.launch`.
+Here: submissions as data, spec files, workers of a run without a bastion, tables of jobs, names for completion.
+Imports: `cli.common`, `cli.terminal`.
+"""

@@ -1,0 +1,56 @@
+"""Names of jobs that a shell can offer at once: those seen last, in the cache folder, in one file a bastion.
+
+The completion scripts read it without us. Nothing fails because it cannot be written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+from bastion.launcher.read.view import View
+from bastion.model.job.spec import NAME
+from bastion.system.here import cache_folder, mark
+
+from ...common.desk import Desk, user_of
+from ...terminal.main import Call
+
+NAMES_MAX = 1_000
+
+
+def seen(call: Call, desk: Desk, view: View) -> None:
+    """Keep the names of the user's jobs, and no others any more."""
+    _keep(_path(call, desk), _names(view, user_of(call)))
+
+
+def submitted(call: Call, desk: Desk, name: str) -> None:
+    """Keep this name, and those that are there."""
+    path, known = _path(call, desk), list[str]()
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        known = path.read_text().splitlines()
+    _keep(path, [name, *known])
+
+
+def _path(call: Call, desk: Desk) -> Path:
+    return cache_folder(call.environ) / "jobs" / mark(desk.bastion, desk.bucket.url)
+
+
+def _names(view: View, user: str) -> Iterator[str]:
+    """The newest first, ended ones too."""
+    yield from (found.spec.name for found in view.unread if found.spec.user == user)
+    yield from (job.name for job in reversed(view.state.jobs.values()) if job.user == user)
+
+
+def _keep(path: Path, names: Iterable[str]) -> None:
+    """One a line; what is no name would be a word of the shell."""
+    lines = islice(dict.fromkeys(name for name in names if NAME.fullmatch(name)), NAMES_MAX)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        number, half = tempfile.mkstemp(dir=path.parent.parent)
+        with os.fdopen(number, "w") as file:
+            file.writelines(f"{name}\n" for name in lines)
+        os.replace(half, path)

@@ -1,0 +1,71 @@
+"""What `launch ls` shows of a view: which jobs, and as which text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, replace
+from textwrap import wrap
+
+from bastion.launcher.read import gaps
+from bastion.launcher.read.columns import WIDE_HEADS, WIDE_RIGHT, wide_cells
+from bastion.launcher.read.derive import derived
+from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, SPARE, Queue, footer, queue
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.selection import Filter
+from bastion.launcher.read.view import View, tick_age_s
+from bastion.model.state.state import Job, JobState
+
+from ...common.desk import Desk
+from ...terminal.formats import JSON, WIDE
+from ...terminal.output import Output
+from ...terminal.table import table
+
+_WAITING = frozenset({JobState.PENDING, JobState.PROVISIONING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What to show: the jobs that are meant, the user's own first, at most `limit`, in this format."""
+
+    bastion: str
+    user: str
+    meant: Filter
+    limit: int | None
+    form: str
+
+    def reader(self, desk: Desk) -> Reader:
+        """A reader that leaves other users' requests alone if it can."""
+        users = self.meant.users or ()
+        return desk.reader(user=next(iter(users)) if len(users) == 1 else None)
+
+    def of(self, view: View) -> Queue:
+        """The part of a view that was asked for."""
+        shown = queue(view, {}, user=self.user, meant=self.meant, limit=self.limit)
+        waits = any(isinstance(known, Job) and known.counts.keys() & _WAITING for known in shown.jobs)
+        return replace(shown, reasons=derived(view)) if waits else shown
+
+
+def text(shown: Queue, asked: Asked, output: Output) -> str:
+    """The table with its footer, or its JSON."""
+    if asked.form == JSON:
+        return json.dumps(_json(shown, asked.bastion), ensure_ascii=False)
+    found, foot = page(shown, asked, output.width)
+    return "\n".join([*map(output.bold, found[:1]), *found[1:], *foot])
+
+
+def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list[str]]:
+    """The table, empty without jobs, and its footer."""
+    notes = [*gaps.lines(shown.view.holes), footer(shown, asked.bastion)]
+    foot = [line for note in notes for line in wrap(note, width or sys.maxsize)]
+    if not shown.jobs:
+        return [], foot
+    if asked.form == WIDE:
+        return table(WIDE_HEADS, wide_cells(shown), right=WIDE_RIGHT), foot
+    return table(HEADS, shown.cells(), right=RIGHT, caps=CAPS, width=width, spare=SPARE), foot
+
+
+def _json(shown: Queue, bastion: str) -> dict[str, object]:
+    age = tick_age_s(shown.view.status, shown.view.now)
+    seen = {"name": bastion, "last_tick_age_s": age}
+    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gaps.rows(shown.view.holes)}

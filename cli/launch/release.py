@@ -1,0 +1,20 @@
+"""`launch release`: let held jobs start again."""
+
+from __future__ import annotations
+
+from bastion.launcher.read.find import Found
+from bastion.model.stored.requests import Release
+
+from ..common.asking import Asking
+from ..terminal.main import Call
+
+
+def run(call: Call) -> int:
+    """Ask for it; a job that nobody holds stays as it is."""
+    asking = Asking.begin(call)
+    return asking.ask(asking.several(), lambda found: Release(job=found.id), _told)
+
+
+def _told(found: Found) -> str:
+    free = found.job is not None and found.job.held is None
+    return f"{found.id}: {'was not held' if free else 'released, it is back in its place'}"

@@ -1,0 +1,75 @@
+"""`launch rerun` and `launch requeue`: a job once more, with the same code, from the start or from its checkpoint."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from bastion.bundler.upload import upload
+from bastion.launcher.read.stored import needed_spec
+from bastion.launcher.submit.specfile import fields_again
+from bastion.launcher.submit.submit import send
+from bastion.model import layout
+from bastion.model.errors import BundleError, Missing, UsageError
+from bastion.model.job.spec import BundleRef, JobSpec, serialize_jobspec
+from bastion.model.stored.requests import Submit, job_id
+from bastion.stores.routed import url_of
+
+from ..common.bundling import DAY_S
+from ..common.desk import Desk, desk_of, job_of
+from ..common.preview import preview
+from ..common.wishing import wish_of
+from ..terminal.main import DONE, Call
+from .parts.folders import resumed
+from .submit import checked_spec, from_this_shell, submitted, warn
+
+
+def run(call: Call) -> int:
+    """Submit the spec of a job again. With --wait or --follow, the exit code of its end."""
+    desk = desk_of(call)
+    found = job_of(call, desk, desk.reader().look())
+    if found.task is not None:
+        raise UsageError(f"a rerun repeats all of a job; name {found.name}, and --count=1 for one task")
+    before = needed_spec(desk.bucket, desk.tasks, found)
+    request_id = desk.ids.new()
+    home = url_of(desk.bucket, layout.OUTPUTS)
+    fields = fields_again(before, home)
+    if call.flags["resume"]:
+        fields = {**fields, **resumed(call, desk, found, before, home)}
+    wish = wish_of(call, fields, desk.clock.wall())
+    spec = _child(checked_spec(call, desk, wish, request_id, os.curdir, home=home), before, found.id)
+    warn(call, spec)
+    if call.flags["dry_run"]:
+        call.output.say(serialize_jobspec(spec))
+        preview(call, job_id(spec.name, request_id), spec)
+        return DONE
+    _keep_code(desk, found.id, spec.bundle)
+    spec = from_this_shell(call, desk, spec)
+    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    return submitted(call, desk, job_id(spec.name, request_id), spec)
+
+
+def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
+    """With the code of the job that is repeated, and where that came from."""
+    code = before.provenance
+    origin = msgspec.structs.replace(
+        spec.provenance, git_commit=code.git_commit, git_dirty=code.git_dirty, parent=parent
+    )
+    return msgspec.structs.replace(spec, bundle=before.bundle, provenance=origin)
+
+
+def _keep_code(desk: Desk, job: str, bundle: BundleRef) -> None:
+    """The code outlives the new job, too: written anew where the bucket would remove it soon; one list request.
+
+    Raises `BundleError` if the bucket has it no more.
+    """
+    if not bundle.key:
+        return
+    bucket, kept_s = desk.bucket, desk.settings.bundles_days * DAY_S or None
+    try:
+        upload(bucket, desk.clock, bundle.key, lambda: bucket.read(bundle.key).data, retention_s=kept_s)
+    except Missing:
+        raise BundleError(
+            f"the code of {job} is gone: the bucket has removed {bundle.key}; launch it anew from its folder"
+        ) from None

@@ -1,0 +1,139 @@
+"""`launch run`: the command here and now, by the worker that would run it on the fleet; no bastion, no bucket."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from bastion.launcher.durations import seconds
+from bastion.launcher.submit import build
+from bastion.launcher.submit.alone import Alone
+from bastion.launcher.submit.provenance import provenance
+from bastion.model.errors import BastionError, UsageError
+from bastion.model.job.spec import BundleRef, JobSpec
+from bastion.model.ports import AttemptKey
+from bastion.model.stored.requests import job_id
+from bastion.model.version import VERSION
+from bastion.quota.model import OPEN_PROJECT, Quota
+from bastion.stores.opening import open_bucket, open_part
+from bastion.system.shell import SystemShell
+from bastion.system.system import RandomIds, SystemClock
+
+from ..common.bundler_settings import check_setup, settings_of
+from ..common.bundling import bundle, came_from, reference
+from ..common.desk import user_of
+from ..terminal.main import Call
+from .parts.crew import Crew
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(call: Call) -> int:
+    """Run a command to its end. The exit code is that of a job which ended so."""
+    if sys.platform != "linux":
+        raise BastionError(f"launch run needs Linux, for that is where workers run, and this is {sys.platform}")
+    if not call.after:
+        raise UsageError("there is no command; put it after --, as in launch run [flags] -- python train.py")
+    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
+    check_setup(settings.kind, call.flags["setup"] or "")
+    with (
+        interrupts() as asked,
+        tempfile.TemporaryDirectory(prefix="bastion-run-", ignore_cleanup_errors=True) as folder,
+    ):
+        open_bucket(f"file://{folder}/bucket", create=True)
+        bucket = open_part(f"file://{folder}/bucket/here")
+        request_id = RandomIds().new()
+        spec = _spec(call, request_id, bucket.url, settings.get("source") or os.curdir)
+        packed = bundle(bucket, SystemClock(), call.output, settings, kept_days=0)
+        spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
+        key = AttemptKey(job_id(spec.name, request_id), 0, 0)
+        alone = Alone(bucket, key, spec.replicas)
+        alone.order(spec)
+        with Crew(call, alone, Path(folder), spec.grace_s) as crew:
+            asked.heed()
+            code = crew.work(asked)
+        _note_outputs(call, Path(folder))
+    if call.output.json:
+        call.output.say(json.dumps({"schema": 1, "id": key.job, "name": spec.name, "exit_code": code}))
+    return code
+
+
+class Asked:
+    """How often the user asked for the end. Until `heed` was called, asking is an exception, as everywhere."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self._heeded = False
+
+    def heed(self) -> None:
+        """From now on somebody looks at `times`."""
+        self._heeded = True
+
+    def ask(self, _number: int, _frame: FrameType | None) -> None:
+        """A signal came."""
+        self.times += 1
+        if not self._heeded:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupts() -> Iterator[Asked]:
+    """Meanwhile Ctrl-C, SIGTERM and a closed terminal are counted."""
+    asked = Asked()
+    before = {number: signal.signal(number, asked.ask) for number in _SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
+    """The checked spec, as for a fleet that is all ours."""
+    flags = call.flags
+    here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=SystemClock().wall())
+    wish = build.Wish(
+        user=user_of(call),
+        command=build.command(call.after or (), literal=call.flags["literal"]),
+        name=flags["name"] or "",
+        project=OPEN_PROJECT,
+        env=build.environment(flags["env"]),
+        resources={},
+        instance_type="",
+        replicas=flags["num_replicas"],
+        count=1,
+        priority=5,
+        max_tries=1,
+        retry_interval_s=0.0,
+        grace_s=seconds(flags["grace"], "--grace"),
+        time_limit_s=seconds(flags["time_limit"], "--time_limit") if flags["time_limit"] else None,
+        output_dir=_folder(flags["output_dir"] or ""),
+        outputs=flags["outputs"],
+        setup=flags["setup"] or "",
+        shell=flags["shell"] or "",
+    )
+    return build.build(
+        wish, quota=Quota.open(), pool={}, request_id=request_id, home=home, bundle=BundleRef(), provenance=here
+    )
+
+
+def _folder(text: str) -> str:
+    """Here, a relative path makes sense."""
+    return os.path.abspath(text) if text and "://" not in text else text
+
+
+def _note_outputs(call: Call, folder: Path) -> None:
+    outputs = sum(1 for path in folder.glob("bucket/here/outputs/**/*") if path.is_file())
+    if outputs:
+        call.output.note(
+            f"removed what was left in BASTION_OUTPUT_DIR (files: {outputs}); --output_dir=FOLDER keeps it"
+        )

@@ -1,0 +1,53 @@
+"""`launch show`: all that is known of one job, with its spec."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bastion.launcher.explain.gpus import gpus
+from bastion.launcher.read import gaps
+from bastion.launcher.read.derive import derived
+from bastion.launcher.read.queue import Queue
+from bastion.launcher.read.stored import stored_spec
+from bastion.model.job.spec import written_out
+from bastion.model.stored.holes import Holes
+
+from ..common.desk import desk_of, job_of
+from ..terminal.main import DONE, Call
+from ..terminal.table import plain
+
+
+def run(call: Call) -> int:
+    """Print one row of `launch ls --json`, the spec, and the GPUs that it uses now."""
+    desk = desk_of(call)
+    view = desk.reader().look()
+    found = job_of(call, desk, view)
+    row = Queue(view, (), derived(view)).row(found.known)
+    holes = Holes(list(view.holes))
+    spec = stored_spec(desk.bucket, desk.tasks, found, holes)
+    seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []
+    shown = {"schema": 1, **row, "spec": written_out(spec) if spec else None}
+    if call.output.json:
+        call.output.data({**shown, "gpus": [gpu.row() for gpu in seen], **gaps.rows(holes.found)})
+    else:
+        lines = [*_page(shown), *(["gpus"] if seen else []), *(f"  {plain(gpu.line())}" for gpu in seen)]
+        call.output.say("\n".join([*lines, *gaps.lines(holes.found)]))
+    return DONE
+
+
+def _page(shown: dict[str, Any]) -> list[str]:
+    """One line for each field, those of the spec indented."""
+    lines = []
+    for name, value in shown.items():
+        if isinstance(value, dict) and name == "spec":
+            lines += ["spec", *(f"  {field:<18}{_text(part)}" for field, part in value.items())]
+        elif name == "attempts":
+            lines += ["attempts", *(f"  {_text(attempt)}" for attempt in value)]
+        else:
+            lines.append(f"{name:<20}{_text(value)}")
+    return lines
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,120 @@
+"""`launch ssh`: a shell or a command where a job's worker runs, by the provider's own way; never by a port of ours."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+
+import psutil
+
+from bastion.launcher.read.find import Found, one_task
+from bastion.model.errors import BastionError, NotFound, UsageError
+from bastion.model.state.state import Attempt, Worker
+
+from ..common.desk import desk_of, job_of
+from ..common.place import place_of
+from ..terminal.main import DONE, Call
+from .parts.tunnel import RUNNERS, Forward, forwards, gcloud
+
+MARK, JOB = "BASTION_MACHINE", "BASTION_JOB"
+"""In the environment of a job's processes."""
+
+_INSTALL = "install Google's command line, https://cloud.google.com/sdk/docs/install, and run: gcloud auth login"
+
+
+def run(call: Call) -> int:
+    """Become the command that leads there; with --print, say it."""
+    wanted = forwards(call.flags["forward"] or [])
+    desk = desk_of(call)
+    found = job_of(call, desk, desk.reader().look())
+    attempt = _live(found)
+    number = call.flags["worker"]
+    worker = _worker(found, attempt, number)
+    if attempt.runner not in RUNNERS:
+        return _here(call, found, number, worker, wanted)
+    argv = gcloud(attempt.runner, worker.machine, place_of(call).config().google.project, call.after or (), wanted)
+    if call.flags["print"]:
+        return _print(call, argv)
+    if shutil.which(argv[0], path=call.environ.get("PATH")) is None:
+        raise BastionError(f"{argv[0]} is not installed here; {_INSTALL}; or run elsewhere what --print shows")
+    return _become(argv, call.environ)
+
+
+def _live(found: Found) -> Attempt:
+    """The attempt that runs now. Raises `BastionError` if none does."""
+    task = one_task(found)
+    tasks = found.job.tasks if found.job else {}
+    live = tasks[task].live if task in tasks else None
+    if live is None:
+        state = tasks[task].state if task in tasks else found.job.state if found.job else "PENDING"
+        raise BastionError(f"{found.name} is {state}, and on no machine now; see launch why {found.id}")
+    return live
+
+
+def _worker(found: Found, attempt: Attempt, number: int) -> Worker:
+    """The worker of this number, which is there. Raises `NotFound`, `BastionError`."""
+    if not 0 <= number < len(attempt.workers):
+        raise NotFound(f"{found.name} has no worker {number}; its workers are 0 to {len(attempt.workers) - 1}")
+    worker = attempt.workers[number]
+    if worker.over:
+        raise BastionError(f"worker {number} of {found.name} is gone; see launch why {found.id}")
+    if not worker.seen:
+        waits = f": {attempt.waits_for}" if attempt.waits_for else ""
+        raise BastionError(f"worker {number} of {found.name} is not up yet{waits}; see launch why {found.id}")
+    return worker
+
+
+def _here(call: Call, found: Found, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
+    """A shell of this machine, in the folder and with the environment of the worker's process."""
+    if wanted:
+        there = wanted[0].there
+        raise UsageError(
+            f"worker {number} of {found.name} is a process of its bastion's own machine; port {there} is there"
+        )
+    folder, environ = _process(call, found, number, worker.machine)
+    argv = list(call.after or (call.environ.get("SHELL") or "/bin/sh",))
+    if call.flags["print"]:
+        return _print(call, ["env", f"--chdir={folder}", *argv])
+    terminal = {name: call.environ[name] for name in ("TERM", "COLORTERM") if name in call.environ}
+    if shutil.which(argv[0], path=environ.get("PATH")) is None:
+        raise NotFound(f"there is no program {argv[0][:100]!r} in the PATH of {found.name}")
+    os.chdir(folder)
+    return _become(argv, {**environ, **terminal})
+
+
+def _process(call: Call, found: Found, number: int, machine: str) -> tuple[str, Mapping[str, str]]:
+    """Folder and environment of the worker's process; without the mark by which its end would be ours.
+
+    Raises `BastionError` if no process of it is seen from here.
+    """
+    for process in psutil.process_iter():  # the oldest first
+        try:
+            environ = process.environ()
+            if (environ.get(MARK), environ.get(JOB)) == (machine, found.id):
+                return process.cwd(), {name: value for name, value in environ.items() if name != MARK}
+        except psutil.Error:
+            continue  # another account's, or it has just ended
+    status = place_of(call).status()
+    host = status.host if status else "the host of its bastion"
+    raise BastionError(
+        f"no process of worker {number} of {found.name} is seen here: it runs on {host}, as the account of its bastion, once "
+        f"its code is there; ask on that machine, as that account"
+    )
+
+
+def _print(call: Call, argv: Sequence[str]) -> int:
+    if call.output.json:
+        call.output.data({"schema": 1, "command": list(argv)})
+    else:
+        call.output.say(shlex.join(argv))
+    return DONE
+
+
+def _become(argv: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Be that command from now on: the terminal, signals and the exit code are its own."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvpe(argv[0], list(argv), dict(environ))

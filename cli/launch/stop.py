@@ -1,0 +1,61 @@
+"""`launch stop`: ask for the end of a job, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bastion.launcher.read import ends
+from bastion.launcher.read.find import Found, checked_task
+from bastion.launcher.read.selection import state
+from bastion.model.errors import UsageError
+from bastion.model.stored.requests import Cancel
+
+from ..common.asking import SHOWN, Asking, Meant
+from ..terminal.ask import agree
+from ..terminal.main import Call
+from .wait import until_end
+
+LISTED = 40
+
+
+def run(call: Call) -> int:
+    """Ask, unless it has ended; with --wait, return when all have ended, which is what was asked for."""
+    asking = Asking.begin(call)
+    found = _with_task(call, asking.several())
+    asking.check([(job, _cancel(job)) for job in found.jobs])
+    over = {(job.id, job.task) for job in found.jobs if job.job and ends.ended(job.job, job.task)}
+    for name in (job.name for job in found.jobs if (job.id, job.task) in over):
+        call.output.note(f"{name} has ended already")
+    live = [job for job in found.jobs if (job.id, job.task) not in over]
+    if live and not found.alone:
+        _agree(call, live)
+    asking.send([(job, _cancel(job)) for job in live])
+    for job in live if call.flags["wait"] else ():
+        until_end(asking.desk, job, call.output)
+    return asking.answer(found)
+
+
+def _cancel(job: Found) -> Cancel:
+    return Cancel(job=job.id, task=job.task)
+
+
+def _with_task(call: Call, found: Meant) -> Meant:
+    """The task of --task, which goes with one job."""
+    task = call.flags["task"]
+    if task is None:
+        return found
+    if not found.alone:
+        raise UsageError("--task goes with one job; of several, name tasks as in 'sweep[3]'")
+    return replace(found, jobs=(checked_task(found.jobs[0], task),))
+
+
+def _agree(call: Call, jobs: Sequence[Found]) -> None:
+    """Show people what would be stopped, and ask. Raises `UsageError` where nobody can be asked."""
+    names = [job.id if job.task is None else f"{job.id}[{job.task}]" for job in jobs]
+    if not call.flags["yes"]:
+        for name, job in zip(names[:LISTED], jobs, strict=False):
+            whose = job.job or job.spec
+            call.output.note(f"  {name}  {whose.user}  {whose.project}  {state(job.known)}")
+    more = f" and {len(jobs) - SHOWN} more" if len(jobs) > SHOWN else ""
+    agree(call, f"stop {len(jobs)} job{'s' * (len(jobs) > 1)} ({', '.join(names[:SHOWN])}{more})?")

@@ -1,0 +1,162 @@
+"""`launch -- COMMAND`: check, bundle, put the request where the bastion looks."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+
+import msgspec
+
+from bastion.journal import standing
+from bastion.launcher.logs.streams import Choice
+from bastion.launcher.read.find import find
+from bastion.launcher.submit import build
+from bastion.launcher.submit.after import when
+from bastion.launcher.submit.credentials import warnings
+from bastion.launcher.submit.provenance import provenance, session
+from bastion.launcher.submit.submit import check, doubts, ground, send
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import UsageError
+from bastion.model.job.spec import BundleRef, JobSpec
+from bastion.model.stored.requests import Submit, job_id
+from bastion.model.version import VERSION
+from bastion.stores.opening import check_scheme
+from bastion.stores.routed import url_of
+from bastion.system import host
+from bastion.system.shell import SystemShell
+
+from ..common.bundler_settings import Settings, check_setup, settings_of
+from ..common.bundling import bundle, came_from, reference
+from ..common.desk import Desk, check_user, desk_of, docker_repo_of
+from ..common.preview import preview
+from ..common.wishing import after_of, wish_of
+from ..terminal.main import DONE, Call
+from .logs import detachable, show_log
+from .parts import job_names
+from .parts.folders import check_shape
+from .parts.spec_file import bundler_of, spec_file, spec_text
+from .wait import until_end
+
+
+def run(call: Call) -> int:
+    """Submit a job. With --wait or --follow, the exit code of its end."""
+    kind_said = call.flags["bundler_type"]
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
+    if not call.after and not call.flags["spec"]:
+        raise UsageError("there is no command; put it after --, as in launch [flags] -- python train.py")
+    desk = desk_of(call)
+    request_id = desk.ids.new()
+    said = spec_file(call, desk.bucket.url)
+    wish = wish_of(call, said, desk.clock.wall(), default_shell=desk.settings.default_shell)
+    dry = call.flags["dry_run"]
+    spec = checked_spec(
+        call,
+        desk,
+        wish,
+        request_id,
+        settings.get("source") or os.curdir,
+        home="" if dry else url_of(desk.bucket, layout.OUTPUTS),
+    )
+    warn(call, spec)
+    kind = bundler_of(call, said)
+    check_setup(kind, spec.setup)
+    if kind is None:
+        spec = msgspec.structs.replace(spec, bundle=said["bundle"])
+    if call.flags["request"]:
+        return _show_request(call, spec, request_id, kind)
+    if dry:
+        call.output.say(spec_text(spec, kind))
+        preview(call, job_id(spec.name, request_id), spec, settings)
+        return DONE
+    if kind is not None:
+        spec = coded(call, desk, spec, settings if kind == settings.kind else settings_of(kind, ()))
+    spec = from_this_shell(call, desk, spec)
+    send(desk.bucket, user=spec.user, request_id=request_id, request=Submit(spec=spec))
+    return submitted(call, desk, job_id(spec.name, request_id), spec)
+
+
+def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) -> int:
+    """Print the bytes of the request, and say where they belong. Raises `UsageError` if its code would have to travel."""
+    if not call.flags["dry_run"]:
+        raise UsageError("--request goes with --dry_run; without it, launch stores the request itself")
+    if kind not in (None, "none"):
+        raise UsageError(
+            f"--request stores nothing, and the code of --bundler_type={kind} would have to be stored first; use "
+            "--bundler_type=none, or --spec with the bundle that `launch bundle` prints"
+        )
+    call.output.say(encode(Submit(spec=spec)).decode())
+    call.output.note(
+        f"store it as {layout.request(spec.user, request_id)}; the job is then {job_id(spec.name, request_id)}"
+    )
+    return DONE
+
+
+def coded(call: Call, desk: Desk, spec: JobSpec, settings: Settings) -> JobSpec:
+    """The spec with its code, which is packed, and where that came from."""
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=True)
+    return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
+
+
+def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
+    """The checked spec, still without its bundle: nothing is written before the checks have passed."""
+    known = ground(desk.bucket, desk.settings)
+    spec = build.build(
+        replace(wish, after=after_of(desk, wish.after)),
+        quota=known.quota,
+        pool=known.pool,
+        request_id=request_id,
+        home=home,
+        bundle=BundleRef(),
+        provenance=provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall()),
+    )
+    for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
+        if "://" in url:
+            check_scheme(url, "--output_dir")
+    if wish.output_dir:
+        check_shape(call, spec, url_of(desk.bucket, layout.OUTPUTS))
+    check(spec, known)
+    check_user(desk.settings, spec.user)
+    for text in doubts(spec, known):
+        call.output.note(f"warning: {text}")
+    if wish.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
+        call.output.note(hint)
+    return spec
+
+
+def from_this_shell(call: Call, desk: Desk, spec: JobSpec) -> JobSpec:
+    """The spec with what its user's shell finds programs by, where the fleet is the machine of that shell: one more read.
+
+    What the job says itself stays. An image has an environment of its own.
+    """
+    is_image = bool(spec.bundle.image or spec.bundle.build)
+    if is_image or desk.settings.runners != ["local"] or not desk.bucket.url.startswith("file://"):
+        return spec
+    status, _ = standing.read(desk.bucket)
+    if status is None or status.host != host.name():
+        return spec
+    return msgspec.structs.replace(spec, env={**session(call.environ), **spec.env})
+
+
+def warn(call: Call, spec: JobSpec) -> None:
+    """Say what looks like a secret in it, before anybody can read it."""
+    for text in warnings(spec):
+        call.output.note(f"warning: {text}")
+
+
+def submitted(call: Call, desk: Desk, job: str, spec: JobSpec) -> int:
+    """Say what was submitted; on demand, see it through."""
+    output = call.output
+    job_names.submitted(call, desk, spec.name)
+    output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
+    if waits := when(spec, desk.clock.wall()):
+        output.note(f"{job} {waits}")
+    if call.flags["follow"] or call.flags["wait"]:
+        found = find(job, desk.reader().look())
+        with detachable(output, name=job):
+            code = show_log(call, desk, found, Choice()) if call.flags["follow"] else until_end(desk, found, output)
+    else:
+        code = DONE
+    output.say(json.dumps({"id": job, "name": spec.name}) if output.json else spec.name)
+    return code

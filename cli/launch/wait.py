@@ -1,0 +1,28 @@
+"""`launch wait`: until a job's end."""
+
+from __future__ import annotations
+
+from bastion.launcher.durations import seconds
+from bastion.launcher.read.find import Found
+from bastion.launcher.read.wait import Waiter, wait
+
+from ..common.desk import Desk, desk_of, job_of
+from ..terminal.main import Call
+from ..terminal.output import Output
+
+
+def run(call: Call) -> int:
+    """Wait, and return the exit code of the job's end."""
+    desk = desk_of(call)
+    found = job_of(call, desk, desk.reader().look())
+    timeout = call.flags["timeout"]
+    code = until_end(desk, found, call.output, seconds(timeout, "--timeout") if timeout else None)
+    if call.output.json:
+        call.output.data({"id": found.id, "name": found.name, "exit_code": code})
+    return code
+
+
+def until_end(desk: Desk, found: Found, output: Output, timeout_s: float | None = None) -> int:
+    """Wait for the end of a job, or of the task that is meant, saying on standard error where it stands meanwhile."""
+    waiter = Waiter(desk.reader(), desk.clock, found, output.note)
+    return wait(waiter, desk.clock, found, timeout_s=timeout_s)

@@ -1,0 +1,134 @@
+"""`launch why`: the whole account of a job, and what happened to it last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from bastion.launcher.durations import short
+from bastion.launcher.explain import account, telling
+from bastion.launcher.explain.account import Account
+from bastion.launcher.explain.gpus import Seen, gpus_in
+from bastion.launcher.explain.prospects import Prospects, prospects
+from bastion.launcher.explain.pulse import Said, facts_of, pulses
+from bastion.launcher.explain.stops import stopped
+from bastion.launcher.explain.timing import timing
+from bastion.launcher.history.history import HEADS, Happening, history
+from bastion.launcher.moments import moment
+from bastion.launcher.read import gaps
+from bastion.launcher.read.back import job_then, look_back
+from bastion.launcher.read.find import Found
+from bastion.launcher.read.queue import Queue, sign_of_life
+from bastion.launcher.read.recall import records
+from bastion.launcher.read.rows import Row, rfc3339
+from bastion.launcher.read.view import View, tick_age_s
+from bastion.model.stored.holes import Holes
+
+from ..common.desk import Desk, desk_of, job_of
+from ..terminal.main import DONE, Call
+from ..terminal.table import plain, table
+
+OBJECTS_MAX = 64
+"""A job of more journal objects is told by the first and the newest of them."""
+
+EVENTS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """All that was found out."""
+
+    view: View
+    found: Found
+    row: Row
+    account: Account | None
+    gpus: list[Seen]
+    events: list[Happening]
+    holes: Holes
+
+
+def run(call: Call) -> int:
+    """Print the account of a job, or of one task of it."""
+    desk = desk_of(call)
+    at = moment(call.flags["at"], desk.clock.wall(), "--at") if call.flags["at"] else None
+    why = _find_out(call, desk, at)
+    if call.output.json:
+        age = tick_age_s(why.view.status, why.view.now)
+        events = [event.row() for event in why.events]
+        shown = {"schema": 1, "job": why.row, **(why.account.row() if why.account else {}), "events": events}
+        shown["gpus"] = [gpu.row() for gpu in why.gpus]
+        bastion = {"name": desk.bastion, "last_tick_age_s": age}
+        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gaps.rows(why.holes.found)})
+    else:
+        told = f"as known at {rfc3339(at)}" if at else sign_of_life(why.view)
+        foot = f"bastion {desk.bastion}: {told}."
+        call.output.say("\n".join([*_page(why), *gaps.lines(why.holes.found), foot]))
+    return DONE
+
+
+def _find_out(call: Call, desk: Desk, at: datetime | None) -> Why:
+    view, found = _seen(call, desk, at)
+    holes = Holes(list(view.holes))
+    told = records(desk.bucket, desk.tasks, view, found, holes, most=OBJECTS_MAX)
+    events = list(history(told, found.id, found.task))
+    job = found.job
+    ahead = prospects(view, job) if job is not None else Prospects()
+    row = Queue(view, (), ahead.reasons).row(found.known)
+    if job is None:
+        return Why(view=view, found=found, row=row, account=None, gpus=[], events=events, holes=holes)
+    facts = None if at else facts_of(desk.bucket, desk.tasks, job, found.task)
+    return Why(
+        view=view,
+        found=found,
+        row=row,
+        account=_account(desk, view, found, ahead, facts),
+        gpus=gpus_in(facts or []),
+        events=events,
+        holes=holes,
+    )
+
+
+def _seen(call: Call, desk: Desk, at: datetime | None) -> tuple[View, Found]:
+    """What is known now, or was then, and the job in it."""
+    today = desk.reader().look
+    if at is None:
+        view = today()
+        return view, job_of(call, desk, view)
+    with call.output.progress("reading the journal"):
+        then = look_back(desk.bucket, desk.tasks, at, desk.clock.wall(), call.output.note)
+    return then, job_then(call.words[0], then, desk.bucket, desk.tasks, today, call.flags["task"])
+
+
+def _account(desk: Desk, view: View, found: Found, ahead: Prospects, facts: Sequence[Said] | None) -> Account:
+    """`facts` None: it is about the past, of which nobody knows what the workers said."""
+    job, task = found.job, found.task
+    assert job is not None
+    live = account.live(job, task)
+    said = {} if facts is None else pulses(desk.bucket, desk.tasks, [key for key, _ in live], facts)
+    return Account(
+        since=account.since(job),
+        timing=timing(view.state, job),
+        waiting=ahead.waiting,
+        running=tuple(account.running(job, attempt, key.task, said.get(key)) for key, attempt in live),
+        end=account.end(job, task),
+        stops=tuple(stopped(view.state, job, task)),
+        exposure=ahead.exposure,
+    )
+
+
+def _page(why: Why) -> list[str]:
+    row, found = why.row, why.found
+    age = f" for {short((why.view.now - why.account.since).total_seconds())}" if why.account else ""
+    reason = f": {row['reason']}" if row["reason"] else ""
+    lines = [plain(f"{found.id} of {found.user} in {row['project']} is {row['state']}{age}{reason}")]
+    if why.account:
+        name = f"'{found.id}[{found.task}]'" if found.task is not None else found.id
+        lines += [
+            f"{word:<10}{plain(text)}" for word, text in telling.told(why.account, name, row["project"], why.view.now)
+        ]
+    lines += [f"{'gpu':<10}{plain(gpu.line())}" for gpu in why.gpus]
+    if why.events:
+        _, *shown = table(HEADS, [event.cells() for event in why.events[-EVENTS_SHOWN:]])
+        lines += ["", *shown, f"all of it: launch history {found.id}"]
+    return lines

@@ -1,0 +1,100 @@
+"""One command line from its words to an exit code: the one place where errors become lines and codes.
+
+A command's module is imported only when the command is really run: `--help` must not wait for stores and schemas.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from io import TextIOWrapper
+from typing import Any, TextIO
+
+from bastion.model.errors import BastionError, NotFound, UsageError
+from bastion.model.version import VERSION
+
+from . import help as help_text
+from .flags import Line, Tool
+from .formats import wants_json
+from .output import Output
+from .parsing import parse
+
+DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
+
+CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
+"""What a command exits with when it raises this; all other errors of ours: `FAILED`."""
+
+
+TRACEBACK = "BASTION_TRACEBACK"
+"""The variable that has a fault of our own shown with its whole trace: who reads a trace looks for a bug."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What a command's `run` gets: its flags by name, its words, what followed `--`, and where to print.
+
+    `given` are the flags that were said.
+    """
+
+    flags: Mapping[str, Any]
+    words: tuple[str, ...]
+    after: tuple[str, ...] | None
+    environ: Mapping[str, str]
+    output: Output
+    given: frozenset[str] = frozenset()
+
+
+def main(tool: Tool) -> int:
+    """A console script: this process's own arguments and streams."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show is no reason to fail
+    return run(tool, sys.argv[1:], environ=os.environ, out=sys.stdout, err=sys.stderr)
+
+
+def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:
+    """Run a command line. Its exit code; what goes wrong on purpose is one line on `err`."""
+    output = Output(out, err, json=wants_json(argv), environ=environ)
+    try:
+        return _dispatch(tool, argv, environ, output)
+    except BrokenPipeError:
+        return _closed_pipe(out)
+    except (BastionError, OSError) as error:
+        output.error(str(error))
+        return next((code for kind, code in CODES if isinstance(error, kind)), FAILED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        if environ.get(TRACEBACK):
+            raise
+        output.error(f"internal error: {type(error).__name__}: {error}; set {TRACEBACK}=1 to see where, and report it")
+        return FAILED
+
+
+def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], output: Output) -> int:
+    line = parse(tool, argv)
+    if line.about:
+        _tell(line, output)
+        return DONE
+    assert line.command is not None
+    call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output, given=line.given)
+    code: int = import_module(line.command.module).run(call)
+    return code
+
+
+def _tell(line: Line, output: Output) -> None:
+    """The help or the version."""
+    if line.about == "help":
+        output.say(help_text.text(line))
+    elif output.json:
+        output.data({"schema": 1, "version": VERSION})
+    else:
+        output.say(f"{line.tool.name} {VERSION}")
+
+
+def _closed_pipe(out: TextIO) -> int:
+    """Whoever read us went away: end quietly, and let the interpreter's last flush find an open door."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+    return CLOSED_PIPE

@@ -1,0 +1,182 @@
+"""The logs of an array as one: lines of all its tasks, each with the number of its task in front."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from math import inf
+
+from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import AttemptState, Job, JobState, Task
+
+from ..read import ends
+from ..read.find import Found
+from ..read.view import View
+from ..read.wait import Waiter, code_now
+from .follow import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, Doors, Screen
+from .streams import Choice, Stream, streams
+from .watching import Watching
+
+TASKS_MAX = 100
+"""Tasks whose logs are shown together: each costs requests, and nobody reads more."""
+
+WATCHED_MAX = 20
+"""Tasks whose workers are asked to upload soon. Those of the others upload as if nobody looked."""
+
+_BAD = frozenset({JobState.FAILED, JobState.TIMEOUT})
+
+
+def chosen(job: Job, *, failed: bool, most: int = TASKS_MAX) -> tuple[list[int], int]:
+    """The tasks to show, in their order, and how many there are to choose from.
+
+    Those that run come first, then those that ended last. `failed`: only those that failed.
+    """
+    meant = [
+        (number, task) for number, task in job.tasks.items() if task.attempts and (task.state in _BAD or not failed)
+    ]
+    meant.sort(key=_rank, reverse=True)
+    return sorted(number for number, _ in meant[:most]), len(meant)
+
+
+def _rank(numbered: tuple[int, Task]) -> tuple[bool, float, int]:
+    number, task = numbered
+    last = task.attempts[-1]
+    return task.live is not None, (last.ended or last.started).timestamp(), -number
+
+
+def snapshot(doors: Doors, found: Found, choice: Choice, screen: Screen, *, failed: bool) -> int:
+    """Print what is there now, task after task, and return at once with the job's exit code."""
+    _refuse_attempt(found, choice)
+    view = doors.reader.look()
+    job = _job(found, view)
+    if job is not None:
+        numbers, of = chosen(job, failed=failed)
+        _say_which(found, len(numbers), of, screen, failed=failed)
+        for number in numbers:
+            for stream in _streams(doors, job, number, len(job.tasks[number].attempts) - 1, choice):
+                for lines in stream.stored(doors.tasks):
+                    screen.lines(lines)
+                screen.lines(stream.close())
+    return code_now(found, view)
+
+
+def follow(doors: Doors, found: Found, choice: Choice, screen: Screen) -> int:
+    """Print what the tasks print, as it comes, until the array has ended. Its exit code.
+
+    At most `TASKS_MAX` logs are read at one time: those of later tasks follow as others end, and none is left out.
+    """
+    _refuse_attempt(found, choice)
+    return _Follower(doors, found, choice, screen).run()
+
+
+class _Follower:
+    """Follows the tasks of an array. `_known` is how many attempts of each task were met, `_queue` what is to be opened."""
+
+    def __init__(self, doors: Doors, found: Found, choice: Choice, screen: Screen) -> None:
+        self._doors, self._found, self._choice, self._screen = doors, found, choice, screen
+        self._waiter = Waiter(doors.reader, doors.clock, found, screen.note)
+        self._known: dict[int, int] = {}
+        self._queue: deque[tuple[int, int, Choice]] = deque()
+        self._open: dict[tuple[int, int], list[Stream]] = {}
+        self._over: dict[tuple[int, int], float] = {}
+        self._watching: dict[int, Watching] = {}
+        self._first = True
+
+    def run(self) -> int:
+        clock, view, looked = self._doors.clock, None, -inf
+        while True:
+            began = clock.monotonic()
+            if began - looked >= LOOK_S or not self._open:
+                view, looked = self._waiter.look() or view, began
+            job = _job(self._found, view) if view else None
+            if job is not None:
+                self._take_in(job)
+                self._fill_up(job)
+                self._print()
+                self._let_go(job)
+            if view is not None and not (self._open or self._queue):
+                if (code := code_now(self._found, view)) != ends.NOT_ENDED:
+                    return code
+                self._waiter.tell(view)
+                self._waiter.pause()
+            else:
+                clock.sleep(began + max(POLL_S, len(self._open) / READS_A_S) - clock.monotonic())
+
+    def _take_in(self, job: Job) -> None:
+        """Queue the attempts that began since the last look; at the first look a choice of those that are there."""
+        now = {number: len(task.attempts) for number, task in job.tasks.items() if task.attempts}
+        if self._first and now:
+            numbers, of = chosen(job, failed=False)
+            _say_which(self._found, len(numbers), of, self._screen, failed=False)
+            self._queue.extend((number, now[number] - 1, self._choice) for number in numbers)
+        elif not self._first:
+            whole = replace(self._choice, tail=None, since=None)
+            fresh = ((n, attempt) for n in sorted(now) for attempt in range(self._known.get(n, 0), now[n]))
+            self._queue.extend((*key, whole) for key in fresh)
+        self._first &= not now
+        self._known = now
+
+    def _fill_up(self, job: Job) -> None:
+        while self._queue and len(self._open) < TASKS_MAX:
+            number, attempt, choice = self._queue.popleft()
+            self._open[number, attempt] = _streams(self._doors, job, number, attempt, choice)
+
+    def _print(self) -> None:
+        try:
+            for number in list(dict.fromkeys(number for number, _ in self._open))[:WATCHED_MAX]:
+                self._watch(number)
+            for logs in self._open.values():
+                for log in logs:
+                    for lines in log.more(self._doors.tasks):
+                        self._screen.lines(lines)
+        except (Denied, NoBucket):
+            raise
+        except BucketError as error:
+            self._waiter.problem(str(error))
+
+    def _watch(self, number: int) -> None:
+        """Ask the workers of a task to upload soon. Who may not write sees it a little later."""
+        doors = self._doors
+        watching = self._watching.setdefault(number, Watching(doors.bucket, doors.clock, self._found.id, number))
+        try:
+            watching.renew()
+        except BucketError as error:
+            self._waiter.problem(f"the workers are not told that somebody follows: {error}")
+
+    def _let_go(self, job: Job) -> None:
+        """Close the logs of attempts that are over: whole, or long after their end."""
+        now = self._doors.clock.monotonic()
+        for (number, attempt), logs in list(self._open.items()):
+            known = job.tasks[number].attempts[attempt]
+            if known.state is not AttemptState.ENDED:
+                continue
+            since = self._over.setdefault((number, attempt), now)
+            whole = all(log.ended or known.workers[log.worker].voided for log in logs)
+            if whole or now - since >= END_MARKER_S:
+                for log in self._open.pop((number, attempt)):
+                    self._screen.lines(log.close())
+                self._watching.pop(number, None)
+
+
+def _streams(doors: Doors, job: Job, number: int, attempt: int, choice: Choice) -> list[Stream]:
+    workers = len(job.tasks[number].attempts[attempt].workers)
+    return streams(doors.bucket, AttemptKey(job.id, number, attempt), workers, choice, task=number)
+
+
+def _job(found: Found, view: View) -> Job | None:
+    return view.state.jobs.get(found.id) or found.job
+
+
+def _refuse_attempt(found: Found, choice: Choice) -> None:
+    if choice.attempt is not None:
+        raise UsageError(f"--attempt goes with one task; name it, as in '{found.name}[0]'")
+
+
+def _say_which(found: Found, shown: int, of: int, screen: Screen, *, failed: bool) -> None:
+    kind = "failed tasks" if failed else "tasks that have begun"
+    if failed and not of:
+        screen.note(f"no task of {found.name} has failed")
+    elif shown < of:
+        which = "the last to fail" if failed else "those that run, then the last to end"
+        screen.note(f"showing {shown} of {of} {kind}, {which}; name one as in '{found.name}[3]'")

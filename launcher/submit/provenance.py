@@ -1,0 +1,38 @@
+"""Where a job comes from: for people who ask later what ran, and for machines that its user's shell is on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from bastion.model.errors import RunnerError
+from bastion.model.job.spec import Provenance
+from bastion.model.ports import Shell
+
+SESSION = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_EXE", "CONDA_PYTHON_EXE", "CONDA_SHLVL")
+SESSION_BYTES = 8 * 1024
+_LIMIT_S = 5.0
+
+
+def provenance(shell: Shell, source: str, *, host: str, version: str, now: datetime) -> Provenance:
+    """The commit of the folder `source`, if it is in git; a git that does not answer in time is no reason to wait."""
+    commit = _git(shell, source, "rev-parse", "HEAD")
+    dirty = bool(commit and _git(shell, source, "status", "--porcelain"))
+    return Provenance(host=host, git_commit=commit, git_dirty=dirty, client_version=version, submitted=now)
+
+
+def session(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables by which a shell finds its programs, and the Python or conda environment that is active in it.
+
+    What is no text, or longer than `SESSION_BYTES`, is left out.
+    """
+    found = {name: environ[name] for name in SESSION if environ.get(name)}
+    return {name: text for name, text in found.items() if text.isprintable() and len(text.encode()) <= SESSION_BYTES}
+
+
+def _git(shell: Shell, source: str, *words: str) -> str:
+    try:
+        said = shell.run(["git", "-C", source, *words], limit_s=_LIMIT_S)
+    except RunnerError:
+        return ""
+    return said.out.strip() if said.code == 0 else ""

@@ -1,0 +1,274 @@
+"""Why a job waits and why it is stopped: one line each, with names and numbers. Pure.
+
+The first waiting want of a project and shape gets the whole story; those behind it are told who is ahead, in words
+that are made once for each shape, because a hundred thousand jobs may wait for the same thing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from ..claims import CLASSES, STANDARD, Hold, Knobs, Want
+from ..resources import Resources
+from ..shares import Demand, Shares, amounts
+from .board import Board, Line, place
+from .queue import Ask
+from .reclaim import Taken
+from .room import Room
+from .sides import Side
+
+
+def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
+    """Why an attempt is stopped for a want."""
+    victim, who = taken.hold, f"{want.project}/{want.job} ({want.user})"
+    if victim.project == want.project:
+        return f"stopped for {who}: {_rank(want)} goes before {_rank(victim)}{_cheapest(taken)}"
+    return f"reclaimed for {who}: {_borrowed(victim.project, taken.over, units)}{_cheapest(taken)}"
+
+
+def overdue(taken: Taken, want: Want) -> str:
+    """Why an attempt is stopped for a gang beyond its share."""
+    units = _amounts(tuple(taken.over.items()))
+    why = f"{taken.hold.project} borrows {units}" if units else f"{_who(taken.hold)} came later"
+    return f"room for {want.project}/{want.job} ({want.user}), overtaken for too long: {why}{_cheapest(taken)}"
+
+
+def shrunk(taken: Taken, units: Resources) -> str:
+    """Why an attempt is stopped for nobody's sake."""
+    return f"the pool shrank: {_borrowed(taken.hold.project, taken.over, units)}{_cheapest(taken)}"
+
+
+def limited(want: Want, kind: str, held: int, most: int) -> str:
+    """Why a want waits though there may be room: its user holds as much as a user may."""
+    who = f"a user of {want.project} may hold {most} {kind} at once"
+    asked = want.demand[kind]
+    return f"asks for {asked} {kind} but {who}" if asked > most else f"{who}, and {want.user} holds {held}"
+
+
+def resting(want: Want, seconds: float) -> str:
+    """Why a want is lent nothing for a while."""
+    times = "once" if want.stops == 1 else f"{want.stops} times"
+    return f"was stopped for others {times}: room beyond the share of {want.project} is lent to it again in {seconds:.0f} s"
+
+
+def impossible(demand: Demand, sides: Sequence[Resources]) -> str | None:
+    """Why a demand can never be met by one of the sides, however long it waits; None if it can."""
+    for side in sides:
+        for kind, amount in demand:
+            if amount > side.get(kind, 0):
+                break
+        else:
+            return None
+    most = {kind: max((side.get(kind, 0) for side in sides), default=0) for kind, _ in demand}
+    for kind, amount in demand:
+        if not most[kind]:
+            return f"kind {kind} is in no pool"
+        if amount > most[kind]:
+            where = "the pool holds" if len(sides) == 1 else "no runner's tiers hold more than"
+            return f"asks for {amount} {kind} but {where} {most[kind]}: it can never start"
+    return f"asks for {_amounts(demand)} but no runner's tiers hold all of it: it can never start"
+
+
+def choosing(want: Want, choice: int | None, text: str, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+    """What a want with several choices waits for (None: nothing that can be), why, and what the others lack.
+
+    `sides` are what each side holds, `free` what each has free.
+    """
+    if choice is None:
+        return f"{text}; so it is with each of its {len(want.choices)} choices"
+    others = [_lacking(amounts(demand), sides, free) for n, demand in enumerate(want.choices) if n != choice]
+    which = f"{_amounts(amounts(want.choices[choice]))} ({_ORDINALS[choice]} of {len(want.choices)} choices)"
+    return f"waits for {which}: {text}; else {'; else '.join(others)}"
+
+
+_ORDINALS = ("1st", "2nd", "3rd", "4th")
+
+
+def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
+    """What a demand lacks that would do, too: on the side that has the most free."""
+    if impossible(demand, sides):
+        return f"{_amounts(demand)}, more than there is"
+    most = {
+        kind: max((left.get(kind, 0), side.get(kind, 0)) for left, side in zip(free, sides, strict=True))
+        for kind, _ in demand
+    }
+    kind, amount = max(demand, key=lambda row: (row[1] - most[row[0]][0], row[0]))
+    left, held = most[kind]
+    there = f"{max(0, left)} of {held} {kind} free"
+    return f"{_amounts(demand)}, {there}" if amount > left else f"{_amounts(demand)}, {there}, and not its turn"
+
+
+class Reasons:
+    """The reasons of one round, asked for when all is decided."""
+
+    def __init__(self, board: Board, room: Room, shares: Shares, knobs: Knobs) -> None:
+        self._board, self._room, self._shares, self._knobs = board, room, shares, knobs
+        self._holders: dict[str, str] = {}
+        self._texts: dict[Line, str] = {}
+        self._freed: dict[tuple[tuple[str, ...], Side], str] = {}
+        self._kept: list[Ask] = []
+        self._bar: Callable[[Want, Line], str] = lambda want, line: ""
+        self.stopped: list[Hold] = []
+
+    def of_all(
+        self, asks: Mapping[str, Ask], weight: Callable[[str, str], float], bar: Callable[[Want, Line], str]
+    ) -> dict[str, str]:
+        """The reason of every job with tasks that still wait; `asks` are the wants that were looked at."""
+        self._bar = bar
+        self._kept = sorted((ask for ask in asks.values() if ask.kept), key=lambda ask: place(ask.want))
+        texts: dict[str, str] = {}
+        for project in sorted(self._board.lines):
+            rows = [
+                (job_class, priority, weight(project, user), order, job, line)
+                for line in self._board.lines[project].values()
+                for user, places in line.users.items()
+                for job_class, priority, order, job in places
+                if job not in asks or asks[job].left
+            ]
+            rows.sort(key=lambda row: row[:5])
+            texts.update(self._of_project([(self._board.wants[job], line) for *_, job, line in rows]))
+        return texts | {ask.want.job: self._kept_for(ask) for ask in self._kept}
+
+    def _of_project(self, rows: Sequence[tuple[Want, Line]]) -> Iterable[tuple[str, str]]:
+        """(job, reason) of the waiting wants of one project, given in their order."""
+        ahead, number = "", 0
+        for want, line in rows:
+            if never := impossible(line.demand, self._room.of_sides(line.max_tier)):
+                yield want.job, never
+                continue
+            text = self._bar(want, line) or self._text(line)
+            if number:
+                text = f"{number} {'job' if number == 1 else 'jobs'} of {want.project} ahead ({ahead}); {text}"
+            if number < 2:
+                ahead += f"{', ' if ahead else ''}{_who(want)}"
+            number += 1
+            yield want.job, text
+
+    def _kept_for(self, ask: Ask) -> str:
+        """The reason of a want for which room is kept."""
+        kinds, side = tuple(kind for kind, _ in ask.line.demand), ask.side
+        assert side is not None
+        if (kinds, side) not in self._freed:
+            going = [hold for hold in self._board.holds.values() if hold.stopping]
+            rows = [hold for hold in (*going, *self.stopped) if side.covers(hold.tier)]
+            rows = [hold for hold in rows if any(hold.demand.get(kind) for kind in kinds)]
+            self._freed[kinds, side] = _names(sorted(rows, key=age))
+        where = f" in {_tiers(side)}" if len(self._room.sides) > 1 else ""
+        return (
+            f"first in line: waiting for {_amounts(ask.line.demand)}{where} being freed by {self._freed[kinds, side]}"
+        )
+
+    def _text(self, line: Line) -> str:
+        if line not in self._texts:
+            self._texts[line] = self._story(line)
+        return self._texts[line]
+
+    def _story(self, line: Line) -> str:
+        project, demand = line.project, line.demand
+        kind, amount = max(demand, key=lambda row: (row[1] - self._free(row[0]), row[0]))
+        text = f"needs {amount} {kind}, {self._stock(kind, line.max_tier)}"
+        if held := self._held_over(kind):
+            text = f"{text}; {held}"
+        if line.max_tier is not None and self._room.has(demand):
+            return f"{text}, but not in tier {line.max_tier} or better: --max_tier={line.max_tier + 1} would take more"
+        if not self._shares.within(project, self._room.use_of(project), demand):
+            return f"{text}; {self._over(project, demand)}"
+        if kept := [ask.want for ask in self._kept if ask.want.demand.get(kind)]:
+            return f"{text}, {_more([f'{want.project} ({_who(want)})' for want in kept])} is first in line"
+        return f"{text}{self._holder(kind)}"
+
+    def _held_over(self, kind: str) -> str:
+        """For whose next tries some of a kind is kept; empty if none is."""
+        rows = [hold for hold in sorted(self._room.kept.values(), key=age) if hold.demand.get(kind)]
+        if not rows:
+            return ""
+        units, until = sum(hold.demand[kind] for hold in rows), max(hold.retry for hold in rows if hold.retry)
+        tries = _more([_who(hold) for hold in rows])
+        return f"{units} held for the next try of {tries} until {until.astimezone(UTC):%H:%M:%S} UTC"
+
+    def _free(self, kind: str) -> int:
+        """As much of a kind as one side has free: more is not given to one task."""
+        return max(side.free.get(kind, 0) for side in self._room.sides)
+
+    def _stock(self, kind: str, max_tier: int | None) -> str:
+        """How much of a kind is free of how much, on each side that has any."""
+        parts = zip(self._room.sides, self._room.of_sides(None), strict=True)
+        rows = [(side, held) for side, pool in parts if (held := pool.get(kind, 0))]
+        if len(rows) < 2:
+            return f"{max(0, self._room.free.get(kind, 0))} of {self._shares.pool[kind]} free"
+        rows = [(side, held) for side, held in rows if max_tier is None or side.first <= max_tier]
+        return ", ".join(f"{max(0, side.free.get(kind, 0))} of {held} free in {_tiers(side)}" for side, held in rows)
+
+    def _over(self, project: str, demand: Demand) -> str:
+        used, units = self._room.use_of(project), self._shares.units(project)
+        governed = [(kind, amount) for kind, amount in demand if kind in self._shares.governed]
+        rows = [(used.get(kind, 0), units.get(kind, 0), kind, amount) for kind, amount in governed]
+        use, unit, kind, amount = max(rows, key=lambda row: (row[0] + row[3] - row[1], row[2]))
+        if use > unit:
+            return f"{project} is over its share ({use} of {unit} {kind}) and nothing is idle"
+        return f"it would take {project} over its share ({use + amount} of {unit} {kind}) and nothing is idle"
+
+    def _holder(self, kind: str) -> str:
+        """Who holds most of a kind."""
+        if kind not in self._holders:
+            amounts = {project: used.get(kind, 0) for project, used in self._room.used.items()}
+            project = max(sorted(amounts), key=lambda name: amounts[name], default="")
+            rows = sorted((hold for hold in self._board.of.get(project, {}).values() if hold.demand.get(kind)), key=age)
+            held = sum(hold.demand[kind] for hold in rows)
+            self._holders[kind] = f"; {_names(rows)} holds {held}{self._lent(project, kind)}" if rows else ""
+        return self._holders[kind]
+
+    def _lent(self, project: str, kind: str) -> str:
+        over = self._shares.borrowed(project, self._room.stays(project)).get(kind)
+        return f", borrows {over}: may be reclaimed after {self._knobs.reclaim_delay_s:g} s" if over else ""
+
+
+def _tiers(side: Side) -> str:
+    """A side by its tiers: `tier 2`, `tiers 0 to 1`."""
+    last = side.first + len(side.tiers) - 1
+    return f"tier {last}" if last == side.first else f"tiers {side.first} to {last}"
+
+
+def _borrowed(project: str, over: Resources, units: Resources) -> str:
+    kind, amount = max(over.items(), key=lambda row: (row[1], row[0]))
+    return f"{project} borrowed {amount} {kind} over its share of {units.get(kind, 0)}"
+
+
+def age(hold: Hold) -> tuple[datetime, int, str, int]:
+    """The order of holds, oldest first, the same in whatever order they come."""
+    return hold.since, hold.order, hold.job, hold.task
+
+
+def _rank(row: Want | Hold) -> str:
+    name = f"priority {row.priority}"
+    return name if row.job_class == STANDARD else f"{CLASSES[row.job_class]}, {name}"
+
+
+def _cheapest(taken: Taken) -> str:
+    """Why this one, and what it costs."""
+    among = f"the cheapest to stop of {taken.among}, " if taken.among > 1 else ""
+    return f"; {among}it loses {_span(taken.lost_s)} of work"
+
+
+def _span(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _names(holds: Sequence[Hold]) -> str:
+    """`nlp (alice/llm-1, +2 more)`: the first one's project, and how many there are besides."""
+    return f"{holds[0].project} ({_more([_who(hold) for hold in holds])})" if holds else "others"
+
+
+def _who(row: Want | Hold) -> str:
+    return f"{row.user}/{row.job}"
+
+
+def _more(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}, +{len(names) - 1} more"
+
+
+def _amounts(demand: Demand) -> str:
+    return " and ".join(f"{amount} {kind}" for kind, amount in demand)

@@ -1,0 +1,80 @@
+"""What a program needs to run, by what its text imports, also inside functions. Pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_EXTRA = re.compile(r"\bextra\s*==")
+_ENDS = re.compile(r"(/__init__)?(\.py|\.cpython-[^/]*\.so|\.abi3\.so|\.so)$")
+
+
+def imports(text: str, module: str = "") -> Iterator[str]:
+    """The names of modules that the text of `module`, no package, may import. `from a import b` may mean `a.b`."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            near = module.split(".")[: -node.level] if node.level else []
+            wanted = ".".join([*near, *([node.module] if node.module else [])])
+            yield wanted
+            yield from (f"{wanted}.{alias.name}" for alias in node.names)
+
+
+def closure(
+    start: Iterable[str], text_of: Callable[[str], str | None], without: Collection[str] = ()
+) -> tuple[dict[str, str], set[str]]:
+    """The modules that `text_of` knows, by name, from `start` on with the packages above them; and the other names there.
+
+    What is strange to us and only the modules `without` import is left out.
+    """
+    known, strange = dict[str, str](), set[str]()
+    waiting = list(start)
+    while waiting:
+        name = waiting.pop()
+        if name in known or name in strange:
+            continue
+        text = text_of(name)
+        if text is None:
+            strange.add(name)
+            continue
+        known[name] = text
+        waiting += [wanted for wanted in imports(text, name) if name not in without or text_of(wanted) is not None]
+        waiting += [name.rpartition(".")[0]] if "." in name else []
+    return known, strange
+
+
+def canonical(name: str) -> str:
+    """A distribution's name, however it is spelt."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def providers(names: Iterable[str], files: Mapping[str, Sequence[str]]) -> set[str]:
+    """The distributions, each with its files, that hold a module of one of these names."""
+    homes = {_ENDS.sub("", path): name for name, paths in files.items() for path in paths if _ENDS.search(path)}
+    paths = (name.replace(".", "/") for name in names)
+    return {homes[path] for path in paths if path in homes}
+
+
+def with_required(names: Iterable[str], requirements: Mapping[str, Sequence[str]]) -> set[str]:
+    """These distributions and all that they ask for, of those that there are: each with the lines of its metadata.
+
+    What is asked for on another system only is not there; what is asked for by extras is not meant.
+    """
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in requirements and name not in found:
+            found.add(name)
+            waiting += _required(requirements[name])
+    return found
+
+
+def _required(lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        wanted, _, marker = line.partition(";")
+        if (name := _NAME.match(wanted.strip())) and not _EXTRA.search(marker):
+            yield canonical(name[0])

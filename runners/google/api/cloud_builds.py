@@ -1,0 +1,82 @@
+"""Builds that jobs wait for, asked of Cloud Build: by one listing for each place, and a few direct questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from bastion.model.errors import RunnerError, UsageError
+from bastion.model.ports import Built
+
+from .builds import TAG, ended
+from .door import Google, GoogleError, NotThere
+
+PAGE = 200
+LISTED = 1_000
+"""So many of the newest builds of a place are looked at; they are listed newest first."""
+
+PLACES, DIRECT = 8, 8
+"""So many places, and so many builds that no listing showed, are asked about in one pass; the others in the next ones."""
+
+
+class CloudBuilds:
+    """As the door `Builds` has it. `google` gives the API of a project. One pass at a time."""
+
+    def __init__(self, google: Callable[[str], Google]) -> None:
+        self._open = google
+        self._known: dict[str, Google] = {}
+        self._passes = 0
+
+    def ended(self, names: Sequence[str]) -> Mapping[str, Built | RunnerError]:
+        """What is known of those that are over. At most 8 listings of 5 pages and 8 direct questions."""
+        places: dict[str, list[str]] = {}
+        for name in names:
+            places.setdefault(name.rpartition("/builds/")[0], []).append(name)
+        turn, self._passes = self._passes, self._passes + 1
+        found: dict[str, Built | RunnerError] = {}
+        missing: list[str] = []
+        for place in _in_turn(sorted(places), turn, PLACES):
+            try:
+                seen = self._listed(place, places[place])
+            except (GoogleError, UsageError) as error:
+                found[places[place][0]] = error if isinstance(error, GoogleError) else RunnerError(str(error))
+                continue
+            found.update({name: end for name, end in seen.items() if end})
+            missing += [name for name in places[place] if name not in seen]
+        for name in _in_turn(missing, turn, DIRECT):
+            if end := self._asked(name):
+                found[name] = end
+        return found
+
+    def _google(self, name: str) -> Google:
+        """The API of the project of a place or a build."""
+        project = name.split("/")[1]
+        if project not in self._known:
+            self._known[project] = self._open(project)
+        return self._known[project]
+
+    def _listed(self, place: str, names: Sequence[str]) -> dict[str, Built | None]:
+        wanted, seen = {name.rpartition("/")[2]: name for name in names}, dict[str, Built | None]()
+        rows = self._google(place).pages(
+            "cloudbuild.projects.locations.builds.list", "builds", parent=place, filter=f'tags="{TAG}"', pageSize=PAGE
+        )
+        for row in islice(rows, LISTED):
+            if name := wanted.get(str(row.get("id"))):
+                seen[name] = ended(row)
+            if len(seen) == len(wanted):
+                break
+        return seen
+
+    def _asked(self, name: str) -> Built | RunnerError | None:
+        try:
+            return ended(self._google(name).call("cloudbuild.projects.locations.builds.get", name=name))
+        except NotThere:
+            return Built(images={}, problem="Cloud Build has no such build")
+        except GoogleError as error:
+            return error
+
+
+def _in_turn(names: Sequence[str], turn: int, most: int) -> Iterator[str]:
+    """So many of these, others with every turn."""
+    start = turn * most % len(names) if len(names) > most else 0
+    return islice((*names[start:], *names[:start]), most)

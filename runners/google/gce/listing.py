@@ -1,0 +1,78 @@
+"""All that is ours in Compute Engine, by two questions whatever the number of jobs and zones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from bastion.model.ports import AttemptKey, Machine
+
+from ..machines.names import encoded
+from ..machines.site import Site
+from . import parse
+from .parse import Near, Vm
+
+_FIELDS = (
+    "nextPageToken,unreachables,items/*/warning/code,"
+    "items/*/instances(name,status,labels,machineType),items/*/resourcePolicies(name,status,description)"
+)
+"""Of each VM: without its metadata, which are the most of it."""
+
+_PAGE = 500
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What was listed."""
+
+    vms: tuple[Vm, ...] = ()
+    nears: tuple[Near, ...] = ()
+    proved: frozenset[str] = frozenset()
+    """The nonces of the VMs that this bastion made."""
+
+    @cached_property
+    def machines(self) -> tuple[Machine, ...]:
+        """Every machine that has a name of ours."""
+        return tuple(replace(vm.machine, ours=vm.mark.nonce in self.proved) for vm in self.vms)
+
+    @cached_property
+    def alive(self) -> frozenset[AttemptKey]:
+        """The attempts that have machines, or will have some."""
+        return frozenset(machine.key for machine in self.machines if machine.ours and not machine.doomed)
+
+    @cached_property
+    def by_key(self) -> Mapping[AttemptKey, Sequence[Vm]]:
+        """The VMs that this bastion made, by attempt."""
+        rows: dict[AttemptKey, list[Vm]] = {}
+        for vm in self.vms:
+            if vm.mark.nonce not in self.proved:
+                continue
+            rows.setdefault(vm.mark.key, []).append(vm)
+        return rows
+
+    def zones_of(self, key: AttemptKey) -> set[str]:
+        """Where the attempt's names are taken."""
+        return {vm.host.zone for vm in self.by_key.get(key, ())}
+
+
+def read(site: Site) -> Listing:
+    """Ask for everything. Raises `RunnerError` if a part of it does not answer: a part is not the whole."""
+    asked: tuple[tuple[str, dict[str, str]], ...] = (
+        ("instances", {"filter": f'labels.bastion="{encoded(site.scope)}"'}),
+        ("resourcePolicies", {}),
+    )
+    vms, nears = site.of_all(lambda one: _rows(site, *one), asked)
+    found = tuple(vm for zone, row in vms if (vm := parse.vm_of(row, zone, site.scope)))
+    return Listing(
+        found,
+        tuple(near for region, row in nears if (near := parse.near_of(row, region, site.scope))),
+        frozenset(vm.mark.nonce for vm in found if site.is_proved(vm.mark)),
+    )
+
+
+def _rows(site: Site, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
+    method = f"compute.{kind}.aggregatedList"
+    parts = site.google.pages(method, "items", project=site.project, maxResults=_PAGE, fields=_FIELDS, **more)
+    return list(parse.items_of(parts, kind))

@@ -1,0 +1,130 @@
+"""The runner of VMs: one bulk insertion for each attempt, all of its machines or none.
+
+What it remembers saves requests, and holds back: it never tells of machines what Google did not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bastion.model.errors import Later, RunnerError
+from bastion.model.job.instances import KINDS
+from bastion.model.ports import AttemptKey, Machine, Placement, Sight
+from bastion.quota.resources import Resources
+
+from ..api.door import IsThere
+from ..machines import names
+from ..machines.names import Host
+from ..machines.runner import GoogleRunner
+from ..machines.site import Site
+from ..machines.witness import Found
+from . import parse, render, torn
+from .hopes import Hopes
+from .listing import Listing, read
+from .nearness import Nearness
+from .parse import Vm
+from .removal import Removal
+from .render import Wish
+
+
+class GceRunner(GoogleRunner):
+    """VMs in one of Google's projects."""
+
+    name = "gce"
+    offers = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
+
+    def __init__(self, site: Site) -> None:
+        self._hopes = Hopes(site)
+        super().__init__(site, self._hopes, self._found)
+        self._nearness = Nearness(site)
+        self._removal = Removal(site)
+        self._listed = Listing()
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """The VMs of all replicas. Raises `RunnerError` for what no VMs make up."""
+        return render.wanted(resources, replicas, "").number
+
+    def create(self, placement: Placement) -> None:
+        """Ask for the attempt's VMs, unless they are asked for: in the first zone that does not refuse."""
+        key = placement.key
+        if self._hopes.runs(key):
+            return
+        wish = render.wanted(placement.resources, placement.replicas, self.site.settings.bought(placement.tier))
+        if key in self._listed.alive:
+            self._clear(self._listed.by_key[key], wish)
+            return
+        if not self.site.settings.zones:
+            raise RunnerError("zones of [google] in config.toml is empty; name some, as us-central1-a")
+        busy = self._listed.zones_of(key)
+        self._asking.in_turn(
+            key, str(wish), self.site.settings.zones, busy, lambda zone: self._send(zone, placement, wish)
+        )
+
+    def delete(self, machine: str) -> None:
+        """Take the VM down."""
+        host = names.host_of(machine)
+        if host and host.host == 0:  # a VM has no other
+            self._removal.ask(host)
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this bastion, by two questions, and one for each zone where insertions are under way.
+
+        Raises `RunnerError` if a part of it does not answer.
+        """
+        found = read(self.site)
+        self._listed = found
+        for key, hope, error in self._hopes.ended():
+            if error is None:
+                self._asking.gave(hope.zone, hope.want)
+            elif isinstance(error, IsThere):
+                self._hopes.unsure(key, hope.zone, str(error))  # an earlier insertion was heard, and is not listed yet
+            else:
+                self._asking.refuse(hope.zone, hope.want, error)
+                self._hopes.refused(key, str(error))
+        self._hopes.seen(found)
+        self._removal.seen(found)
+        self._nearness.tidy(found)
+        return found.machines
+
+    def sweep(self) -> None:
+        """Machines are deleted with all that is on them."""
+
+    def clear(self) -> None:
+        """Remove what is left where there are no machines any more, and none will come. Raises `RunnerError` if blind."""
+        self._nearness.clear(read(self.site))
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What the attempts wait for that have no running VMs yet."""
+        return self._hopes.told(self._listed)
+
+    def _send(self, zone: str, placement: Placement, wish: Wish) -> Mapping[str, Any]:
+        """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement is made."""
+        mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
+        if wish.near and not self._nearness.ready(zone, name, mark, self._listed):
+            raise Later(f"{wish} in {zone}: their placement is made before them")
+        metadata = self.site.birth(placement.key, render.machine(zone, mark.nonce))
+        body = render.body(self.site.settings, zone, name, mark, wish, metadata)
+        return self.site.google.call("compute.instances.bulkInsert", project=self.site.project, zone=zone, body=body)
+
+    def _clear(self, vms: Sequence[Vm], wish: Wish) -> None:
+        """Delete what is left of a gang that lost a VM before it began: it never forms, and is to be asked for anew.
+
+        Its workers wait for each other, for this attempt is still being created: so nothing runs on them.
+        """
+        missing = torn.lost(vms, wish.number)
+        sights = [self._witness.look(host) for host in missing]
+        if Sight.GONE in sights:
+            for vm in vms:
+                self._removal.ask(vm.host)
+        elif Sight.BLIND in sights:
+            raise Later(f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; it is looked for once more")
+
+    def _found(self, host: Host) -> Found | None:
+        """What has a host's name. Raises `GoogleError`."""
+        there = self._removal.get(host)
+        if there is None:
+            return None
+        status, mark = str(there.get("status", "")), names.mark_of(there.get("labels", {}))
+        leaving = status in ("STOPPING", "DEPROVISIONING")
+        return Found(mark=mark, hosts=1, dead=status in parse.DEAD, leaving=leaving)

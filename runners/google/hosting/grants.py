@@ -1,0 +1,145 @@
+"""Who may do what: granted when a bastion is made, and taken back, with its accounts, when it is no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..api.door import Answer, Google, GoogleError, NotThere
+from . import rights
+from .host import Host, workers
+from .rights import Grant
+
+_CHANGED = 5
+"""So often a list of rights is written anew that somebody else has changed meanwhile."""
+
+Mend = Callable[[Sequence[Answer]], Sequence[Answer]]
+"""From the bindings of a policy to those that are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Who may do what with one thing is as `mend` has it, which knows the bindings so far; rights of others stay."""
+
+    what: str
+    read: tuple[str, Mapping[str, Any]]
+    write: tuple[str, Mapping[str, Any]]
+    mend: Mend
+
+    def ensure(self, google: Google) -> bool:
+        """Make it so. True if it was not. Raises `GoogleError`."""
+        for left in reversed(range(_CHANGED)):
+            policy = self._policy(google)
+            before = policy.get("bindings", [])
+            bindings = self.mend(before)
+            if bindings == before:
+                return False
+            after = {**policy, "version": 3, "bindings": bindings}
+            bare = self.write[0].startswith("storage.")  # there the policy is the body
+            try:
+                google.call(self.write[0], **self.write[1], body=after if bare else {"policy": after})
+                return True
+            except GoogleError:
+                if not left or self._policy(google).get("etag") == policy.get("etag"):
+                    raise
+        return False
+
+    def _policy(self, google: Google) -> Answer:
+        try:
+            return google.call(self.read[0], **self.read[1])
+        except NotThere:  # of what is only about to be made, in a dry run; or of what is gone
+            return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Something is not there."""
+
+    what: str
+    remove: tuple[str, Mapping[str, Any]]
+
+    def ensure(self, google: Google) -> bool:
+        """Make it so. True if it was not. Raises `GoogleError`."""
+        try:
+            google.call(self.remove[0], **self.remove[1])
+        except NotThere:
+            return False
+        return True
+
+
+def leave(host: Host) -> Iterator[Policy | Gone]:
+    """The accounts that were made for this bastion are gone, and before them all their rights.
+
+    Its roles stay: they allow nothing by themselves, and Google gives the name of a deleted one to nobody for 37 days.
+    """
+    ours = [host.account]
+    if host.workers == workers(host.bastion, host.project):
+        ours.append(host.workers)
+    members = {f"serviceAccount:{address}" for address in ours}
+    for on, name in _by_thing(host):
+        if name not in ours:
+            yield _on(host, on, name, lambda bindings: [*_without(bindings, members)])
+    for address in ours:
+        path = f"projects/{host.project}/serviceAccounts/{address}"
+        yield Gone(f"the account {address}", ("iam.projects.serviceAccounts.delete", {"name": path}))
+
+
+def granted(host: Host) -> Iterator[Policy]:
+    """What the accounts may do, one step for each thing that it is on."""
+    for (on, name), wanted in _by_thing(host).items():
+        yield _on(host, on, name, partial(_with, wanted))
+
+
+def _by_thing(host: Host) -> dict[tuple[str, str], list[Grant]]:
+    found: dict[tuple[str, str], list[Grant]] = {}
+    for grant in rights.grants(host):
+        found.setdefault((grant.on, grant.name), []).append(grant)
+    return found
+
+
+def _on(host: Host, on: str, name: str, mend: Mend) -> Policy:
+    newest = {"options": {"requestedPolicyVersion": 3}}
+    if on == "bucket":
+        read = ("storage.buckets.getIamPolicy", {"bucket": name, "optionsRequestedPolicyVersion": 3})
+        return Policy(f"rights on gs://{name}", read, ("storage.buckets.setIamPolicy", {"bucket": name}), mend)
+    if on == "account":
+        resource = f"projects/{host.project}/serviceAccounts/{name}"
+        version = {"options_requestedPolicyVersion": 3}
+        read = ("iam.projects.serviceAccounts.getIamPolicy", {"resource": resource, **version})
+        write = ("iam.projects.serviceAccounts.setIamPolicy", {"resource": resource})
+        return Policy(f"rights on {name}", read, write, mend)
+    resource = f"projects/{host.project}"
+    read = ("cloudresourcemanager.projects.getIamPolicy", {"resource": resource, "body": newest})
+    write = ("cloudresourcemanager.projects.setIamPolicy", {"resource": resource})
+    return Policy(f"rights in {host.project}", read, write, mend)
+
+
+def _with(wanted: Sequence[Grant], bindings: Sequence[Answer]) -> list[Answer]:
+    """The bindings, and those that are missing of what is wanted."""
+    return [*bindings, *(_binding(grant) for grant in wanted if not _has(bindings, grant))]
+
+
+def _without(bindings: Sequence[Answer], members: set[str]) -> Iterator[Answer]:
+    """The bindings without these members; of who is not there any more, Google remembers them by a name of its own."""
+    for binding in bindings:
+        left = [one for one in binding.get("members", []) if one not in members]
+        if left:
+            yield {**binding, "members": left}
+
+
+def _binding(grant: Grant) -> Answer:
+    binding: Answer = {"role": grant.role, "members": [grant.member]}
+    if grant.only:
+        binding["condition"] = {"title": grant.title, "expression": grant.expression}
+    return binding
+
+
+def _has(bindings: Sequence[Answer], grant: Grant) -> bool:
+    return any(
+        one.get("role") == grant.role
+        and grant.member in one.get("members", [])
+        and one.get("condition", {}).get("expression", "") == grant.expression
+        for one in bindings
+    )

@@ -1,0 +1,103 @@
+"""Secrets that Google's Secret Manager keeps, asked for with the rights of the machine's account.
+
+By its REST interface, for its own package is heavy; google-auth and requests are there for the buckets.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from bastion.model.errors import SecretError
+
+from ...worker.linux.vault import checked
+from ..api.failures import short
+from ..api.login import default_credentials
+
+ENDPOINT = "https://secretmanager.googleapis.com"
+_ANSWER_MAX = 256 * 1024
+_TIMEOUT_S = 20.0
+_TRIES, _PAUSE_S = 4, 1.0
+_ADVICE = {
+    401: "its credentials are not taken; look at them with bastion auth",
+    403: "its account may not; give it roles/secretmanager.secretAccessor on this secret, or switch the API on in the project",
+    404: "there is none of this name, or no such version; make it, or correct the name",
+}
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+
+
+def default_session() -> Any:
+    """A session with the machine's own credentials. Raises `SecretError`."""
+    from google.auth.exceptions import GoogleAuthError
+    from google.auth.transport.requests import AuthorizedSession
+
+    try:
+        found, _ = default_credentials()
+    except GoogleAuthError as error:
+        raise SecretError(f"this machine has no credentials of Google: {short(error)}") from error
+    return AuthorizedSession(found)  # type: ignore[no-untyped-call]
+
+
+class GoogleSecrets:
+    """All that the account may see. `session` is asked for when the first one is wanted."""
+
+    def __init__(
+        self,
+        session: Callable[[], Any] = default_session,
+        endpoint: str = ENDPOINT,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._session, self._endpoint, self._sleep = session, endpoint, sleep
+
+    def reveal(self, name: str, *, user: str, project: str) -> str:
+        """The version that the name says, or the latest, as text. Raises `SecretError`."""
+        place = name if "/versions/" in name else f"{name}/versions/latest"
+        session = self._session()
+        with session:
+            for left in reversed(range(_TRIES)):
+                code, answer = self._ask(session, place, name)
+                if code not in _AGAIN or not left:
+                    break
+                self._sleep(_PAUSE_S * 2 ** (_TRIES - 1 - left))
+        if code != 200:
+            said = _ADVICE.get(code, "try again later, or ask who runs the machine")
+            raise SecretError(f"secret {name} cannot be had from Google's Secret Manager (HTTP {code}): {said}")
+        return checked(_payload(answer, name), name, "Google's Secret Manager")
+
+    def _ask(self, session: Any, place: str, name: str) -> tuple[int, bytes]:
+        """The status and the body. Nobody answering counts as 503."""
+        from google.auth.exceptions import GoogleAuthError
+        from requests.exceptions import RequestException
+        from urllib3.exceptions import HTTPError
+
+        url = f"{self._endpoint}/v1/{place}:access"
+        try:
+            with session.get(url, timeout=_TIMEOUT_S, stream=True, allow_redirects=False) as answer:
+                return answer.status_code, answer.raw.read(_ANSWER_MAX, decode_content=True)
+        except GoogleAuthError as error:
+            if getattr(error, "retryable", False):
+                return 503, b""
+            raise SecretError(
+                f"secret {name} cannot be had: this machine's credentials of Google are not taken; look with bastion auth"
+            ) from error
+        except (RequestException, HTTPError):
+            return 503, b""
+
+
+def _payload(answer: bytes, name: str) -> bytes:
+    """The bytes of the secret, if they are what was sent. Nothing of the answer is repeated in an error."""
+    import google_crc32c
+
+    try:
+        payload = json.loads(answer)["payload"]
+        data = base64.b64decode(payload["data"], validate=True)
+        crc = int(payload["dataCrc32c"])
+    except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
+        raise SecretError(f"secret {name}: the answer of Google's Secret Manager makes no sense; try again") from None
+    if google_crc32c.value(data) != crc:
+        raise SecretError(f"secret {name} came damaged from Google's Secret Manager (CRC32C); try again") from None
+    return data

@@ -1,0 +1,47 @@
+"""The metadata server of a machine of Google's: all that it says of the machine, and the next change of that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+
+from bastion.model.errors import RunnerError
+
+HOST = "169.254.169.254"
+_PATH = "/computeMetadata/v1/instance/?recursive=true&alt=json"
+_ANSWER_MAX = 4 * 2**20
+_SLACK_S = 15.0
+
+
+class MetadataServer:
+    """The server at `host`. Safe for one thread at a time."""
+
+    def __init__(self, host: str = HOST) -> None:
+        self._host = host
+        self._etag = "0"
+
+    def look(self) -> Mapping[str, Any]:
+        """All it says. Raises `RunnerError` if it cannot be asked."""
+        return self._ask("", _SLACK_S)
+
+    def wait(self, seconds: int) -> Mapping[str, Any]:
+        """All it says, as soon as that has changed since the last answer, or after so many seconds. Raises `RunnerError`."""
+        query = f"&wait_for_change=true&timeout_sec={seconds}&last_etag={self._etag}"
+        return self._ask(query, seconds + _SLACK_S)
+
+    def _ask(self, query: str, limit_s: float) -> Mapping[str, Any]:
+        connection = HTTPConnection(self._host, timeout=limit_s)
+        try:
+            connection.request("GET", _PATH + query, headers={"Metadata-Flavor": "Google"})
+            answer = connection.getresponse()
+            found = json.loads(answer.read(_ANSWER_MAX))
+        except (OSError, HTTPException, ValueError) as error:
+            raise RunnerError(f"the metadata server at {self._host} gives no answer: {error!r}") from error
+        finally:
+            connection.close()
+        if answer.status != 200 or not isinstance(found, dict):
+            raise RunnerError(f"the metadata server at {self._host} answers {answer.status} {answer.reason}")
+        self._etag = answer.headers.get("ETag", "0")
+        return found

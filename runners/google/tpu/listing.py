@@ -1,0 +1,104 @@
+"""All that is ours in Google's TPU zones, by two questions for each zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from bastion.model.ports import AttemptKey, Machine
+
+from ..api.door import GoogleError
+from ..api.failures import failure
+from ..machines.names import Host
+from ..machines.site import Site
+from . import parse
+from .parse import Node, Queued
+
+SICK_S = 300.0
+"""So long Google has to say that a slice is not well, until it is replaced."""
+
+_T = "tpu.projects.locations."
+_PAGE = 1000
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What was listed. `unwell`: nodes that Google says are not well, and since when."""
+
+    queued: tuple[Queued, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    unwell: Mapping[Host, float] = field(default_factory=dict)
+    sick: frozenset[Host] = frozenset()
+    proved: frozenset[str] = frozenset()
+    """The nonces of what this bastion made."""
+
+    @cached_property
+    def machines(self) -> tuple[Machine, ...]:
+        """Every machine that has a name of ours."""
+        return tuple(parse.machines(self.queued, self.nodes, self.sick, self.proved))
+
+    @cached_property
+    def alive(self) -> frozenset[AttemptKey]:
+        """The attempts that have slices, or will have some."""
+        return frozenset(machine.key for machine in self.machines if machine.ours and not machine.doomed)
+
+    @cached_property
+    def by_nonce(self) -> Mapping[str, Queued]:
+        """The queued resources by what is never given twice."""
+        return {row.mark.nonce: row for row in self.queued}
+
+    @cached_property
+    def by_key(self) -> Mapping[AttemptKey, Sequence[Queued]]:
+        """The queued resources that this bastion made, by attempt."""
+        rows: dict[AttemptKey, list[Queued]] = {}
+        for row in self.queued:
+            if row.mark.nonce not in self.proved:
+                continue
+            rows.setdefault(row.mark.key, []).append(row)
+        return rows
+
+    @cached_property
+    def _node(self) -> Mapping[tuple[str, str, str], Node]:
+        return {(node.zone, node.name, node.mark.nonce): node for node in self.nodes}
+
+    def node(self, host: Host) -> Node | None:
+        """The slice of a host."""
+        return self._node.get((host.zone, host.name, host.nonce))
+
+    def zones_of(self, key: AttemptKey) -> set[str]:
+        """Where the attempt's name is taken."""
+        return {row.zone for row in self.by_key.get(key, ())}
+
+    def failures(self, project: str) -> Iterator[tuple[Queued, GoogleError]]:
+        """Requests that came to nothing, and why."""
+        for row in self.queued:
+            if row.state == "FAILED" and row.failed is not None:
+                yield row, failure(row.failed, f"{row.want} in {row.zone}", project=project)
+
+    def since(self, before: Listing, now: float) -> Listing:
+        """The same, with what is known of who has been unwell since when."""
+        unwell = {
+            host: before.unwell.get(host, now)
+            for node in self.nodes
+            if node.health not in parse.WELL
+            for host in node.machines
+        }
+        sick = frozenset(host for host, at in unwell.items() if now - at >= SICK_S)
+        return replace(self, unwell=unwell, sick=sick)
+
+
+def read(site: Site, zones: Sequence[str]) -> Listing:
+    """Ask all zones. Raises `GoogleError` if one of them does not answer: a part is not the whole."""
+    answers = site.of_all(lambda zone: _zone(site, zone), zones)
+    queued, nodes = (tuple(row for part in kind for row in part) for kind in zip(*answers, strict=True))
+    marks = [row.mark for row in (*queued, *nodes)]
+    return Listing(queued, nodes, proved=frozenset(mark.nonce for mark in marks if site.is_proved(mark)))
+
+
+def _zone(site: Site, zone: str) -> tuple[list[Queued], list[Node]]:
+    parent = f"projects/{site.project}/locations/{zone}"
+    queued = site.google.pages(f"{_T}queuedResources.list", "queuedResources", parent=parent, pageSize=_PAGE)
+    rows = [found for row in queued if (found := parse.queued_of(row, zone, site.scope))]
+    nodes = site.google.pages(f"{_T}nodes.list", "nodes", parent=parent, pageSize=_PAGE)
+    return rows, [node for row in nodes if (node := parse.node_of(row, zone, site.scope))]

@@ -1,0 +1,135 @@
+"""The runner of TPU slices: one queued resource for each attempt, with all its slices.
+
+What it remembers saves requests, and holds back: it never tells of machines what Google did not say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bastion.model.errors import RunnerError
+from bastion.model.job.instances import KINDS, Slice
+from bastion.model.ports import AttemptKey, Machine, Placement
+from bastion.quota.resources import Resources
+
+from ..api.door import NotThere
+from ..machines import names
+from ..machines.names import Host
+from ..machines.runner import GoogleRunner
+from ..machines.site import Site
+from ..machines.witness import Found
+from . import parse, render
+from .hopes import Hopes
+from .listing import Listing, read
+from .removal import Removal
+
+_T = "tpu.projects.locations."
+
+
+class TpuRunner(GoogleRunner):
+    """TPU slices in one of Google's projects."""
+
+    name = "tpu"
+    offers = frozenset(KINDS["tpu"])
+
+    def __init__(self, site: Site) -> None:
+        self._hopes = Hopes(site)
+        super().__init__(site, self._hopes, self._found)
+        self._removal = Removal(site)
+        self._listed = Listing()
+        self._heard: set[str] = set()
+        self._places: Sequence[str] = ()
+
+    def workers(self, resources: Resources, replicas: int) -> int:
+        """The hosts of all slices. Raises `RunnerError` for what is no slice."""
+        return render.wanted(resources).hosts * replicas
+
+    def create(self, placement: Placement) -> None:
+        """Ask for the attempt's slices, unless they are asked for: in the first zone that does not refuse."""
+        if placement.key in self._listed.alive:
+            return
+        one = render.wanted(placement.resources)
+        want = parse.want(one.name, placement.replicas, self.site.settings.bought(placement.tier))
+        self._take_in_failure(placement.key, want)
+        busy = self._listed.zones_of(placement.key)
+        self._asking.in_turn(placement.key, want, self._zones(), busy, lambda zone: self._send(zone, placement, one))
+
+    def delete(self, machine: str) -> None:
+        """Take the machine down, with all others of its attempt, once this was asked for each of them."""
+        if host := names.host_of(machine):
+            self._removal.ask(host, self._listed)
+
+    def list(self) -> Sequence[Machine]:
+        """All machines of this bastion, by two questions for each zone. Raises `RunnerError` if one zone does not answer."""
+        found = read(self.site, self._zones())
+        self._listed = found = found.since(self._listed, self.site.clock.monotonic())
+        self._note_failures(found)
+        self._hopes.seen(found)
+        self._removal.seen(found)
+        return found.machines
+
+    def sweep(self) -> None:
+        """Machines are deleted with all that is on them. Of deletions that hang when these are gone, nobody else asks again."""
+        for row in self._listed.queued:
+            if row.state == "DELETING":
+                self._removal.again(row)
+
+    def clear(self) -> None:
+        """Slices leave nothing where there are none any more."""
+
+    def waiting(self) -> Mapping[AttemptKey, str]:
+        """What the attempts wait for that have no slices yet."""
+        return self._hopes.told(self._listed)
+
+    def _zones(self) -> Sequence[str]:
+        """Those of the settings that have TPUs at all. Raises `RunnerError` if none has."""
+        if not self._places:
+            every = self.site.google.pages(f"{_T}list", "locations", name=f"projects/{self.site.project}")
+            known = {str(row.get("locationId", "")) for row in every}
+            self._places = [zone for zone in self.site.settings.zones if zone in known]
+        if not self._places:
+            named = ", ".join(self.site.settings.zones) or "nothing"
+            raise RunnerError(
+                f"zones of [google] in config.toml names {named}, and no zone with TPUs; add one, as us-central2-b"
+            )
+        return self._places
+
+    def _send(self, zone: str, placement: Placement, one: Slice) -> Mapping[str, Any]:
+        """Ask one zone. Raises `GoogleError`."""
+        mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
+        machine = render.machine(zone, name, placement.replicas, mark.nonce)
+        metadata = self.site.birth(placement.key, machine)
+        body = render.body(self.site.settings, zone, name, mark, one, placement.replicas, placement.tier, metadata)
+        parent = f"projects/{self.site.project}/locations/{zone}"
+        return self.site.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
+
+    def _found(self, host: Host) -> Found | None:
+        """What has a host's name. Raises `GoogleError`."""
+        name = f"projects/{self.site.project}/locations/{host.zone}/nodes/{host.name}"
+        try:
+            node = self.site.google.call(f"{_T}nodes.get", name=name)
+        except NotThere:
+            return None
+        state = node.get("state")
+        mark = names.mark_of(node.get("labels", {}))
+        return Found(mark=mark, hosts=parse.hosts(node), dead=state in parse.DEAD, leaving=state == "DELETING")
+
+    def _take_in_failure(self, key: AttemptKey, want: str) -> None:
+        """A creation that was answered, and never showed: its operation may know why."""
+        if failed := self._hopes.failure(key):
+            zone, error = failed
+            self._asking.refuse(zone, want, error)
+
+    def _note_failures(self, found: Listing) -> None:
+        """Zones that gave up, and zones that gave."""
+        for row, error in found.failures(self.site.project):
+            if row.mark.nonce not in self._heard:
+                self._heard.add(row.mark.nonce)
+                self._asking.refuse(row.zone, row.want, error)
+                if self._hopes.zone(row.mark.key) in ("", row.zone):
+                    self._hopes.refused(row.mark.key, str(error))
+        for row in found.queued:
+            if row.state == "ACTIVE":
+                self._asking.gave(row.zone, row.want)
+        self._heard &= {row.mark.nonce for row in found.queued}

@@ -1,0 +1,65 @@
+"""The runner whose fleet is a Kubernetes cluster, made of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from bastion.model.errors import SpecError, UsageError
+from bastion.model.ports import Clock, Placement
+
+from ..ground import Ground
+from ..lodging import Tell
+from . import render
+from .client import Client, check, log_in
+from .door import Cluster
+from .dry import DryCluster
+from .runner import KubernetesRunner
+from .settings import KubernetesSettings, faults, settings
+
+_LABEL_MAX = 63
+
+
+class Kubernetes:
+    """Makes the runner `kubernetes`."""
+
+    def faults(self, options: Mapping[str, Any]) -> list[str]:
+        """What is wrong with `[runner_options.kubernetes]`."""
+        return faults(options)
+
+    def make(self, ground: Ground, tell: Tell | None = None) -> KubernetesRunner:
+        """With `tell`, what would change something is told instead. Raises `UsageError` if settings or packages are missing."""
+        given = checked(ground.options)
+        return KubernetesRunner(
+            api=door(given, ground.clock, tell),
+            settings=given,
+            scope=ground.scope[-_LABEL_MAX:].lstrip("-._"),  # its end tells it from others
+            ids=ground.ids,
+            seal=ground.seal,
+            clock=ground.clock,
+            worker=render.Worker(bucket=ground.bucket.url, flags=ground.flags),
+            given=ground.given,
+        )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """The manifest."""
+        return self.make(ground).preview(placement)
+
+
+def checked(options: Mapping[str, Any]) -> KubernetesSettings:
+    """The settings in `[runner_options.kubernetes]`. Raises `UsageError`."""
+    try:
+        return settings(options)
+    except SpecError as error:
+        raise UsageError(f"runner_options.kubernetes: {error}") from error
+
+
+def door(given: KubernetesSettings, clock: Clock, tell: Tell | None = None) -> Cluster:
+    """The door to the cluster; with `tell`, one that only looks. Raises `UsageError` if the package for it is missing."""
+    check(given.kubeconfig, given.context)
+    client = Client(partial(log_in, given.kubeconfig, given.context), clock)
+    return DryCluster(client, tell) if tell else client
+
+
+KUBERNETES = Kubernetes()

@@ -1,0 +1,22 @@
+"""What runs before a job's own image in a pod: lays the worker into a folder that both share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bastion.model.errors import RunnerError
+from bastion.system.shell import SystemShell
+
+from ..delivery.archive import lay_out
+
+
+def main(argv: Sequence[str]) -> int:
+    """The one word is the folder. Written by the runner, never by people."""
+    try:
+        lay_out(Path(argv[0]), SystemShell())
+    except (RunnerError, OSError) as error:
+        print(f"the worker cannot be laid into {argv[0]}: {error}", file=sys.stderr)
+        return 1
+    return 0

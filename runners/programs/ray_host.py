@@ -1,0 +1,26 @@
+"""The command line of what a Ray job of ours runs. Written by the runner `ray`, never by people."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from bastion.system.system import SystemClock
+
+from ..ray import host
+
+
+def main(argv: Sequence[str]) -> int:
+    """`--name=value` for each flag, as `bastion.runners.ray.render` writes them."""
+    flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
+    if "kill" in flags:
+        host.kill(flags["kill"], Path(flags["root"]).expanduser())
+        return 0
+    if missing := {"machine", "root", "bucket"} - flags.keys():
+        print(
+            f"error: a Ray job is submitted by the runner ray, with --{', --'.join(sorted(missing))}", file=sys.stderr
+        )
+        return 2
+    return host.stand_for(host.prepare(flags, sys.executable, os.environ, SystemClock()))

@@ -1,0 +1,50 @@
+"""The runner of an existing Ray cluster, made of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bastion.model.ports import Placement
+
+from ..ground import Ground
+from .api import HttpDashboard
+from .runner import RayRunner
+from .settings import faults, settings_of
+
+
+class Ray:
+    """Makes the runner `ray`. Without a given capacity it gives away what Ray's nodes have."""
+
+    def faults(self, options: Mapping[str, Any]) -> list[str]:
+        """What is wrong with `[runner_options.ray]`."""
+        return faults(options)
+
+    def make(self, ground: Ground) -> RayRunner:
+        """The runner; Ray is not asked yet."""
+        settings = settings_of(ground.options)
+        return RayRunner(
+            dashboard=HttpDashboard(settings.address, settings.token_file or _usual_token()),
+            settings=settings,
+            scope=ground.scope,
+            bucket_url=ground.bucket.url,
+            ids=ground.ids,
+            seal=ground.seal,
+            clock=ground.clock,
+            given=ground.given,
+            flags=ground.flags,
+        )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """The first of the requests, one for each worker."""
+        return self.make(ground).preview(placement)
+
+
+def _usual_token() -> str:
+    """Where Ray's own tools look for the token of this account; "" if there is none."""
+    usual = Path("~/.ray/auth_token").expanduser()
+    return str(usual) if usual.is_file() else ""
+
+
+RAY = Ray()

@@ -1,0 +1,53 @@
+"""The runner of a Slurm cluster, made of the settings."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from bastion.model.errors import UsageError
+from bastion.model.ports import Placement
+from bastion.system.here import secrets_folder
+from bastion.system.shell import SystemShell
+
+from ..ground import Ground
+from .runner import SlurmRunner
+from .settings import faults, read
+from .ssh import SshShell
+
+
+class Slurm:
+    """Makes the runner `slurm`. Its commands run here, or on a login node."""
+
+    def faults(self, options: Mapping[str, Any]) -> list[str]:
+        """What is wrong with them."""
+        return faults(options)
+
+    def make(self, ground: Ground) -> SlurmRunner:
+        """Raises `UsageError` for a folder as the bucket that is on this machine alone."""
+        settings = read(ground.options)
+        if settings.ssh and ground.bucket.url.startswith("file://"):
+            raise UsageError(
+                f"the nodes of {settings.ssh} do not see {ground.bucket.url}; use a bucket that they reach"
+            )
+        shell = SystemShell()
+        return SlurmRunner(
+            settings=settings,
+            scope=ground.scope,
+            bucket_url=ground.bucket.url,
+            python=settings.python or sys.executable,
+            shell=SshShell(shell, settings.ssh) if settings.ssh else shell,
+            ids=ground.ids,
+            seal=ground.seal,
+            clock=ground.clock,
+            given=ground.given,
+            flags={**ground.flags, **({} if settings.ssh else {"secrets": secrets_folder(ground.environ)})},
+        )
+
+    def preview(self, ground: Ground, placement: Placement) -> str:
+        """What sbatch would be told."""
+        return self.make(ground).preview(placement)
+
+
+SLURM = Slurm()

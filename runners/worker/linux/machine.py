@@ -1,0 +1,369 @@
+"""The real machine under a worker: the attempt's own folder, and this account's processes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import shutil
+import stat
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bastion.bundler.checkout import Checkout
+from bastion.bundler.gitcall import Wanted
+from bastion.bundler.unpack import unpack
+from bastion.model.errors import BundleError
+from bastion.model.job.spec import BundleRef
+from bastion.stores import untrusted
+
+from .account import Account, home_of, name_of, run_as
+from .bounds import Bounds
+from .cache import Cache, Entry
+from .container import Host, body, environment, tpus
+from .engine import Container, Engine
+from .family import kill_all
+from .folders import LEFT
+from .guard import guard_of
+from .limits import FIRST_TO_GO
+from .ports import free_port
+from .tree import Tree
+
+PRIVATE = "private"
+"""The flag of a worker whose job's logs and outputs are for its account alone."""
+LOG = "output.log"
+GAPS = "gaps"
+_NO_BOUNDS = Bounds()
+_PROGRESS_TAIL = 64 * 1024
+_GAPS_BYTES = 1024 * 1024
+_PUNCH_HOLE_KEEP_SIZE = 3
+_MOMENT_S, _MOMENTS = 0.001, 25
+_AT_ONCE = 200
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inside:
+    """The container that the worker itself is in: its `image`, pinned, and the image's own folder and variables.
+
+    `image` is "" where it is the worker's image, and no job's.
+    """
+
+    image: str
+    folder: str
+    variables: Mapping[str, str]
+
+
+class LocalMachine:
+    """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
+    commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
+    are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `output` is the URL of
+    the task's default output folder; `private`: nobody else gets into one. `begun` gets the pid of each process that
+    is started for the job.
+
+    The output file stays open: a job that removes the folder loses nothing of its log.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        inherited: Mapping[str, str],
+        *,
+        fetcher: Checkout,
+        cache: Cache,
+        engine: Engine,
+        account: Account | None = None,
+        bounds: Bounds = _NO_BOUNDS,
+        output: str = "",
+        private: bool = False,
+        inside: Inside | None = None,
+        begun: Callable[[int], None] = lambda pid: None,
+    ) -> None:
+        self.code = str(folder / "code")
+        self.tmp = str(folder / "tmp")
+        self.progress = str(folder / "progress.jsonl")
+        self.world = str(folder / "world.json")
+        self._folder, self._gaps = folder, folder / GAPS
+        self._engine = engine
+        self._inherited = inherited
+        self._fetcher, self._cache = fetcher, cache
+        self._account, self._bounds, self._own = account, bounds, output.removeprefix("file://")
+        self._inside, self._private, self._begun = inside, private, begun
+        self._began = 0
+        os.makedirs(folder, exist_ok=True)
+        os.chmod(folder, 0o700)
+        os.makedirs(self.tmp, mode=0o700, exist_ok=True)
+        self._log = _output(folder / LOG)
+        self._progress_missed = False
+        if account is not None:
+            with suppress(untrusted.NoFile):  # of a worker of this attempt that fell; its job made something else of it
+                os.close(untrusted.opened(self.progress, os.O_CREAT))
+                account.give(self.progress)
+            account.give(self.tmp)
+            account.let_in(str(folder))
+
+    def free_port(self) -> int:
+        """One at which nobody listens now."""
+        return free_port()
+
+    def base_environment(self) -> Mapping[str, str]:
+        """The account's basics; PATH as the worker inherited it, so that `python3` is the one of the login.
+
+        In a container they lie over the variables of its image.
+        """
+        account = self._account
+        if account is not None:
+            name, home = account.name, account.home if os.path.isdir(account.home) else self.tmp
+        else:
+            name, home = name_of(os.getuid()), self._inherited.get("HOME") or home_of(os.getuid()) or self.tmp
+        return {
+            **(self._inside.variables if self._inside else {}),
+            "PATH": self._inherited.get("PATH") or _PATH,
+            "HOME": home,
+            "USER": name,
+            "LOGNAME": name,
+            "LANG": self._inherited.get("LANG") or "C.UTF-8",
+        }
+
+    def shell(self, name: str, path: str) -> str:
+        """The first shell of these names on the PATH."""
+        for each in (name,) if name else ("bash", "sh"):
+            if found := shutil.which(each, path=path):
+                return found
+        raise BundleError(f"there is no {name or 'sh'} on this machine; install it, or launch with another --shell")
+
+    def unpack(self, data: bytes, digest: str, code: str) -> None:
+        """Unpack a bundle."""
+        unpack(data, digest, Path(code))
+        self._give(code)
+
+    def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
+        """Fetch a commit."""
+        wanted = Wanted(repo=bundle.repo, commit=bundle.commit, digest=bundle.digest, submodules=bundle.submodules)
+        self._fetcher.lay_out(wanted, changes, Path(code))
+        if not os.path.isdir(os.path.join(code, bundle.folder)):
+            raise BundleError(f"{wanted} has no folder '{bundle.folder}'; commit a file in it, or launch from another")
+        self._give(code)
+
+    def keep(self, name: str, path: str) -> Entry:
+        """An entry of the cache."""
+        return self._cache.keep(name, path)
+
+    def clear(self) -> None:
+        """Kill all descendants, and the container."""
+        kill_all()
+        self._engine.remove()
+
+    def note(self, text: str) -> None:
+        """Write to the output file."""
+        os.write(self._log, f"[bastion] {text}\n".encode())
+
+    def place(self, url: str) -> str:
+        """A local folder is made; other URLs are for the process to open."""
+        if "://" in url and not url.startswith("file://"):
+            return url
+        path = url.removeprefix("file://")
+        if self._account is None:
+            os.makedirs(path, exist_ok=True)
+        elif self._of_task(path):
+            self._make_for(self._account, path)
+        elif not os.path.isdir(path):
+            self._account.run(["mkdir", "-p", "--", path])
+        return path
+
+    def _of_task(self, path: str) -> bool:
+        """Whether it is the folder of some task in the bucket: such a one only root can make."""
+        job, home = Path(path).parent, Path(self._own).parent.parent
+        return bool(self._own) and job.parent == home and job.name != ".." and Path(path).name.isdecimal()
+
+    def _make_for(self, account: Account, path: str) -> None:
+        """The workers of a gang do this at one moment: of the task's own folder, each gives away what another one has just made.
+
+        The folder of another task that is there already stays whose it is.
+        """
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            os.mkdir(path)
+        except FileExistsError:
+            if Path(path) != Path(self._own) or os.lstat(path).st_uid == account.uid:
+                return
+        if self._private:
+            os.chmod(path, 0o700)
+        account.give(path)
+
+    def write_world(self, data: bytes) -> None:
+        """Write the file of the gang's addresses."""
+        untrusted.put(self.world, data)
+
+    def read_progress(self) -> bytes:
+        """The end of the progress file. That the job made something else of this name is noted once."""
+        try:
+            return untrusted.tail(self.progress, _PROGRESS_TAIL)
+        except untrusted.NoFile:
+            if not self._progress_missed:
+                self._progress_missed = True
+                with suppress(OSError):
+                    self.note(
+                        "BASTION_PROGRESS_FILE is no regular file any more: progress and checkpoints are not read"
+                    )
+        except OSError:  # none yet
+            pass
+        return b""
+
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Tree:
+        """Run the command."""
+        if not os.path.isdir(self.code):
+            os.makedirs(self.code)
+            self._give(self.code)
+        self._began = self._next_moment()
+        bounds = self._bounds.of_job(memory)
+        guard = guard_of(bounds) if bounds.of_all else None
+        return Tree(argv, env, folder, self._log, self._account, guard, self._begun)
+
+    def _next_moment(self) -> int:
+        """A time of the file system, in ns, later than that of all that was written before this call.
+
+        Files are stamped by a clock that moves every few milliseconds: a file of the bundle that was written a moment ago
+        must not look like one that the command made. A file system with a coarser clock is not waited for.
+        """
+        first = now = self._stamp()
+        for _ in range(_MOMENTS):
+            if now > first:
+                break
+            time.sleep(_MOMENT_S)
+            now = self._stamp()
+        return now
+
+    def _stamp(self) -> int:
+        os.fchmod(self._log, 0o600)  # a change of the inode: the file system stamps it
+        return os.fstat(self._log).st_ctime_ns
+
+    def changed(self, most: int) -> list[str]:
+        """Walk the code's folder once, by descriptors. Hidden names and compiled Python are not what anybody waits for."""
+        found: list[str] = []
+        for here, folders, names, descriptor in os.fwalk(self.code):
+            folders[:] = sorted(name for name in folders if not _unasked(name))
+            below = os.path.relpath(here, self.code)
+            for name in sorted(names):
+                if _unasked(name) or not self._is_new(name, descriptor):
+                    continue
+                found.append(name if below == "." else f"{below}/{name}")
+                if len(found) >= most:
+                    return sorted(found)
+        return sorted(found)
+
+    def _is_new(self, name: str, folder: int) -> bool:
+        try:
+            seen = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except OSError:
+            return False
+        return stat.S_ISREG(seen.st_mode) and seen.st_ctime_ns >= self._began
+
+    def copy(self, names: Sequence[str], folder: str) -> None:
+        """Have `cp` do it as the job's account: what it may not read or write, the copy may not either."""
+        if not os.path.isdir(folder):
+            run_as(self._account, ["mkdir", "-p", "--", folder])
+        for start in range(0, len(names), _AT_ONCE):
+            batch = names[start : start + _AT_ONCE]
+            run_as(self._account, ["cp", "--no-dereference", "--parents", "-t", folder, "--", *batch], self.code)
+
+    def read_changed(self, name: str, most: int) -> bytes:
+        """Follow no link on the way: the command could have put one there."""
+        return untrusted.whole_below(self.code, name, most)
+
+    def pull(self, image: str) -> None:
+        """Have the engine pull it, unless we are in it."""
+        inside = self._inside.image if self._inside else ""
+        if not inside:
+            self._engine.pull(image)
+        elif image != inside:
+            raise BundleError(f"this container is of {inside}, and the job comes in {image}; launch it anew")
+
+    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container | Tree:
+        """Run the command in a container, or beside us in our own. `sh -c` is not the host's, so it is the image's."""
+        if self._inside and self._inside.image:
+            return self.start(argv, env, self._inside.folder, memory)
+        account = self._account
+        host = Host(
+            uid=account.uid if account else os.getuid(),
+            gid=account.gid if account else os.getgid(),
+            groups=account.groups if account else (),
+            oom_score=FIRST_TO_GO,
+            devices=tpus(_device_names()),
+        )
+        here, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # as far as this machine lets a process go
+        bounds = replace(self._bounds.of_job(memory), open_files=here)
+        wanted = body(image, argv, environment(env, self.tmp), str(self._folder), host, bounds)
+        container = self._engine.run(wanted, self._log, bounds)
+        self._begun(container.pid())
+        return container
+
+    def leave(self) -> str:
+        """Have the work folder stay, with the output that no bucket has; where that lies, in words."""
+        with suppress(OSError):
+            (self._folder / LEFT).touch(mode=0o600)
+        return f"its output stays in {self._folder / LOG}"
+
+    def close(self) -> None:
+        """Remove the temporary folder."""
+        shutil.rmtree(self.tmp, ignore_errors=True)
+
+    def _give(self, path: str) -> None:
+        if self._account is not None:
+            self._account.give(path)
+
+    def log_size(self) -> int:
+        """Size of the output file."""
+        return os.fstat(self._log).st_size
+
+    def read_log(self, start: int, size: int) -> bytes:
+        """A piece of the output file."""
+        return os.pread(self._log, size, start)
+
+    def keep_gaps(self, gaps: Mapping[int, int]) -> None:
+        """Replace the file of gaps, as a whole."""
+        with suppress(OSError):
+            untrusted.put(self._gaps, "".join(f"{start} {end}\n" for start, end in gaps.items()).encode(), 0o600)
+
+    def gaps(self) -> Mapping[int, int]:
+        """What the file holds."""
+        try:
+            lines = untrusted.whole(self._gaps, _GAPS_BYTES).decode().splitlines()
+            found = [(int(start), int(end)) for start, end in map(str.split, lines)]
+        except (OSError, ValueError):  # none yet, or the job made something else of this name
+            return {}
+        return {start: end for start, end in found if 0 <= start < end}
+
+    def forget_log(self, start: int, end: int) -> None:
+        """Punch a hole into the output file. Best effort: not every file system has holes."""
+        hole = ctypes.c_int64(start), ctypes.c_int64(end - start)
+        ctypes.CDLL(None).fallocate(self._log, _PUNCH_HOLE_KEEP_SIZE, *hole)
+
+
+def _unasked(name: str) -> bool:
+    """Names of what tools leave behind by themselves."""
+    return name.startswith(".") or name == "__pycache__" or name.endswith(".pyc")
+
+
+def _output(path: Path) -> int:
+    """The output file, to read and to append. What a job of a worker that fell put in its place is moved away."""
+    how = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    try:
+        return untrusted.opened(path, how)
+    except untrusted.NoFile:
+        untrusted.put_aside(path)
+    output = untrusted.opened(path, how)
+    os.write(
+        output,
+        b"[bastion] the job put something else in the place of its output file; what it printed before is lost\n",
+    )
+    return output
+
+
+def _device_names() -> list[str]:
+    """The files of `/dev` that may be accelerators."""
+    vfio = Path("/dev/vfio")
+    return [*os.listdir("/dev"), *(f"vfio/{name}" for name in (os.listdir(vfio) if vfio.is_dir() else ()))]

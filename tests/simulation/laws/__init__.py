@@ -1,0 +1,6 @@
+"""What must hold, whatever happens.
+
+For: worlds and crashes, which check it at every step.
+Here: `laws` (all of them) and a file for each subject.
+Imports: `tests.simulation.parts`, the product.
+"""

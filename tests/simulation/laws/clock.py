@@ -1,0 +1,64 @@
+"""What must hold of time, whatever the clocks of bastions and machines say: the store's own is the measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bastion.model.job.spec import JobSpec
+from bastion.model.state.state import Cause, JobState
+from bastion.model.stored.events import AnyEvent, Epoch, Lapsed, Started, Stopping
+from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.records import ClockNote, Facts
+from tests.simulation.parts.broken import Broken
+from tests.simulation.parts.kernel import START
+
+AHEAD_S = 60.0
+"""So far the time of the journal, or of a worker's word, may run ahead of the store's."""
+
+SKEW = 0.02
+"""The part by which a clock may run too fast or too slow."""
+
+
+@dataclass(slots=True)
+class ClockLaws:
+    """Keeps when each process asked for the store's time the last two times, and which one each epoch is of."""
+
+    asked: dict[int, list[float]] = field(default_factory=dict)
+    pids: dict[int, int] = field(default_factory=dict)
+
+    def asks(self, note: ClockNote, now: float) -> None:
+        """Somebody writes what the store is to date."""
+        self.asked[note.pid] = [*self.asked.get(note.pid, [])[-1:], now]
+
+    def written(self, record: JournalObject, wishes: Mapping[str, JobSpec], now: float) -> None:
+        """A journal object, at this time of the store's. What its writer asked for last it may not know yet."""
+        self.pids |= {event.epoch: event.pid for event in record.events if isinstance(event, Epoch)}
+        asked = self.asked.get(self.pids.get(record.epoch, -1), [now])
+        most = _at(now) + timedelta(seconds=AHEAD_S + SKEW * (now - asked[0]))
+        if record.now > most:
+            raise Broken(f"journal object {record.seq} is {record.now - _at(now)} ahead of the store's time")
+        for event in record.events:
+            _event(event, wishes, most)
+
+
+def told(key: str, facts: Facts, now: float) -> None:
+    """What a worker says of its times."""
+    for moment in (facts.started, facts.ended):
+        if moment is not None and moment > _at(now) + timedelta(seconds=AHEAD_S):
+            raise Broken(f"{key} tells of {moment}, {moment - _at(now)} ahead of the store's time")
+
+
+def _event(event: AnyEvent, wishes: Mapping[str, JobSpec], most: datetime) -> None:
+    match event:
+        case Started() if (begin := wishes[event.job].begin) and begin > most:
+            raise Broken(f"{event.key} is started {begin - most} before it may begin, by the store's clock")
+        case Stopping(cause=Cause.DEADLINE) | Lapsed(outcome=JobState.TIMEOUT):
+            deadline = wishes[event.job].deadline
+            if deadline is None or deadline > most:
+                raise Broken(f"{event.job} is ended by its deadline before that, by the store's clock")
+
+
+def _at(now: float) -> datetime:
+    return START + timedelta(seconds=now)

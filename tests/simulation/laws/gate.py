@@ -1,0 +1,101 @@
+"""What must hold of jobs that wait for others' ends, for moments, and for their own other tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bastion.model.job.changes import revised
+from bastion.model.job.spec import JobSpec
+from bastion.model.ports import AttemptKey
+from bastion.model.state.state import ENDED, AttemptState, Cause, JobState, State
+from bastion.model.stored.events import AnyEvent, Decided, Epoch, Exited, Started, Stopping, Submitted, Updated
+from bastion.model.stored.objects import JournalObject
+from tests.simulation.parts.broken import Broken
+
+
+@dataclass(slots=True)
+class GateLaws:
+    """Keeps what was asked for, from the events alone: the specs in force, by job.
+
+    `decided`: when the starts that follow were decided, if the journal object says another time. `finishing`: when it
+    was journalled that the first worker of an attempt had ended with 0.
+    """
+
+    wishes: dict[str, JobSpec] = field(default_factory=dict)
+    decided: datetime | None = None
+    finishing: dict[AttemptKey, datetime] = field(default_factory=dict)
+
+    def event(self, event: AnyEvent, truth: State, *, replaces: bool) -> None:
+        """An event of the journal; `replaces`: a start in the place of an attempt that was replaced."""
+        match event:
+            case Submitted():
+                self.wishes[event.job] = event.spec
+            case Updated():
+                self.wishes[event.job] = revised(self.wishes[event.job], event.changes, digest="")
+            case Decided():
+                self.decided = event.now
+            case Started():
+                self._started(event, truth, replaces=replaces)
+            case Exited(cause=Cause.OK) if truth.now:
+                self.finishing.setdefault(event.key, truth.now)
+            case Stopping(cause=Cause.STRAGGLED) if truth.now:
+                since = self.finishing.get(event.key, truth.now)
+                if (truth.now - since).total_seconds() < self.wishes[event.job].finish_timeout_s:
+                    raise Broken(
+                        f"{event.key} has not had its time since a rank of it ended with 0: {truth.now - since}"
+                    )
+
+    def _started(self, event: Started, truth: State, *, replaces: bool) -> None:
+        wish, now = self.wishes[event.job], self.decided or truth.now
+        assert now is not None
+        for text in wish.after:
+            if not _met(text, truth):
+                raise Broken(f"{event.key} is started, and {text} is not met")
+        if wish.begin and now < wish.begin:
+            raise Broken(f"{event.key} is started {wish.begin - now} before it may begin")
+        if wish.deadline and now >= wish.deadline:
+            raise Broken(f"{event.key} is started {now - wish.deadline} after its deadline")
+        live = len(truth.live[event.job])
+        if wish.max_parallel and live > wish.max_parallel and not replaces:
+            raise Broken(f"{event.key} is started: {live} tasks hold resources, and {wish.max_parallel} may")
+
+    def written(self, record: JournalObject, truth: State) -> None:
+        """After a tick nothing waits in vain, and what is late is being stopped. A start of a bastion is no tick yet."""
+        self.decided = None
+        if all(isinstance(event, Epoch) for event in record.events):
+            return
+        self._straggles(record.now, truth)
+        for job, wish in self.wishes.items():
+            if job in truth.jobs and not truth.jobs[job].ended:
+                self._late(job, wish.deadline, record.now, truth)
+                if job in truth.pending and any(_met(text, truth) is False for text in wish.after):
+                    raise Broken(f"{job} waits for {wish.after}, in vain")
+
+    def _straggles(self, now: datetime, truth: State) -> None:
+        """No gang runs on for ever of which a rank has ended with 0."""
+        for key, job, attempt in truth.live_attempts():
+            most, since = self.wishes[job.id].finish_timeout_s, self.finishing.get(key, now)
+            runs = attempt.state is not AttemptState.STOPPING and any(w.cause is None for w in attempt.workers)
+            if runs and most and (now - since).total_seconds() >= most:
+                raise Broken(f"{key} runs on {now - since} after a rank of it had ended with 0")
+
+    def _late(self, job: str, deadline: datetime | None, now: datetime, truth: State) -> None:
+        if deadline is None or now < deadline:
+            return
+        if job in truth.pending:
+            raise Broken(f"{job} waits {now - deadline} after its deadline")
+        for key, other, attempt in truth.live_attempts():
+            if other.id == job and attempt.state is not AttemptState.STOPPING:
+                raise Broken(f"{key} is {attempt.state} {now - deadline} after its deadline")
+
+
+def _met(text: str, truth: State) -> bool | None:
+    """Whether a condition holds, by the states alone; None: it may yet."""
+    kind, _, word = text.partition(":")
+    name, _, number = word.rstrip("]").partition("[")
+    job = truth.jobs[name]
+    states = {job.task_state(int(number))} if number else set(job.counts)
+    if not states <= ENDED:
+        return False if kind == "ok" and states & ENDED - {JobState.SUCCEEDED} else None
+    return kind == "any" or (kind == "ok") is (states == {JobState.SUCCEEDED})

@@ -1,0 +1,153 @@
+"""What must hold between two tries of a task: over a short pause nobody gets what it held but who could have stopped it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bastion.model.ports import AttemptKey
+from bastion.model.state.moves import FAILURES
+from bastion.model.state.state import Cause, Job, JobState, State
+from bastion.model.stored.events import AnyEvent, Decided, Ended, Started
+from bastion.model.stored.objects import JournalObject
+from bastion.quota.claims import CLASSES
+from bastion.quota.model import Quota
+from bastion.quota.resources import Resources, minus, total
+from bastion.quota.shares import Shares, amounts
+from bastion.schedule.plan import inputs
+from tests.simulation.parts.broken import Broken
+from tests.simulation.parts.pace import POOL
+
+PAUSE = timedelta(seconds=60)
+"""Over so long a pause what a try held is kept, and for as long after it if the next one cannot begin."""
+
+WAITS = timedelta(seconds=20)
+"""The shortest `reclaim_delay` of a simulated world: who has waited for less has nobody stopped."""
+
+
+@dataclass(slots=True)
+class KeptLaws:
+    """Keeps what failed tries held until the next one, from the events alone: `ends` has when that may begin.
+
+    `fleet` is what each runner holds, `size` what an attempt holds or held.
+    """
+
+    fleet: Mapping[str, Resources]
+    size: Callable[[AttemptKey], Resources]
+    ends: dict[AttemptKey, datetime] = field(default_factory=dict)
+
+    def written(self, record: JournalObject, truth: State) -> None:
+        """After a journal object."""
+        decided = [event.now or record.now for event in record.events if isinstance(event, Decided)]
+        begun: list[str] = []
+        for event in record.events:
+            self._note(event, truth, record.now, begun)
+        if not decided:
+            return
+        now, quota = decided[0], inputs(truth).quota
+        self.ends = {
+            key: at for key, at in self.ends.items() if now < at + PAUSE and _may_start(truth, key, quota, now)
+        }
+        starts = [event for event in record.events if isinstance(event, Started)]
+        # The first pass takes what is kept for whoever may take it. In what is kept after that, nobody may have slipped.
+        for event in [event for event in starts if self._take(event, truth, quota, now)]:
+            if key := self._take(event, truth, quota, now):
+                raise Broken(f"{event.key} slipped in between two tries of {key.job}, after {key}")
+        self.ends = {key: at for key, at in self.ends.items() if decided[-1] < at}
+
+    def held(self, runner: str, truth: State, now: datetime) -> Resources:
+        """What a runner holds for tries that do not begin yet."""
+        return self._sum(key for key, at in self.ends.items() if now < at and _runner(truth, key) == runner)
+
+    def _note(self, event: AnyEvent, truth: State, now: datetime, begun: list[str]) -> None:
+        """A task of an array may begin in the place of any that failed. What was being stopped for others belongs to them.
+
+        `begun` holds the job of each start of this object that took no place yet: it takes the place of an end that follows.
+        """
+        if isinstance(event, Ended) and event.cause in FAILURES and event.outcome is JobState.PENDING:
+            attempt, at = truth.attempt(event.key), event.ready_at or now
+            if at - now <= PAUSE and attempt and attempt.stopping is not Cause.PREEMPTED:
+                if event.job in begun:
+                    begun.remove(event.job)
+                else:
+                    self.ends[event.key] = at
+        if isinstance(event, Started):
+            if own := [key for key in self.ends if key.job == event.job]:
+                del self.ends[next((key for key in own if key.task == event.task), own[0])]
+            else:
+                begun.append(event.job)
+
+    def _take(self, event: Started, truth: State, quota: Quota | None, now: datetime) -> AttemptKey | None:
+        """The start takes what is kept for others, as far as it may: that is kept no more. Returns the first it may not."""
+        own = self.size(event.key)
+        kept = [
+            key
+            for key in self.ends
+            if key.job != event.job and _runner(truth, key) == event.runner and _shared(own, self.size(key))
+        ]
+        live = [key for key, _, attempt in truth.live_attempts() if attempt.runner == event.runner]
+        over = minus(self._sum([*live, *kept]), self.fleet[event.runner])
+        if not any(amount > 0 and own.get(kind) for kind, amount in over.items()):
+            return None
+        waited = now - min(_since(job) for job in truth.jobs.values() if self._waits(job, event, truth))
+        for key in kept:
+            if not _retries(event, truth, now) and (
+                waited < WAITS or not self._may_take(truth.jobs[event.job], truth.jobs[key.job], truth, quota)
+            ):
+                return key
+            del self.ends[key]
+        return None
+
+    def _waits(self, job: Job, event: Started, truth: State) -> bool:
+        """Whether it stood in the queue of the project that was given a start, or is that which started."""
+        began = [job.tasks[number].attempts[-1].started for number in truth.live.get(job.id, ())]
+        return job.project == truth.jobs[event.job].project and (job.id in truth.pending or truth.now in began)
+
+    def _may_take(self, job: Job, other: Job, truth: State, quota: Quota | None) -> bool:
+        """Whether one could have had the other stopped, by their ranks and by what its project held before."""
+        ranks = [(CLASSES.index(each.job_class), each.priority) for each in (job, other)]
+        if quota is None or job.project == other.project or ranks[0][0] < ranks[1][0]:
+            return quota is None or ranks[0] < ranks[1]
+        before = [
+            key for key, own, at in truth.live_attempts() if own.project == job.project and at.started != truth.now
+        ]
+        return Shares(quota, POOL).due(job.project, self._sum(before), amounts(job.demand))
+
+    def _sum(self, keys: Iterable[AttemptKey]) -> Resources:
+        return total(self.size(key) for key in keys)
+
+
+def _runner(truth: State, key: AttemptKey) -> str:
+    attempt = truth.attempt(key)
+    return attempt.runner if attempt else ""
+
+
+def _shared(one: Resources, other: Resources) -> bool:
+    return any(amount and other.get(kind) for kind, amount in one.items())
+
+
+def _may_start(truth: State, key: AttemptKey, quota: Quota | None, now: datetime) -> bool:
+    """Whether nothing but the pause keeps the task back."""
+    job = truth.jobs.get(key.job)
+    if (
+        job is None
+        or quota is None
+        or key.task not in job.waiting
+        or job.held
+        or not quota.admits(job.user, job.project)
+    ):
+        return False
+    if job.max_parallel is not None and len(truth.live.get(job.id, ())) >= job.max_parallel:
+        return False
+    return not job.after and job.id not in truth.doomed and not (job.begin and job.begin > now)
+
+
+def _since(job: Job) -> datetime:
+    return max(job.since, job.begin) if job.begin else job.since
+
+
+def _retries(event: Started, truth: State, now: datetime) -> bool:
+    """Whether it is itself the next try of one that failed, for which the same was kept."""
+    last = truth.attempt(AttemptKey(event.job, event.task, event.attempt - 1)) if event.attempt else None
+    return last is not None and last.cause in FAILURES and last.ended is not None and now < last.ended + 2 * PAUSE

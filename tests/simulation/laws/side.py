@@ -1,0 +1,33 @@
+"""What must hold of walls between tiers: each attempt lies on one side, with the runner that gives its tier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bastion.model.state.state import Attempt, State
+from bastion.quota.resources import Resources, fits, total
+from tests.simulation.parts.broken import Broken
+
+
+def on_its_side(attempt: Attempt | None, runner: str, fleet: Mapping[str, Resources]) -> None:
+    """Machines are asked of this runner: the journal names it, and the table names it for the tier. Raises `Broken`."""
+    if attempt is not None and attempt.runner != runner:
+        raise Broken(f"machines are asked of {runner} for an attempt on {attempt.runner}")
+    if attempt is not None and _of_tier(attempt.tier, fleet) != runner:
+        raise Broken(f"an attempt in tier {attempt.tier} is on {runner}, which has no such tier")
+
+
+def check(truth: State, fleet: Mapping[str, Resources]) -> None:
+    """No runner has promised more than it holds, and nothing counts to a tier of another. Raises `Broken`."""
+    live = truth.live_attempts()
+    for key, _, attempt in live:
+        if attempt.runner != _of_tier(attempt.tier, fleet):
+            raise Broken(f"{key} is on {attempt.runner} and counts to tier {attempt.tier}")
+    for runner, pool in fleet.items():
+        held = total(job.demand for _, job, attempt in live if attempt.runner == runner)
+        if not fits(held, pool):
+            raise Broken(f"the journal promises {held} of {pool} on {runner}")
+
+
+def _of_tier(tier: int, fleet: Mapping[str, Resources]) -> str:
+    return [*fleet][min(tier, len(fleet) - 1)]
