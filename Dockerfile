@@ -31,7 +31,7 @@ RUN /usr/local/bastion/bin/python -I -c "from bastion.runners.google.api.service
     && cd /usr/local/bastion/lib/python3*/site-packages/googleapiclient/discovery_cache/documents \
     && tar -cf /build/apis.tar -T /build/apis && rm -f ./*.json && tar -xf /build/apis.tar
 # What machines of Google's run is made here once, and not at each start; they are all of one kind.
-RUN [ "$(uname -m)" != x86_64 ] || /usr/local/bastion/bin/python -I -c "from bastion.system.shell import SystemShell; \
+RUN [ "$(uname -m)" != x86_64 ] || /usr/local/bastion/bin/python -I -c "from bastion.platform.shell import SystemShell; \
         from bastion.runners.delivery.kept import LAID, lay; lay(LAID, SystemShell())"
 
 FROM ${BASE} AS installed

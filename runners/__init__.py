@@ -2,5 +2,5 @@
 
 For: the loop, which asks runners for machines, through the interface in `bastion.model.ports`.
 Here: `local`, `slurm`, `kubernetes`, `ray`, `google`; `worker`; `delivery` (how the worker gets to a machine); `programs`.
-Imports: `bundler`, and of `bastion` model, stores, system and journal (for logs). Each folder's `fleet` is its entry.
+Imports: `bundler`, and of `bastion` model, stores, platform and journal (for logs). Each folder's `fleet` is its entry.
 """

@@ -16,7 +16,7 @@ from tests.depth import DEPTH, examples, is_long
 from tests.order import ordered
 from tests.servers import Kept, gcs_server, s3_server
 
-pytest.register_assert_rewrite("bastion_testing", "tests.contract.fault_contract")  # suites that are no test modules
+pytest.register_assert_rewrite("bastion.testing", "tests.contract.fault_contract")  # suites that are no test modules
 
 # A slow machine breaks no law; and the same code always gives the same answer.
 settings.register_profile(

@@ -15,8 +15,8 @@ from ..model.ports import Bucket, Builds, Clock, Ids, Runners, Tasks
 from ..model.settings.config import Config
 from ..model.state.state import State
 from ..model.stored.records import BEAT_S, Status
+from ..platform.store_clock import StoreClock
 from ..schedule.desired import Desired
-from ..system.store_clock import StoreClock
 from . import files
 from .heartbeat import Ear
 from .letter import Authors

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 
 import psutil
 
+from ..platform.system import RandomIds
 from ..stores.seal import KeyedSeal
-from ..system.system import RandomIds
 
 _DEADLINE_S = 180.0
 _LOOK_S, _LOOK_MAX_S = 0.02, 1.0

@@ -18,12 +18,12 @@ from bastion.model.layout import CONFIG
 from bastion.model.ports import Bucket
 from bastion.model.settings import config
 from bastion.model.settings.config import BUCKETS, Config
+from bastion.platform import host
+from bastion.platform.here import log_file
+from bastion.platform.store_clock import StoreClock
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.quota.resources import text
 from bastion.stores.opening import open_bucket
-from bastion.system import host
-from bastion.system.here import log_file
-from bastion.system.store_clock import StoreClock
-from bastion.system.system import RandomIds, SystemClock
 
 from ..common import sharing
 from ..common.desk import user_of

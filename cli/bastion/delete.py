@@ -12,7 +12,7 @@ from bastion.model.errors import BastionError, Forbidden
 from bastion.model.ports import Bucket, Clock, Ids
 from bastion.model.settings.config import Config
 from bastion.model.stored.requests import Cancel
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.desk import user_of
 from ..common.place import Place, known_place_of, stored

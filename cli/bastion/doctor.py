@@ -7,7 +7,7 @@ from typing import Any
 
 from bastion.launcher.access.health import Check, Level
 from bastion.model.version import VERSION
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.desk import user_of
 from ..common.place import known_place_of

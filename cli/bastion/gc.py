@@ -13,9 +13,9 @@ from bastion.model.job.spec import JobSpec
 from bastion.model.ports import Bucket, Clock, Stat, Tasks
 from bastion.model.state.state import Job
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Submit, Update, parse
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.expiry import Term, old_bundles, old_logs, old_outputs, term
 from bastion.stores.routed import url_of
-from bastion.system.system import SystemClock, ThreadTasks
 
 from ..common.desk import user_of
 from ..common.place import known_place_of

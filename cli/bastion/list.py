@@ -6,10 +6,10 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
+from bastion.platform import host
+from bastion.platform.system import SystemClock
 from bastion.stores.opening import open_bucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system import host
-from bastion.system.system import SystemClock
 
 from ..common.place import Place, is_known, names
 from ..common.profile import setting_of

@@ -6,7 +6,7 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.errors import UsageError
 from bastion.model.ports import Clock
-from bastion.system.system import SystemClock
+from bastion.platform.system import SystemClock
 
 from ..common.place import Place, known_place_of
 from ..hosting import hosted

@@ -11,13 +11,13 @@ from bastion.model.errors import Forbidden
 from bastion.model.state.state import Job
 from bastion.model.stored.requests import Cancel
 from bastion.model.wording import listed
+from bastion.platform.system import RandomIds
 from bastion.quota.changes import warnings
 from bastion.quota.model import Quota
 from bastion.schedule.affected import left
 from bastion.schedule.permit import stranger
 from bastion.schedule.plan import inputs
 from bastion.schedule.usage import usage
-from bastion.system.system import RandomIds
 
 from ..common import admin_file
 from ..common.desk import user_of

@@ -9,8 +9,8 @@ from typing import Any
 from bastion.journal import loss
 from bastion.journal.loss import Loss
 from bastion.model.errors import BastionError
-from bastion.system import host
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+from bastion.platform import host
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.desk import user_of
 from ..common.place import known_place_of

@@ -9,10 +9,10 @@ from bastion.launcher.submit.build import amounts
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 from bastion.model.settings.config import POLICIES, Config
+from bastion.platform.system import SystemClock
 from bastion.quota.model import Quota
 from bastion.simulate.report import row
 from bastion.simulate.run import Run, Scene, everybody, simulate
-from bastion.system.system import SystemClock
 
 from ..terminal import charts
 from ..terminal.main import DONE, Call

@@ -9,11 +9,11 @@ from typing import TextIO
 
 import msgspec
 
+from bastion.platform import host
+from bastion.platform.here import log_file
+from bastion.platform.system import SystemClock
 from bastion.runners.lodging import Lodging
 from bastion.service import loop
-from bastion.system import host
-from bastion.system.here import log_file
-from bastion.system.system import SystemClock
 
 from ..common import sharing
 from ..common.place import Place, place_of

@@ -13,13 +13,13 @@ from bastion.model.layout import CLOCK
 from bastion.model.stored.holes import Holes, lost_end
 from bastion.model.stored.records import ClockNote
 from bastion.model.stored.status import SILENCE_S, accounts, age, summary
+from bastion.platform import host
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota import resources
 from bastion.quota.model import Quota
 from bastion.schedule import plan
 from bastion.schedule.usage import Use, usage
 from bastion.stores.folder import is_full
-from bastion.system import host
-from bastion.system.system import SystemClock, ThreadTasks
 
 from ..common.place import Place, known_place_of
 from ..hosting import hosted

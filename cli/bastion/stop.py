@@ -6,9 +6,9 @@ from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
 from bastion.model.errors import BastionError
 from bastion.model.ports import Clock
+from bastion.platform import host
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.plan import paused
-from bastion.system import host
-from bastion.system.system import SystemClock, ThreadTasks
 
 from ..common.place import Place, known_place_of
 from ..hosting import hosted

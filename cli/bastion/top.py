@@ -8,7 +8,7 @@ from bastion.launcher.explain.board import Asked, Board, board
 from bastion.launcher.read.view import View
 from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
-from bastion.system import host
+from bastion.platform import host
 
 from ..common.desk import Desk, desk_of
 from ..terminal.main import INTERRUPTED, Call

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.ports import Clock
+from bastion.platform.here import config_folder
 from bastion.runners.worker.linux.account import name_of
-from bastion.system.here import config_folder
 
 from ..common.place import Place, known_place_of
 from ..terminal.main import DONE, Call

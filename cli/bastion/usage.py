@@ -16,11 +16,11 @@ from bastion.launcher.read.view import tick_age_s
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 from bastion.model.stored.holes import Hole, Holes
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.ledger_rows import Line, entry_lines, hours, total_line
 from bastion.schedule.meter import Window
 from bastion.schedule.read_ledger import read_ledger
-from bastion.system.system import SystemClock, ThreadTasks
 
 from ..common.place import known_place_of
 from ..terminal import charts

@@ -14,7 +14,7 @@ from bastion.model.errors import BastionError, Missing, Overtaken
 from bastion.model.job.byline import Byline, sign, split
 from bastion.model.ports import Bucket
 from bastion.model.state.state import State
-from bastion.system.system import SystemClock
+from bastion.platform.system import SystemClock
 
 from ..terminal.ask import again, agree, check_agreeable
 from ..terminal.editor import draft

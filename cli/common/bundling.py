@@ -14,8 +14,8 @@ from bastion.model import layout
 from bastion.model.errors import UsageError
 from bastion.model.job.spec import BundleRef, Provenance
 from bastion.model.ports import Bucket, Clock
+from bastion.platform.shell import SystemShell
 from bastion.stores.routed import url_of
-from bastion.system.shell import SystemShell
 
 from ..terminal.output import Output
 from .bundler_settings import IMAGES, TRUTHS, Settings

@@ -14,7 +14,7 @@ from bastion.launcher.read.view import View
 from bastion.model.errors import UsageError
 from bastion.model.ports import Bucket, Clock, Ids, Tasks
 from bastion.model.settings.config import Config
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..terminal.main import Call
 from .bundler_settings import IMAGES

@@ -9,11 +9,11 @@ import msgspec
 
 from bastion.model import layout
 from bastion.model.settings.config import Config
+from bastion.platform.here import mark
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.ground import Ground
 from bastion.stores.routed import url_of
 from bastion.stores.seal import KeyedSeal, key_in
-from bastion.system.here import mark
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 
 from .place import Place
 

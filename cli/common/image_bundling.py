@@ -11,12 +11,12 @@ from bastion.bundler.image import Context, DockerBundler, PinningBundler
 from bastion.bundler.tar import TarBundler
 from bastion.model.errors import BundleError, UsageError
 from bastion.model.ports import Clock
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.login import access_token, default_project
 from bastion.runners.google.images.cloudbuild import CloudBuildBundler, Order
 from bastion.runners.google.images.registry import MULTI, Registry, must_place, place_of
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds
 
 from .bundler_settings import KNOWN, Settings, location_of, named, recipe_of
 

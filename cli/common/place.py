@@ -13,9 +13,9 @@ from bastion.model.ports import Bucket, Clock
 from bastion.model.settings.config import Config, parse
 from bastion.model.stored.records import Status
 from bastion.model.stored.status import RUNNING, STOPPED, word
+from bastion.platform import host
 from bastion.stores.opening import housed, open_bucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system import host
 
 from ..terminal.main import Call
 from .profile import settings_of

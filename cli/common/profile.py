@@ -11,7 +11,7 @@ from bastion.launcher.submit import settings
 from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Profiles, parse
 from bastion.launcher.submit.settings import Setting, Settings
 from bastion.model.errors import BastionError
-from bastion.system.here import config_folder
+from bastion.platform.here import config_folder
 
 from ..terminal.main import Call
 from ..terminal.toml_edit import Change, amended

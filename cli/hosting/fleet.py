@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.ports import Runner
 from bastion.model.settings.config import Config
+from bastion.platform import host
+from bastion.platform.store_clock import StoreClock
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
 from bastion.runners.google.machines.birth import Birth
 from bastion.runners.google.machines.runner import GoogleRunner
 from bastion.runners.worker.linux.account import chosen, is_known, name_of
 from bastion.service.chores import Doors
-from bastion.system import host
-from bastion.system.store_clock import StoreClock
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common import registry, sharing
 from ..common.grounds import ground

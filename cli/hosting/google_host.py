@@ -11,6 +11,7 @@ import msgspec
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.settings.config import Config
 from bastion.model.settings.google import GoogleSettings
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.door import Google, NotThere
 from bastion.runners.google.hosting import prices, steps, terraform
@@ -18,7 +19,6 @@ from bastion.runners.google.hosting.dry import Dry
 from bastion.runners.google.hosting.host import DISK_GB, IMAGE, MACHINE_TYPE, Host, check, metadata_of, vm_name, workers
 from bastion.runners.google.hosting.machine import Machine
 from bastion.runners.lodging import Do, Site, Tell
-from bastion.system.system import RandomIds, SystemClock
 
 from ..common.place import Place, stored
 from ..terminal.main import Call

@@ -6,14 +6,14 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.settings.config import Config
+from bastion.platform.here import mark
+from bastion.platform.system import SystemClock
 from bastion.runners.kubernetes.deployed import Deployed, namespace_uid, work
 from bastion.runners.kubernetes.deployment import Host, faults, name_of
 from bastion.runners.kubernetes.door import Cluster
 from bastion.runners.kubernetes.fleet import checked, door
 from bastion.runners.kubernetes.settings import KubernetesSettings
 from bastion.runners.lodging import Do, Site, Tell
-from bastion.system.here import mark
-from bastion.system.system import SystemClock
 
 from ..common import registry
 from ..common.place import Place, stored

@@ -23,10 +23,10 @@ from bastion.model.job.spec import BundleRef, JobSpec
 from bastion.model.ports import AttemptKey
 from bastion.model.stored.requests import job_id
 from bastion.model.version import VERSION
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.quota.model import OPEN_PROJECT, Quota
 from bastion.stores.opening import open_bucket, open_part
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds, SystemClock
 
 from ..common.bundler_settings import check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference

@@ -22,10 +22,10 @@ from bastion.model.errors import UsageError
 from bastion.model.job.spec import BundleRef, JobSpec
 from bastion.model.stored.requests import Submit, job_id
 from bastion.model.version import VERSION
+from bastion.platform import host
+from bastion.platform.shell import SystemShell
 from bastion.stores.opening import check_scheme
 from bastion.stores.routed import url_of
-from bastion.system import host
-from bastion.system.shell import SystemShell
 
 from ..common.bundler_settings import Settings, check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference

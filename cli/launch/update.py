@@ -15,7 +15,7 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import AttemptState
 from bastion.model.stored.requests import Update
 from bastion.model.version import VERSION
-from bastion.system.shell import SystemShell
+from bastion.platform.shell import SystemShell
 
 from ..common.asking import Asking
 from ..common.bundler_settings import Settings, settings_of

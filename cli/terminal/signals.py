@@ -11,8 +11,8 @@ from typing import Any
 
 import psutil
 
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.runners.worker.linux.account import name_of
-from bastion.system.system import SystemClock, ThreadTasks
 
 LIMIT_S = 15
 """A program that was asked to end has so long for its last words: less than a supervisor waits before it kills."""

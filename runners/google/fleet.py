@@ -9,8 +9,8 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.ports import Placement
-from bastion.system.here import cache_folder, mark
-from bastion.system.shell import SystemShell
+from bastion.platform.here import cache_folder, mark
+from bastion.platform.shell import SystemShell
 
 from ..delivery.boot import ACCOUNT
 from ..delivery.kept import LAID, kept_in

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bastion.model.ports import Placement, Runner
-from bastion.system.here import secrets_folder, state_folder, work_folder
+from bastion.platform.here import secrets_folder, state_folder, work_folder
 
 from ..ground import Ground
 from ..worker.linux.account import chosen, is_known

@@ -15,8 +15,8 @@ import psutil
 
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.platform import host
 from bastion.quota.resources import Resources, plus
-from bastion.system import host
 
 from ..worker.linux import folders, groups
 from ..worker.linux.account import ROOT, is_known

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bastion.model.errors import RunnerError
-from bastion.system.shell import SystemShell
+from bastion.platform.shell import SystemShell
 
 from ..delivery.archive import lay_out
 

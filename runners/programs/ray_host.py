@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bastion.system.system import SystemClock
+from bastion.platform.system import SystemClock
 
 from ..ray import host
 

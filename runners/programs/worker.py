@@ -17,12 +17,12 @@ from bastion.bundler.gitcall import Access
 from bastion.bundler.gitcall import Doors as GitDoors
 from bastion.model import layout
 from bastion.model.ports import AttemptKey, Bucket
+from bastion.platform import host
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.opening import housed, open_part
 from bastion.stores.outputs import Outputs
 from bastion.stores.routed import url_of
-from bastion.system import host
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 
 from ..google.machines import fate, ground
 from ..google.machines.google_secrets import GoogleSecrets

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bastion.model.ports import Clock
-from bastion.system.host import boot
+from bastion.platform.host import boot
 
 from ..local import marks
 from ..local.registry import Entry, Paper, Registry, register

@@ -8,8 +8,8 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.ports import Placement
-from bastion.system.here import secrets_folder
-from bastion.system.shell import SystemShell
+from bastion.platform.here import secrets_folder
+from bastion.platform.shell import SystemShell
 
 from ..ground import Ground
 from .runner import SlurmRunner

@@ -19,7 +19,7 @@ from bastion.model.errors import Missing, RecordError, SecretError
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim, Facts, Member, Order, World
 from bastion.model.version import VERSION
-from bastion.system.store_clock import StoreTime, read
+from bastion.platform.store_clock import StoreTime, read
 
 from .claiming import claim_of
 from .doors import Doors, Pace, Post, Process

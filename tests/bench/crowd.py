@@ -18,9 +18,9 @@ from bastion.launcher.logs.follow import Doors, Screen, follow
 from bastion.launcher.logs.streams import Choice
 from bastion.launcher.read.find import find
 from bastion.launcher.read.reader import Reader
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.counting import CountingBucket
 from bastion.stores.opening import open_part
-from bastion.system.system import SystemClock, ThreadTasks
 
 
 class Words(CountingBucket):

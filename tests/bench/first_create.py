@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.kept import kept_in, lay
 from bastion.runners.google.machines.birth import Birth
-from bastion.system.shell import SystemShell
 from tests.bench.rows import Row, lap
 from tests.google.fleet import Fleet
 from tests.google.kinds import TPU

@@ -18,6 +18,7 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Submit, job_id
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.local.runner import LocalRunner
 from bastion.service import loop
 from bastion.service.chores import Doors
@@ -25,7 +26,6 @@ from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 from tests.bench.folder import fresh_folder
 from tests.bench.rows import Row
 from tests.bench.stage import run_until

@@ -30,9 +30,9 @@ from bastion.model.stored.events import (
     Submitted,
 )
 from bastion.model.stored.requests import job_id
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock
 from tests.bench import jobs
 
 EVENTS = 1_000_000

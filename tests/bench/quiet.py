@@ -9,10 +9,10 @@ from pathlib import Path
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.ports import AttemptKey
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import until, workers
 from bastion.testing.stage import order, placement
 from tests.bench.folder import fresh_folder

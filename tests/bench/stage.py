@@ -8,13 +8,13 @@ from pathlib import Path
 
 from bastion.model import layout
 from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.quota.resources import Resources
 from bastion.service import loop
 from bastion.service.chores import Doors
 from bastion.service.tick import Bastion
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 from tests.bench.folder import fresh_folder
 
 CONFIG = b"poll = 0.5\n"

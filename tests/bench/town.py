@@ -21,9 +21,9 @@ from bastion.model.ports import Ids
 from bastion.model.state.state import State
 from bastion.model.stored.records import Status
 from bastion.model.stored.requests import Submit, job_id
+from bastion.platform.system import RandomIds
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds
 from tests.bench.folder import fresh_folder
 
 PATIENCE_S = 300.0

@@ -14,10 +14,10 @@ from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
 from bastion.model.stored.holes import Holes
 from bastion.model.stored.objects import pack
+from bastion.platform.system import ThreadTasks
 from bastion.schedule.ledger_rows import entry_lines
 from bastion.schedule.meter import Window
 from bastion.schedule.read_ledger import read_ledger
-from bastion.system.system import ThreadTasks
 from tests.bench import jobs, stage
 from tests.bench.rows import Row, lap
 

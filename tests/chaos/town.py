@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 
 from bastion.model import layout
+from bastion.platform.here import mark
 from bastion.runners.local import marks, render
 from bastion.stores.opening import open_part
-from bastion.system.here import mark
 from tests.chaos.store import BASTION, Store
 
 TOOLS = Path(sys.executable).parent

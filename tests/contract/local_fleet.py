@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey
+from bastion.platform import host
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.registry import Entry, Registry
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system import host
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import ProcessFleet
 
 _SCOPE = f"test-{os.getpid()}"

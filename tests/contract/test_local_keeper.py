@@ -16,7 +16,7 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.ports import Sight
 from bastion.model.state.state import Cause
-from bastion.system import host
+from bastion.platform import host
 from bastion.testing.fleets import workers
 from bastion.testing.stage import KEY, SAVES, Stage
 from tests.contract.local_fleet import LocalFleet

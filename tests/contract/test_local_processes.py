@@ -23,10 +23,10 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.ports import AttemptKey, Placement, Sight
 from bastion.model.state.state import Cause
 from bastion.model.stored.gpus import Gpu as GpuFacts
+from bastion.platform import host
+from bastion.platform.system import SystemClock
 from bastion.runners.local import marks
 from bastion.runners.local.gpus import Gpu
-from bastion.system import host
-from bastion.system.system import SystemClock
 from bastion.testing.stage import (
     COUNTS,
     ENVIRONMENT,

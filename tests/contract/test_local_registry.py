@@ -15,6 +15,8 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
 from bastion.model.ports import Sight
+from bastion.platform import host
+from bastion.platform.system import SystemClock
 from bastion.runners.local import guard as guards
 from bastion.runners.local import render
 from bastion.runners.local.guard import Guard
@@ -23,8 +25,6 @@ from bastion.runners.local.render import Name
 from bastion.runners.local.runner import LocalRunner
 from bastion.runners.worker.linux import family as families
 from bastion.runners.worker.linux import groups
-from bastion.system import host
-from bastion.system.system import SystemClock
 from bastion.testing.fleets import until, workers
 from bastion.testing.stage import KEY, SAVES, WAIT, Stage, order, placement
 from tests.contract.local_fleet import LocalFleet

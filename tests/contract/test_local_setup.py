@@ -15,7 +15,7 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.ports import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Member, World
-from bastion.system.system import SystemClock
+from bastion.platform.system import SystemClock
 from bastion.testing.stage import KEY, OTHER, Stage
 from tests.contract.local_fleet import LocalFleet
 

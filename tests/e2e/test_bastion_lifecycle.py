@@ -11,7 +11,7 @@ import psutil
 from msgspec.structs import replace
 
 from bastion.model.settings.config import parse, render
-from bastion.system import host
+from bastion.platform import host
 from tests.e2e.fleet import Fleet, until
 
 

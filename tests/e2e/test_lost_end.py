@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion.system import host
+from bastion.platform import host
 from tests.e2e.fleet import Fleet, until
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from bastion.launcher.read.ends import REJECTED
 from bastion.model.version import VERSION as OURS
-from bastion.system import host
+from bastion.platform import host
 from tests.e2e import later
 from tests.e2e.fleet import Fleet, Said, files, until
 

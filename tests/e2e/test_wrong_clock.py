@@ -8,15 +8,15 @@ from datetime import timedelta
 from bastion.journal import recover
 from bastion.journal.journal import Journal
 from bastion.model.stored.events import Epoch, RequestsDropped
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock
 from tests.e2e.fleet import Fleet, until
 
 AHEAD = """
 import sys
 from datetime import timedelta
-from bastion.system import system
+from bastion.platform import system
 from bastion.__main__ import bastion
 right = system.SystemClock.wall
 system.SystemClock.wall = lambda self: right(self) + timedelta(days=3)

@@ -44,6 +44,7 @@ from bastion.model.stored.holes import Holes
 from bastion.model.stored.records import Order, StopOrder, World
 from bastion.model.stored.requests import Request, parse
 from bastion.model.stored.status import summary
+from bastion.platform.system import SystemClock
 from bastion.quota.model import Quota
 from bastion.runners.worker.progress import Progress
 from bastion.runners.worker.verdict import fatal_line
@@ -55,7 +56,6 @@ from bastion.service.judge import Judge
 from bastion.service.observe import FactsRead, Trouble, note
 from bastion.service.reconcile import read_facts
 from bastion.simulate import trace
-from bastion.system.system import SystemClock
 from tests.fuzz import samples
 from tests.fuzz.samples import KEY
 from tests.unit.bastion.doors import folded, memory

@@ -20,6 +20,8 @@ from bastion.cli.terminal import main
 from bastion.model.layout import CONFIG
 from bastion.model.settings.config import Config, render
 from bastion.model.settings.google import GoogleSettings
+from bastion.platform.here import mark
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.hosting import steps
 from bastion.runners.google.hosting.host import Host, workers
@@ -27,8 +29,6 @@ from bastion.service import loop
 from bastion.service.chores import Doors
 from bastion.stores.opening import open_bucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.here import mark
-from bastion.system.system import RandomIds
 from tests.google import gces, tpus
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

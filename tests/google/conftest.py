@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive, make
-from bastion.system.shell import SystemShell
 from tests.google.client import client
 from tests.google.fake import Fake
 from tests.servers import new_bucket

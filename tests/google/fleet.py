@@ -16,6 +16,7 @@ from bastion.model.ports import AttemptKey
 from bastion.model.state.state import AttemptState, Cause, State
 from bastion.model.stored.events import AnyEvent, Started, Submitted
 from bastion.model.stored.records import Facts
+from bastion.platform.system import RandomIds
 from bastion.runners.google.machines.names import host_of
 from bastion.runners.google.machines.site import Site
 from bastion.schedule.decide import settle
@@ -24,7 +25,6 @@ from bastion.service.observe import FactsRead, Sighting, Trouble, note
 from bastion.service.reconcile import Reconciler
 from bastion.service.specs import Specs
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 from tests.google.crew import Crew
 from tests.google.fake import Fake

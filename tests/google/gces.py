@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from bastion.model.settings.google import GoogleSettings
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.gce.runner import GceRunner
 from bastion.runners.google.machines.site import Site
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 from tests.google import tpus
 from tests.google.fake import Fake

@@ -18,11 +18,11 @@ from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BastionError, BundleError, RunnerError, UsageError
 from bastion.model.ports import Built
 from bastion.model.state.state import JobState
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
 from bastion.runners.google.api.door import NoRight
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds, SystemClock
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.images.folders import Code

@@ -12,6 +12,8 @@ import pytest
 
 from bastion.model.job.instances import VM_TYPES
 from bastion.model.ports import AttemptKey, Runner
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.gce import render as gce
 from bastion.runners.google.machines.birth import Birth
@@ -20,8 +22,6 @@ from bastion.runners.google.machines.site import Site
 from bastion.runners.google.tpu import render as tpu
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 from bastion.testing.runner_contract import RunnerContract
 from tests.google.fake import Fake

@@ -14,12 +14,12 @@ import pytest
 from bastion.model import layout
 from bastion.model.errors import RunnerError
 from bastion.model.ports import Said
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import installation
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.delivery.kept import kept_in, lay
 from bastion.runners.google.machines.birth import Birth
 from bastion.stores.counting import CountingBucket
-from bastion.system.shell import SystemShell
 from tests.google.fleet import Fleet
 from tests.google.gces import BULK
 from tests.google.kinds import GCE, TPU

@@ -13,6 +13,7 @@ import pytest
 
 from bastion.model.errors import UsageError
 from bastion.model.settings.google import GoogleSettings
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.door import IsThere, NoRight, NotThere
 from bastion.runners.google.hosting import prices, rights, steps, terraform
@@ -20,7 +21,6 @@ from bastion.runners.google.hosting.dry import Dry
 from bastion.runners.google.hosting.grants import leave
 from bastion.runners.google.hosting.host import Host, check, instance, metadata_of, slug
 from bastion.runners.google.hosting.machine import GONE, Machine
-from bastion.system.system import RandomIds
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.unit.launcher.world import HandClock

@@ -18,9 +18,9 @@ from bastion.bundler.bundle import Bundle
 from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BundleError, UsageError
+from bastion.platform.system import SystemClock
 from bastion.runners.google.api.door import NoLogin
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import SystemClock
 from tests.engine import engine, registry_at
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -9,11 +9,11 @@ import pytest
 
 from bastion.cli.bastion import tool as bastion
 from bastion.cli.launch import tool as launch
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
 from bastion.runners.google.hosting import rights, steps
 from bastion.runners.google.hosting.machine import Machine
-from bastion.system.system import RandomIds
 from tests.google.city import City, Login, city
 from tests.google.fake.fake import PROJECT
 from tests.google.fake.rights import ROLES

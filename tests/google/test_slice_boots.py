@@ -11,9 +11,9 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Member, World
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.machines.birth import Birth
-from bastion.system.shell import SystemShell
 from bastion.testing.stage import order
 from tests.google.booted import KEY, Post
 from tests.google.client import ask, client

@@ -9,10 +9,10 @@ from typing import Any
 
 from bastion.model.ports import AttemptKey, Machine, Placement
 from bastion.model.settings.google import GoogleSettings
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.machines.site import Site
 from bastion.runners.google.tpu.runner import TpuRunner
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -15,8 +15,8 @@ from bastion.bundler.bundle import Bundle
 from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BastionError, BundleError
+from bastion.platform.system import SystemClock
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import SystemClock
 from tests.engine import Engine, printed
 from tests.images.folders import Code
 from tests.launch.bench import Bench

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bastion.model.ports import AttemptKey, Clock
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
 from bastion.runners.kubernetes.client import Client, Login
 from bastion.runners.kubernetes.names import Mark
@@ -15,7 +16,6 @@ from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import ProcessFleet, sealing
 from bastion.testing.stage import placement
 from tests.kubernetes.fake.server import IMAGE, Cluster

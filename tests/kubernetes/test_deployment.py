@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from bastion.model.errors import RunnerError
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
 from bastion.runners.kubernetes.client import Client, Login, check, in_pod, log_in
 from bastion.runners.kubernetes.deployment import (
@@ -27,7 +28,6 @@ from bastion.runners.kubernetes.deployment import (
 from bastion.runners.kubernetes.listing import LATE_S
 from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import sealing
 from bastion.testing.stage import KEY, OTHER, placement
 from tests.kubernetes.fake.hosting import HostingCluster

@@ -13,12 +13,12 @@ import pytest
 
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal import main
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
 from bastion.runners.kubernetes.client import Client, Login
 from bastion.runners.kubernetes.deployment import rules, rules_of_people
 from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import sealing
 from bastion.testing.stage import KEY, placement
 from tests.e2e.fleet import Fleet, Said, until

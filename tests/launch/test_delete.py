@@ -11,7 +11,7 @@ from bastion.journal.journal import Journal
 from bastion.model import layout
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, Claimed, Epoch, Started, Submitted
-from bastion.system.system import RandomIds, SystemClock
+from bastion.platform.system import RandomIds, SystemClock
 from tests.launch.bench import Bench
 from tests.unit.launcher.world import spec
 

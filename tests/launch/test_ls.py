@@ -11,7 +11,7 @@ from bastion.journal.journal import Journal
 from bastion.launcher.read.columns import CSV_HEADS
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Gone, Started, Submitted
-from bastion.system.system import RandomIds, SystemClock
+from bastion.platform.system import RandomIds, SystemClock
 from tests.launch.bench import Bench
 from tests.unit.launcher.world import spec
 

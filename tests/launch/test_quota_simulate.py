@@ -12,9 +12,9 @@ from bastion.cli.bastion.parts import quota_simulate
 from bastion.model import layout
 from bastion.model.state.state import Cause
 from bastion.model.stored.holes import Holes
+from bastion.platform.system import ThreadTasks
 from bastion.simulate.work import Pace
 from bastion.stores.counting import CountingBucket
-from bastion.system.system import ThreadTasks
 from tests.launch.bench import QUOTA, Bench
 from tests.launch.town import Asked
 from tests.unit.launcher.world import NOON

@@ -23,10 +23,10 @@ from bastion.model.ports import AttemptKey, Bucket, Stat
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import FileChanged
+from bastion.platform.system import RandomIds
 from bastion.schedule.usage import Use
 from bastion.stores.counting import CountingBucket
 from bastion.stores.local import LocalBucket
-from bastion.system.system import RandomIds
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.bastion.doors import HandTasks
 from tests.unit.launcher.world import World

@@ -14,7 +14,7 @@ from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, FileChanged, Gone, Started, Stopping, Submitted
 from bastion.model.stored.objects import pack
-from bastion.system.system import SystemClock
+from bastion.platform.system import SystemClock
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.launcher.world import spec
 

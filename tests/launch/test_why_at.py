@@ -26,7 +26,7 @@ from bastion.model.stored.events import (
     Stopping,
 )
 from bastion.model.stored.records import Facts
-from bastion.system.system import SystemClock
+from bastion.platform.system import SystemClock
 from tests.launch.bench import QUOTA, Bench
 from tests.unit.launcher.world import NOON, World
 

@@ -7,9 +7,9 @@ from io import StringIO
 from bastion.cli.bastion import tool as bastion_tool
 from bastion.cli.launch import tool as launch_tool
 from bastion.cli.terminal.main import run
+from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds
 from tests.launch.bench import Said
 from tests.unit.bastion.town import Town
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local import marks
 from bastion.runners.ray.api import Answer, HttpDashboard
 from bastion.runners.ray.render import Name, parse, session_mark
@@ -17,7 +18,6 @@ from bastion.runners.ray.settings import RaySettings
 from bastion.runners.worker.linux.ports import free_port
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import ProcessFleet, sealing
 from tests.ray.cluster import Cluster
 

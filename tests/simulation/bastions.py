@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bastion.model.ports import Bucket, Clock, Runner
+from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
 from bastion.service.chores import Doors
 from bastion.service.letter import Authors
 from bastion.service.tick import Bastion
-from bastion.system.store_clock import StoreClock
 from tests.simulation.laws.input import ACCOUNTS, NAMES
 from tests.simulation.laws.laws import Laws
 from tests.simulation.parts.kernel import Kernel, Life, SimIds, SimTasks

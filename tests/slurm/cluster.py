@@ -19,7 +19,7 @@ from pathlib import Path
 import psutil
 
 from bastion.model.ports import Said
-from bastion.system.shell import SystemShell
+from bastion.platform.shell import SystemShell
 from bastion.testing.fleets import until
 
 NODES = ("n1", "n2", "n3", "n4")

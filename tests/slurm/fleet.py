@@ -10,12 +10,12 @@ from typing import Any
 
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey, Said
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.slurm.render import Name, Node
 from bastion.runners.slurm.runner import SlurmRunner
 from bastion.runners.slurm.settings import SlurmSettings
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.fleets import ProcessFleet, sealing
 from tests.slurm.cluster import Cluster
 

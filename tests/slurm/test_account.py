@@ -16,8 +16,8 @@ import pytest
 
 from bastion.model.ports import AttemptKey, Said
 from bastion.model.state.state import Cause
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import archive
-from bastion.system.shell import SystemShell
 from bastion.testing.stage import OTHER, SAVES, Stage
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pytest
 
 from bastion.model.ports import AttemptKey, Said
+from bastion.platform.system import RandomIds
 from bastion.runners.slurm.parse import _FIELDS
 from bastion.runners.slurm.render import Name
 from bastion.runners.slurm.runner import SlurmRunner
 from bastion.runners.slurm.settings import SlurmSettings
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 
 JOBS = 10_000

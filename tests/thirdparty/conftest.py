@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("bastion_testing")
+pytest.register_assert_rewrite("bastion.testing")

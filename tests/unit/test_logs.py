@@ -17,8 +17,8 @@ from bastion.launcher.logs.streams import Choice, Stream
 from bastion.model import layout
 from bastion.model.errors import BucketError, RecordError
 from bastion.model.ports import Stat
+from bastion.platform.system import ThreadTasks
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import ThreadTasks
 
 PREFIX = "logs/j-1/0/0/0/"
 PIECES = st.lists(st.binary(min_size=1, max_size=40), max_size=12)

@@ -13,10 +13,10 @@ from bastion.cli.bastion.parts.proving import admit
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal import main
 from bastion.model.settings.config import Config
+from bastion.platform.system import RandomIds
 from bastion.stores import fsspec
 from bastion.stores.counting import CountingBucket
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds
 from tests.flat import STORES, registered
 
 

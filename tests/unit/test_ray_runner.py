@@ -14,12 +14,12 @@ import pytest
 
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.platform.system import RandomIds
 from bastion.runners.ray import api
 from bastion.runners.ray.api import Answer, HttpDashboard
 from bastion.runners.ray.render import Name, parse, removal_of, session_mark
 from bastion.runners.ray.runner import AGAIN_S, HALF_S, LOST_S, RayRunner
 from bastion.runners.ray.settings import RaySettings
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 
 KEY = AttemptKey("train-12345678", 0, 0)

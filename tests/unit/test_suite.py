@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion.system import host
+from bastion.platform import host
 from bastion.testing.fleets import until
 from tests import depth
 from tests.house.source import ROOT

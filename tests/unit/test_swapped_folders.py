@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import folders
 from bastion.runners.worker.linux.account import Account
 from bastion.runners.worker.linux.cache import KEPT_FOR, Cache
 from bastion.stores import sharing
 from bastion.stores.local import LocalBucket
 from bastion.stores.outputs import Outputs
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds, SystemClock
 from tests.swaps import Elsewhere, at_each_call, swap
 
 ME = os.geteuid()

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from bastion.model.errors import BundleError
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import cache as cache_module
 from bastion.runners.worker.linux.account import account
 from bastion.runners.worker.linux.cache import KEPT, KEPT_FOR, Cache, Entry
 from bastion.runners.worker.setup import name_of
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds, SystemClock
 from bastion.testing.stage import KEY, order
 from tests.unit.test_untrusted import STRANGE, Make, link
 

@@ -8,11 +8,11 @@ import pytest
 
 from bastion.bundler.checkout import Checkout
 from bastion.bundler.gitcall import Doors
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux.cache import Cache
 from bastion.runners.worker.linux.engine import Engine
 from bastion.runners.worker.linux.machine import LocalMachine
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds, SystemClock
 from tests.unit.test_untrusted import STRANGE, Make, device, fifo, link
 
 MIB = 2**20

@@ -10,12 +10,12 @@ import pytest
 
 from bastion.bundler.checkout import Checkout
 from bastion.bundler.gitcall import Doors
+from bastion.platform.shell import SystemShell
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux.account import Account, account, name_of
 from bastion.runners.worker.linux.cache import Cache
 from bastion.runners.worker.linux.engine import Engine
 from bastion.runners.worker.linux.machine import LocalMachine
-from bastion.system.shell import SystemShell
-from bastion.system.system import RandomIds, SystemClock
 
 OWN = "outputs/train-1/0"
 

@@ -12,7 +12,7 @@ from typing import TextIO
 
 from bastion.model.errors import BastionError
 from bastion.model.ports import Clock
-from bastion.system.here import log_file
+from bastion.platform.here import log_file
 
 from ...common.place import Place
 

@@ -20,13 +20,13 @@ from bastion.model.ports import Bucket, Clock, Ids, Stat, Tasks
 from bastion.model.settings import config
 from bastion.model.state.state import State
 from bastion.model.stored.records import PAPER_BYTES_MAX, Facts, Status
+from bastion.platform import host
 from bastion.quota.file import parse as parse_quota
 from bastion.quota.model import QuotaError
 from bastion.stores.conformance.suite import EXCLUSIVE, QUICK, prove
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
 from bastion.stores.routed import url_of
-from bastion.system import host
 
 from ...common import sharing
 from ...common.place import Place

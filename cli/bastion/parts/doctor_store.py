@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from bastion.model.errors import Missing
+from bastion.platform.system import RandomIds
 from bastion.stores.conformance.suite import CHECKS, HANDY, Finding, prove
 from bastion.stores.opening import open_bucket
-from bastion.system.system import RandomIds
 
 from ...terminal.main import DONE, FAILED, Call
 from .proving import PREFIX

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bastion.journal.verify import Walk, walk
-from bastion.system.system import ThreadTasks
+from bastion.platform.system import ThreadTasks
 
 from ...common.place import Place
 from ...terminal.main import DONE, FAILED, Call

@@ -12,7 +12,7 @@ from bastion.launcher.history.file_history import HEADS, Change, Teller
 from bastion.launcher.read import gaps
 from bastion.model.ports import Bucket
 from bastion.model.stored.holes import Holes
-from bastion.system.system import ThreadTasks
+from bastion.platform.system import ThreadTasks
 
 from ...common.admin_file import AdminFile, read
 from ...common.choosing import limit_of

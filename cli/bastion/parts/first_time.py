@@ -10,7 +10,7 @@ from typing import Any
 from bastion.launcher.submit.profiles import Profile
 from bastion.model.errors import RunnerError, UsageError
 from bastion.model.job.spec import NAME
-from bastion.system.here import data_folder
+from bastion.platform.here import data_folder
 
 from ...common import profile, registry
 from ...common.grounds import ground

@@ -12,8 +12,8 @@ from bastion.model.ports import Clock
 from bastion.model.stamp import since
 from bastion.model.state.state import State
 from bastion.model.stored.requests import AboutAll
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.schedule.permit import not_for
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 
 from ...common.desk import check_user, user_of
 from ...common.place import Place, known_place_of

@@ -17,10 +17,10 @@ from bastion.model.stored.events import Epoch
 from bastion.model.stored.holes import Holes
 from bastion.model.version import VERSION
 from bastion.model.wording import short
+from bastion.platform import host
+from bastion.platform.store_clock import StoreClock
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.local import LocalBucket
-from bastion.system import host
-from bastion.system.store_clock import StoreClock
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 
 from ...common.desk import user_of
 from ...common.place import Place, known_place_of

@@ -19,13 +19,13 @@ from bastion.model.ports import Bucket
 from bastion.model.state.state import State
 from bastion.model.stored.holes import Hole, Holes
 from bastion.model.stored.records import Status
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota.model import Quota
 from bastion.schedule.plan import inputs
 from bastion.simulate.replay import Replay
 from bastion.simulate.report import project_rows, row
 from bastion.simulate.run import Run, Scene, everybody, simulate
 from bastion.simulate.work import Arrival, Pace
-from bastion.system.system import SystemClock, ThreadTasks
 
 from ...common import admin_file
 from ...common.place import Place, known_place_of

@@ -16,9 +16,9 @@ import psutil
 from bastion.launcher.logs.streams import Choice, streams
 from bastion.launcher.submit.alone import Alone, exit_code
 from bastion.model.state.state import Cause
+from bastion.platform.here import secrets_folder, state_folder
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores import untrusted
-from bastion.system.here import secrets_folder, state_folder
-from bastion.system.system import SystemClock, ThreadTasks
 
 from ...terminal.main import Call
 

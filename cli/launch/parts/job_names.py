@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bastion.launcher.read.view import View
 from bastion.model.job.spec import NAME
-from bastion.system.here import cache_folder, mark
+from bastion.platform.here import cache_folder, mark
 
 from ...common.desk import Desk, user_of
 from ...terminal.main import Call

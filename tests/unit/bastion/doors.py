@@ -12,9 +12,9 @@ from bastion.model.errors import BucketError, RunnerError
 from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent
+from bastion.platform.system import RandomIds
 from bastion.quota.resources import Resources
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds
 from tests.unit.launcher.world import NOON
 
 Fault = Callable[[str, str], Callable[[], object] | None]

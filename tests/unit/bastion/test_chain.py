@@ -19,8 +19,8 @@ from bastion.model.stored.events import AttemptLost, CapacityChanged, Epoch, Sta
 from bastion.model.stored.holes import Holes
 from bastion.model.stored.objects import digest, unpack
 from bastion.model.stored.records import ORDER_BYTES_MAX, Claim
+from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds
 from tests.unit.bastion.town import Town
 from tests.unit.launcher.world import HandClock, World
 

@@ -16,10 +16,10 @@ from bastion.model.errors import BucketError, OffTime
 from bastion.model.ports import Stat
 from bastion.model.stored.events import Epoch
 from bastion.model.stored.records import ClockNote
+from bastion.platform import store_clock
+from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
 from bastion.service.chores import CLOCK_S, Doors
-from bastion.system import store_clock
-from bastion.system.store_clock import StoreClock
 from tests.unit.bastion.doors import FaultyBucket, memory
 from tests.unit.bastion.town import ME, Town
 from tests.unit.launcher.world import NOON, HandClock

@@ -17,7 +17,7 @@ from bastion.model.job.spec import deserialize_jobspec
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
 from bastion.model.stored.objects import OBJECT_BYTES_MAX
-from bastion.system.system import RandomIds
+from bastion.platform.system import RandomIds
 from tests.unit.bastion.doors import FaultyBucket, fails, loses_the_answer
 from tests.unit.launcher.world import NOON, HandClock, spec
 

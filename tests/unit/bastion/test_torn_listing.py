@@ -11,8 +11,8 @@ from bastion.model.errors import BucketError
 from bastion.model.ports import Stat
 from bastion.model.stored.events import Held, Paused, Released, Resumed
 from bastion.model.stored.requests import AboutAll, AboutJob, Hold, Pause, Release, Resume
+from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds
 from tests.unit.bastion.town import Town
 
 ADMINS = (layout.CONFIG, 'admins = ["alice"]\npoll = 1\n')

@@ -9,10 +9,10 @@ from bastion.model.codec import encode
 from bastion.model.errors import Deposed, RunnerError
 from bastion.model.ports import AttemptKey, Sight
 from bastion.model.stored.records import Claim, Facts
+from bastion.platform.system import RandomIds
 from bastion.service.observe import ClaimRead, FactsRead, Sighting, Stray, Trouble
 from bastion.service.reconcile import STRAY_S
 from bastion.stores.seal import KeyedSeal, key_in
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 from tests.unit.bastion.doors import FaultyBucket, fails
 from tests.unit.bastion.yard import KEY, Yard, claim, stop

@@ -16,11 +16,11 @@ from bastion.model.state.state import Cause, Job, JobState
 from bastion.model.stored.events import AnyEvent
 from bastion.model.stored.records import Claim, Facts, Status
 from bastion.model.stored.requests import Cancel, Request, Submit, job_id
+from bastion.platform.system import RandomIds
 from bastion.schedule.plan import plan
 from bastion.service import loop
 from bastion.service.chores import Doors
 from bastion.service.tick import Bastion
-from bastion.system.system import RandomIds
 from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks, memory
 from tests.unit.launcher.world import HandClock, spec
 

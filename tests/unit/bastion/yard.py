@@ -13,11 +13,11 @@ from bastion.model.ports import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.events import AnyEvent, Claimed, Started, Stopping, Submitted
 from bastion.model.stored.records import Claim
+from bastion.platform.system import RandomIds
 from bastion.schedule.desired import desired
 from bastion.service.observe import CapacityRead, Sighting, note
 from bastion.service.reconcile import Reconciler
 from bastion.service.specs import Specs
-from bastion.system.system import RandomIds
 from tests.unit.bastion.doors import FaultyBucket, HandRunner, HandTasks, folded
 from tests.unit.launcher.world import NOON, HandClock, spec
 

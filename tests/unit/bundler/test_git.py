@@ -11,7 +11,7 @@ import pytest
 from bastion.bundler.bundle import Bundle
 from bastion.bundler.git import GitBundler
 from bastion.model.errors import BundleError
-from bastion.system.shell import SystemShell
+from bastion.platform.shell import SystemShell
 from tests.gitservers import Repository, git, git_daemon, quiet_git
 from tests.unit.bundler.doors import CountingBucket, TestClock
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from bastion.cli.bastion.gc import expired
+from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.expiry import Term
-from bastion.system.system import SystemClock, ThreadTasks
 from tests.unit.bastion.doors import NOON, FaultyBucket, memory, works
 
 BUNDLE = f"bundles/{'a' * 64}.tar.zst"

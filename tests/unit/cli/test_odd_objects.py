@@ -10,8 +10,8 @@ from bastion.cli.bastion.parts.doctor_look import ODD_MAX, Look
 from bastion.cli.common.place import Place
 from bastion.model import layout
 from bastion.model.ports import AttemptKey
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds, SystemClock, ThreadTasks
 from tests.golden.meaning import BUCKET, recordings
 
 KEY = AttemptKey("j-11111111", 3, 12)

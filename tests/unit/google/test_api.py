@@ -10,6 +10,7 @@ from google.auth.credentials import Credentials
 from google.auth.exceptions import RefreshError
 
 from bastion.model.errors import Later, UsageError
+from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.door import (
     BadCall,
@@ -24,7 +25,6 @@ from bastion.runners.google.api.door import (
 )
 from bastion.runners.google.api.rate import PER_MINUTE
 from bastion.runners.google.api.services import OVERRIDES
-from bastion.system.system import RandomIds, SystemClock
 from tests.unit.google.server import Scripted, serving
 
 ZONE = "projects/p/locations/us-central2-b"

@@ -9,10 +9,10 @@ import pytest
 
 from bastion.model.errors import BucketError
 from bastion.model.ports import AttemptKey, Shell
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.machines.birth import Birth
 from bastion.stores.memory import MemoryBucket
-from bastion.system.shell import SystemShell
 
 KEY = AttemptKey("train-12345678", 0, 0)
 DATA = b"a build"

@@ -9,13 +9,13 @@ import pytest
 
 from bastion.model.ports import AttemptKey
 from bastion.model.settings.google import GoogleSettings
+from bastion.platform.system import RandomIds
 from bastion.runners.google.api.door import NotThere
 from bastion.runners.google.machines.names import Host, Mark, labels
 from bastion.runners.google.machines.site import Site
 from bastion.runners.google.tpu import parse
 from bastion.runners.google.tpu.listing import Listing
 from bastion.runners.google.tpu.removal import Removal
-from bastion.system.system import RandomIds
 from bastion.testing.fleets import sealing
 from tests.unit.bastion.doors import HandTasks
 from tests.unit.launcher.world import HandClock

@@ -6,13 +6,13 @@ import pytest
 
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey
+from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.delivery.boot import flags_of
 from bastion.runners.google.machines.birth import Birth
 from bastion.runners.google.machines.names import host_of
 from bastion.runners.google.tpu.render import machine
 from bastion.stores.memory import MemoryBucket
-from bastion.system.shell import SystemShell
 
 KEY = AttemptKey("train-12345678", 2, 1)
 NONCE = "0" * 32

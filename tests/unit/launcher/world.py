@@ -18,8 +18,8 @@ from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
 from bastion.model.stored.records import Status
 from bastion.model.stored.requests import Submit, job_id
+from bastion.platform.system import RandomIds, ThreadTasks
 from bastion.stores.memory import MemoryBucket
-from bastion.system.system import RandomIds, ThreadTasks
 
 NOON = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
