@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from bastion.model import layout
 from bastion.model.errors import BastionError
 from bastion.model.ports import Bucket
+from bastion.model.settings.config import Config
+from bastion.runners.google.api.door import GoogleError
+from bastion.runners.google.hosting import rights
 from bastion.stores.opening import open_bucket, open_part
 from bastion.stores.routed import url_of
 
 from ..common.place import Place, known_place_of, place_of
 from ..common.profile import settings_of
 from ..hosting.credentials import Rows, credentials
-from ..hosting.google_account import look
+from ..hosting.google_host import door
 from ..terminal.main import DONE, FAILED, Call
 
 _HOMES = {layout.PRIVATE: "", layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
@@ -68,3 +71,31 @@ def _part(call: Call, url: str) -> Bucket:
     """The bastion's part: who has rights there need not have any beside it."""
     part: Place = place_of(call)
     return part.bucket if part.root.url == url else open_part(f"{url}/{part.name}")
+
+
+_TEST = "cloudresourcemanager.projects.testIamPermissions"
+
+
+def look(config: Config) -> Rows:
+    """The account, and what it lacks; `problem` if Google does not say. No rows without a project."""
+    google = config.google
+    needed = sorted(rights.needed(config.runners))
+    if not google.project or not needed:
+        return {}
+    rows = {"google": f"project {google.project}", "runners": ", ".join(config.runners)}
+    api = door(google)
+    try:
+        answer = api.call(_TEST, resource=f"projects/{google.project}", body={"permissions": needed})
+    except GoogleError as error:
+        return rows | {"problem": str(error)}
+    finally:
+        who = api.who()
+        api.close()
+    lacks = [one for one in needed if one not in answer.get("permissions", [])]
+    told = (
+        "all that a bastion needs there"
+        if not lacks
+        else f"{len(needed) - len(lacks)} of {len(needed)} that a bastion needs"
+    )
+    rows |= {"account": who or "not said there", "rights": told}
+    return rows | ({"lacks": ", ".join(lacks)} if lacks else {})

@@ -8,14 +8,14 @@ from bastion.journal import snapshot
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
 from bastion.launcher.submit.submit import send
-from bastion.model.errors import BastionError, Forbidden
+from bastion.model.errors import BastionError
 from bastion.model.ports import Bucket, Clock, Ids
 from bastion.model.settings.config import Config
 from bastion.model.stored.requests import Cancel
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.desk import user_of
-from ..common.place import Place, known_place_of, stored
+from ..common.place import Place, check_admin, known_place_of, stored
 from ..hosting import google_host, hosted, hosted_end
 from ..terminal.ask import agree
 from ..terminal.main import DONE, Call
@@ -130,13 +130,6 @@ def _check(call: Call, place: Place, jobs: list[str], machines: list[str]) -> No
         agree(call, f"{jobs_left}; cancel them all?" if jobs else f"{machines_left}; delete them all?")
     if call.flags["purge"]:
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
-
-
-def check_admin(place: Place, user: str) -> None:
-    """Raise `Forbidden` unless the user is an admin of the bastion."""
-    admins = place.config().admins
-    if user not in admins:
-        raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")
 
 
 def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]) -> None:

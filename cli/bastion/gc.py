@@ -18,9 +18,8 @@ from bastion.stores.expiry import Term, old_bundles, old_logs, old_outputs, term
 from bastion.stores.routed import url_of
 
 from ..common.desk import user_of
-from ..common.place import known_place_of
+from ..common.place import check_admin, known_place_of
 from ..terminal.main import DONE, Call
-from .delete import check_admin
 from .parts.gc_rules import show_or_apply
 
 BATCH = 1000

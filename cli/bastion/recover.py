@@ -13,11 +13,10 @@ from bastion.platform import host
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.desk import user_of
-from ..common.place import known_place_of
+from ..common.place import check_admin, known_place_of
 from ..terminal.ask import agree
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
-from .delete import check_admin
 from .parts import heal_time
 
 SHOWN = 200

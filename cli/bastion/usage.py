@@ -8,19 +8,21 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from bastion.journal import past, reading, recover
 from bastion.launcher.durations import short
 from bastion.launcher.moments import moment
 from bastion.launcher.read import gaps
 from bastion.launcher.read.rows import rfc3339
 from bastion.launcher.read.view import tick_age_s
+from bastion.model.at_once import Map
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
+from bastion.model.ports import Bucket
 from bastion.model.stored.holes import Hole, Holes
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.ledger_rows import Line, entry_lines, hours, total_line
 from bastion.schedule.meter import Window
-from bastion.schedule.read_ledger import read_ledger
 
 from ..common.place import known_place_of
 from ..terminal import charts
@@ -28,7 +30,6 @@ from ..terminal.formats import CSV, JSON, TABLE, format_of
 from ..terminal.main import DONE, Call
 from ..terminal.output import Output
 from ..terminal.table import table
-from .parts import usage_plot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def _drawn(found: Found) -> str:
     window = found.ledger.window
     title = f"{found.bastion['name']}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
     numbers = "\n".join(rows(found.lines, found.total, found.by))
-    return usage_plot.page(found.ledger, found.lines, by=found.by, title=title, numbers=numbers)
+    return page(found.ledger, found.lines, by=found.by, title=title, numbers=numbers)
 
 
 def rows(lines: Sequence[Line], total: Line, by: str, width: int | None = None) -> list[str]:
@@ -160,3 +161,43 @@ def _window(call: Call, now: datetime) -> Window:
     if since >= until:
         raise UsageError(f"--since is {rfc3339(since)} and not before {rfc3339(until)}; there is nothing between them")
     return Window(since, until, charts.PARTS if flags["plot"] else 1)
+
+
+def page(ledger: Ledger, lines: Sequence[Line], *, by: str, title: str, numbers: str) -> str:
+    """The page. `lines` are the entries, the largest first; `numbers` is the table in text."""
+    kinds = sorted({kind for line in lines for kind in line.unit_hours})
+    return charts.page(title, [part for kind in kinds for part in _of_kind(ledger, lines, kind, by)], numbers)
+
+
+def _of_kind(ledger: Ledger, lines: Sequence[Line], kind: str, by: str) -> Iterator[str]:
+    yield charts.heading(kind)
+    using = [line.who for line in lines if kind in line.unit_hours]
+    held = {who: entry.held.get(kind) for who, entry in ledger.entries.items()}
+    meters = [(who, held[who]) for who in using]
+    yield charts.stacked(ledger.window, meters, ledger.pool.get(kind), title=f"{kind} in use, by {by}")
+    shares = [line.who for line in lines if kind in line.share_hours][: charts.SHOWN]
+    if shares:
+        yield charts.few(
+            charts.against_share(
+                ledger.window, [("used", held.get(who))], ledger.promised.get((who, kind)), title=f"{who}: {kind}"
+            )
+            for who in shares
+        )
+
+
+def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Holes) -> Ledger:
+    """The closed ledger of a window; `by` is one of `ledger.BY`. Raises `BucketError`, `Newer`.
+
+    One pass over the journal up to the window's end, a few objects in memory at a time. What cannot be read of it is
+    left out and named in `holes`.
+    """
+    state = recover.newest_snapshot(bucket, upto=past.number_at(bucket, window.since, at_once))
+    begin, end = state.seq if state else 0, past.end(bucket)
+    ledger = Ledger(window, by, state)
+    last = reading.time_of(bucket, end - 1) if end else None
+    ledger.closes = last is None or last >= window.until
+    for record in reading.read(bucket, range(begin, end), at_once, holes):
+        if not ledger.take(record):
+            break
+    ledger.close()
+    return ledger

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from bastion.journal import recover
 from bastion.model.codec import decode
-from bastion.model.errors import BastionError, Missing, Newer, RecordError
+from bastion.model.errors import BastionError, Forbidden, Missing, Newer, RecordError
 from bastion.model.layout import CONFIG, STATUS
 from bastion.model.nearest import did_you_mean
 from bastion.model.ports import Bucket, Clock
@@ -133,3 +133,10 @@ def names(root: Bucket) -> list[str]:
         found.append(stat.key.split("/", 1)[0])
         after = found[-1] + _AFTER_SLASH
     return found
+
+
+def check_admin(place: Place, user: str) -> None:
+    """Raise `Forbidden` unless the user is an admin of the bastion."""
+    admins = place.config().admins
+    if user not in admins:
+        raise Forbidden(f"{user} is no admin of bastion {place.name}; ask one of {', '.join(admins) or 'nobody'}")

@@ -14,7 +14,8 @@ from bastion.model.settings.google import GoogleSettings
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.door import Google, NotThere
-from bastion.runners.google.hosting import prices, steps, terraform
+from bastion.runners.google.hosting import host as prices
+from bastion.runners.google.hosting import steps, terraform
 from bastion.runners.google.hosting.dry import Dry
 from bastion.runners.google.hosting.host import DISK_GB, IMAGE, MACHINE_TYPE, Host, check, metadata_of, vm_name, workers
 from bastion.runners.google.hosting.machine import Machine

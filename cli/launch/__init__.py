@@ -1,6 +1,6 @@
 """The commands of `launch`, a file each.
 
 For: `bastion.__main__`, through the table in `tool`.
-Here: `tool` (commands and flags as data), and a file for each command with its `run`.
+Here: `tool` (commands and flags as data), and a file for each command, with a function `run()`.
 Imports: `cli.common`, `cli.terminal`; what is longer than a command lies in `parts`.
 """

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from bastion.launcher.history.history import history
 from bastion.launcher.logs import array_logs
-from bastion.launcher.logs.bastion_side import bastion_lines
 from bastion.launcher.logs.follow import Doors, Screen, follow, snapshot
-from bastion.launcher.logs.streams import Choice, pattern, worker_list
+from bastion.launcher.logs.streams import Choice, bastion_lines, pattern, worker_list
 from bastion.launcher.moments import moment
 from bastion.launcher.read import ends, gaps
 from bastion.launcher.read.find import Found, one_task

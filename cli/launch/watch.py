@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 
-from bastion.launcher.read.news import Told, told
+from bastion.launcher.read.queue import Queue
 from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.rows import Row
 from bastion.launcher.read.view import View
 from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
 from bastion.model.ports import Clock
+from bastion.model.stored.status import word
 
 from ..terminal.formats import JSON
 from ..terminal.output import Output
@@ -84,3 +87,31 @@ def cropped(lines: list[str], room: int) -> list[str]:
         return lines
     kept = max(0, room - 1)
     return [*lines[:kept], f"{len(lines) - kept} more lines; -u, -p, -s and -n show fewer"][: max(0, room)]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a look showed: how far the journal went, the jobs, and whether the bastion was alive."""
+
+    seq: int
+    rows: tuple[Row, ...]
+    alive: str
+
+    def is_news(self, before: Told | None) -> bool:
+        """True if it differs from what was told before. While the journal stands still, reasons only count down."""
+        if before is None or before.alive != self.alive:
+            return True
+        if before.seq != self.seq:
+            return before.rows != self.rows
+        return [_still(row) for row in before.rows] != [_still(row) for row in self.rows]
+
+
+def told(shown: Queue) -> Told:
+    """What these jobs look like now; the state that they are in will change."""
+    view = shown.view
+    alive = word(view.status, now=view.now, died=False)
+    return Told(view.state.seq, tuple(shown.rows()), alive)
+
+
+def _still(row: Row) -> Row:
+    return {**row, "reason": ""}

@@ -1,4 +1,4 @@
-"""The logs of an attempt's workers, as lines from where the user wants them."""
+"""The logs of an attempt's workers, as lines from where the user wants them; and the bastion's own, of one job."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 
 from bastion.journal import logs
 from bastion.model import layout
@@ -114,3 +115,18 @@ def worker_list(text: str) -> frozenset[int]:
             raise UsageError(f"--worker is {text[:64]!r}; use numbers and ranges, as in 0,3-7")
         found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
     return frozenset(found)
+
+
+def bastion_lines(bucket: Bucket, tasks: Tasks, job: str, *, since: datetime) -> Iterator[list[str]]:
+    """Lines that hold the job's id, of all bastions that were at work since then, in their order."""
+    stored = [stat for stat in bucket.list(layout.BASTION_LOG) if stat.modified >= since]
+    for _, segments in groupby(stored, key=_log_of):
+        lines = logs.Lines()
+        for data in logs.read(bucket, list(segments), tasks.map):
+            yield [line for line in lines.feed(data) if job in line]
+        yield [line for line in lines.close() if job in line]
+
+
+def _log_of(segment: Stat) -> str:
+    """Each bastion has a log of its own, and may have fallen in the middle of a line."""
+    return segment.key.rpartition("/")[0]

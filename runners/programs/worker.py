@@ -24,11 +24,12 @@ from bastion.stores.opening import housed, open_part
 from bastion.stores.outputs import Outputs
 from bastion.stores.routed import url_of
 
-from ..google.machines import fate, ground
+from ..google.machines import ground
+from ..google.machines import metadata as fate
 from ..google.machines.google_secrets import GoogleSecrets
 from ..google.machines.metadata import HOST, MetadataServer
 from ..google.machines.registry import login
-from ..kubernetes import ground as pod
+from ..kubernetes import names as pod
 from ..local.gpus import inventory, portion
 from ..local.registry import KEEPER, WORKER, register, register_command
 from ..worker.doors import Doors, Farewell, Pace, Post

@@ -12,9 +12,9 @@ from bastion.platform.here import secrets_folder
 from bastion.platform.shell import SystemShell
 
 from ..ground import Ground
+from .commands import SshShell
 from .runner import SlurmRunner
 from .settings import faults, read
-from .ssh import SshShell
 
 
 class Slurm:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from bastion.bundler.unpack import PACKED_BYTES
 from bastion.model import layout
 from bastion.model.errors import BundleError, TooLarge
@@ -16,7 +18,6 @@ from .mask import SHORTEST, is_short
 from .output import Output
 from .pump import Pump, Turn, persist
 from .secrets import reveal
-from .setup import SetupFailed, name_of
 from .supervise import Halt, Halted, TimeLimit
 from .verdict import short
 
@@ -177,3 +178,28 @@ def folder_of(order: Order, code: str) -> str:
 def memory_of(order: Order) -> int:
     """GiB of memory that one worker has of what the job asked for, which is for each replica; 0: it did not ask."""
     return -(-order.resources.get("memory", 0) * order.replicas // order.workers)
+
+
+_LINES = 5
+
+
+class SetupFailed(Exception):
+    """The setup ended badly; the text tells its exit code and its last words."""
+
+    def __init__(self, code: int, output: bytes) -> None:
+        lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+        words = " | ".join(lines[-_LINES:]) or "it printed nothing"
+        super().__init__(f"the setup ended with exit code {code}: {words}")
+
+
+def name_of(order: Order) -> str:
+    """The same for attempts that may share what the setup makes: equal code, text and shell, of one user in one project.
+
+    A job can change what its setup made, so no other user's job may ever run it.
+    """
+    bundle, secrets = order.bundle, sorted(secret.wanted(order.env).items())
+    whose = [order.user, order.project, secrets]
+    shell = [order.shell] if order.shell else []
+    return msgspec.json.encode(
+        [bundle.identity, bundle.submodules, bundle.folder, order.setup, *shell, *whose]
+    ).decode()

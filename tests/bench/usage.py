@@ -8,6 +8,7 @@ from itertools import islice
 
 import psutil
 
+from bastion.cli.bastion.usage import read_ledger
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
@@ -17,7 +18,6 @@ from bastion.model.stored.objects import pack
 from bastion.platform.system import ThreadTasks
 from bastion.schedule.ledger_rows import entry_lines
 from bastion.schedule.meter import Window
-from bastion.schedule.read_ledger import read_ledger
 from tests.bench import jobs, stage
 from tests.bench.rows import Row, lap
 

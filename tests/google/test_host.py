@@ -16,7 +16,8 @@ from bastion.model.settings.google import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.door import IsThere, NoRight, NotThere
-from bastion.runners.google.hosting import prices, rights, steps, terraform
+from bastion.runners.google.hosting import host as prices
+from bastion.runners.google.hosting import rights, steps, terraform
 from bastion.runners.google.hosting.dry import Dry
 from bastion.runners.google.hosting.grants import leave
 from bastion.runners.google.hosting.host import Host, check, instance, metadata_of, slug

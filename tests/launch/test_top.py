@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from bastion.cli.bastion.parts.top_app import Jobs, TopApp, Why
+from bastion.cli.bastion.parts.top_app import Jobs, TopApp, Why, bar
 from bastion.cli.bastion.top import Looker
 from bastion.cli.common.desk import Desk
-from bastion.launcher.access.bars import bar
 from bastion.launcher.explain.board import ORDERS, ROWS_MAX, Asked, board
 from bastion.model.errors import BucketError
 from bastion.model.ports import AttemptKey, Bucket, Stat

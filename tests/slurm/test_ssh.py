@@ -17,8 +17,7 @@ from bastion.model.errors import RunnerError
 from bastion.model.ports import Said
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
-from bastion.runners.slurm.commands import Commands
-from bastion.runners.slurm.ssh import SshShell
+from bastion.runners.slurm.commands import Commands, SshShell
 from bastion.testing.stage import HELLO, Stage
 from tests.slurm.cluster import Cluster
 from tests.slurm.fleet import SlurmFleet

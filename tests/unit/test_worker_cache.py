@@ -17,7 +17,7 @@ from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import cache as cache_module
 from bastion.runners.worker.linux.account import account
 from bastion.runners.worker.linux.cache import KEPT, KEPT_FOR, Cache, Entry
-from bastion.runners.worker.setup import name_of
+from bastion.runners.worker.prepare import name_of
 from bastion.testing.stage import KEY, order
 from tests.unit.test_untrusted import STRANGE, Make, link
 

@@ -23,11 +23,10 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.local import LocalBucket
 
 from ...common.desk import user_of
-from ...common.place import Place, known_place_of
+from ...common.place import Place, check_admin, known_place_of
 from ...terminal.ask import agree
 from ...terminal.main import DONE, Call
 from ...terminal.table import plain
-from ..delete import check_admin
 
 
 def run(call: Call) -> int:

@@ -6,7 +6,7 @@ Heavy: imported only by who is about to draw.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from rich.text import Text
@@ -16,7 +16,6 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
-from bastion.launcher.access.bars import bar
 from bastion.launcher.durations import short
 from bastion.launcher.explain.board import ORDERS, Asked, Board
 from bastion.launcher.read.queue import CAPS, HEADS
@@ -286,3 +285,29 @@ def bars(uses: Sequence[tuple[Use, int]], width: int) -> list[Text]:
         line.append("░" * parts.idle, "green").append("·" * parts.rest, "dim").append(f" {number}")
         lines.append(line)
     return lines
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """Lengths in characters, from the left: used of the share, used beyond it, share that is idle, what others have."""
+
+    own: int
+    borrowed: int
+    idle: int
+    rest: int
+
+
+def bar(use: Use, there_is: int, width: int) -> Bar:
+    """The bar of a project's use, `width` characters for all that there is, or for what is used if that is more.
+
+    What is used is never rounded to nothing, and nothing else takes its room.
+    """
+    whole = max(there_is, use.used, use.share, 1)
+    used = _cells(use.used, whole, width)
+    borrowed = min(used, _cells(use.borrowed, whole, width))
+    idle = min(width - used, _cells(max(0, use.share - use.used), whole, width))
+    return Bar(used - borrowed, borrowed, idle, width - used - idle)
+
+
+def _cells(amount: int, whole: int, width: int) -> int:
+    return min(width, max(1, round(amount * width / whole))) if amount > 0 else 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bastion.model.errors import RunnerError
@@ -90,3 +90,14 @@ def near_of(row: Mapping[str, Any], region: str, scope: str) -> Near | None:
     if mark is None or mark.scope != scope:
         return None
     return Near(region=region, name=str(row.get("name", "")), mark=mark, ready=row.get("status", "READY") == "READY")
+
+
+def lost(vms: Sequence[Vm], number: int) -> list[Host]:
+    """The VMs that one creation of a gang lacks, all others of which are up; none if it is whole, or being made.
+
+    `vms` are those that are listed of an attempt. A listing may lag: what lacks there has to be asked for itself.
+    """
+    if len({vm.mark.nonce for vm in vms}) != 1 or not all(vm.machine.seen for vm in vms):
+        return []
+    there, stem = {vm.worker for vm in vms}, vms[0].host.name.rpartition("-")[0]
+    return [replace(vms[0].host, name=f"{stem}-{worker}") for worker in range(number) if worker not in there]

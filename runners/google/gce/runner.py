@@ -19,7 +19,8 @@ from ..machines.names import Host
 from ..machines.runner import GoogleRunner
 from ..machines.site import Site
 from ..machines.witness import Found
-from . import parse, render, torn
+from . import parse, render
+from . import parse as torn
 from .hopes import Hopes
 from .listing import Listing, read
 from .nearness import Nearness

@@ -1,4 +1,4 @@
-"""The metadata server of a machine of Google's: all that it says of the machine, and the next change of that."""
+"""The metadata server of a machine of Google's: what it says of the machine, the next change of that, and what that means."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 from bastion.model.errors import RunnerError
+
+from ...worker.doors import Farewell
 
 HOST = "169.254.169.254"
 _PATH = "/computeMetadata/v1/instance/?recursive=true&alt=json"
@@ -45,3 +47,23 @@ class MetadataServer:
             raise RunnerError(f"the metadata server at {self._host} answers {answer.status} {answer.reason}")
         self._etag = answer.headers.get("ETag", "0")
         return found
+
+
+PREEMPTED_S = 20.0
+"""Of the 30 s that a preempted machine has left; the rest is for the end of the log and for the facts."""
+
+MAINTAINED_S = 45.0
+"""Of the 60 s between the notice and the maintenance of a host whose machines cannot move."""
+
+MAINTAINED_WITH_GPUS_S = 1800.0
+"""Machines with GPUs are told an hour before."""
+
+
+def farewell(instance: Mapping[str, Any], *, gpus: bool) -> Farewell | None:
+    """Why the machine is about to be taken away, if it is. A machine that only moves to another host stays."""
+    if instance.get("preempted") == "TRUE":
+        return Farewell("Google preempts this machine", PREEMPTED_S)
+    if str(instance.get("maintenanceEvent", "")).startswith("TERMINATE"):
+        seconds = MAINTAINED_WITH_GPUS_S if gpus else MAINTAINED_S
+        return Farewell("Google takes this machine away, to maintain its host", seconds)
+    return None

@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bastion.cli.bastion.usage import read_ledger
 from bastion.journal.fold import fold
 from bastion.journal.recover import pack_snapshot, unpack_snapshot
 from bastion.model.state.state import Cause, JobState, State
@@ -34,7 +35,6 @@ from bastion.model.stored.objects import JournalObject
 from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.ledger_rows import entry_lines, total_line
 from bastion.schedule.meter import Meter, Window
-from bastion.schedule.read_ledger import read_ledger
 from tests.unit.launcher.world import NOON, World, spec
 
 QUOTA = """

@@ -10,7 +10,7 @@ import pytest
 from bastion.model.errors import RunnerError
 from bastion.model.ports import AttemptKey
 from bastion.runners.delivery.boot import SCRIPT, Boot, flags_of, metadata
-from bastion.runners.google.machines.fate import MAINTAINED_S, MAINTAINED_WITH_GPUS_S, PREEMPTED_S, farewell
+from bastion.runners.google.machines.metadata import MAINTAINED_S, MAINTAINED_WITH_GPUS_S, PREEMPTED_S, farewell
 
 KEY = AttemptKey("train-12345678", 3, 1)
 BUILD = "ab" * 32

@@ -6,7 +6,7 @@ from typing import get_args
 
 from bastion.journal import recover
 from bastion.launcher.history.history import WORDS, history
-from bastion.launcher.logs.bastion_side import bastion_lines
+from bastion.launcher.logs.streams import bastion_lines
 from bastion.model import layout
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import (
