@@ -12,7 +12,7 @@ import sys
 
 from tests import depth
 from tests.house.source import ROOT
-from tests.stages import python, run
+from tests.support.stages import python, run
 
 SEEDS, STEPS = 60, 80
 WORKERS = 2

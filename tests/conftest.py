@@ -1,6 +1,6 @@
 """Fixtures that every test may ask for, and three rules.
 
-A skipped test is a failed one, no test depends on a clock, and none sees what its user has at home (`tests.alone`).
+A skipped test is a failed one, no test depends on a clock, and none sees what its user has at home (`tests.support.alone`).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import alone
 from tests.depth import DEPTH, examples, is_long
 from tests.order import ordered
-from tests.servers import Kept, gcs_server, s3_server
+from tests.support import alone
+from tests.support.servers import Kept, gcs_server, s3_server
 
 pytest.register_assert_rewrite("bastion.testing", "tests.contract.fault_contract")  # suites that are no test modules
 

@@ -18,7 +18,7 @@ ACCEPTANCE = (
     "tests/chaos/",
     "tests/e2e/test_demo.py",
     "tests/e2e/test_gcs.py",
-    "tests/e2e/test_lost_end.py::test_a_lost_end_starts_nobody_and_kills_nothing_and_its_loss_can_be_accepted",
+    "tests/e2e/bastion/test_lost_end.py::test_a_lost_end_starts_nobody_and_kills_nothing_and_its_loss_can_be_accepted",
     "tests/e2e/test_s3.py",
     "tests/google/",
     "tests/images/",

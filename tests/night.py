@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from tests import depth
-from tests.stages import python, run
+from tests.support.stages import python, run
 
 STAGES = {
     "properties": python("pytest", "-n", "logical", "tests/unit"),

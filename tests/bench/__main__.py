@@ -5,22 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from tests.bench import (
-    client,
-    crash,
-    decide,
-    first_create,
-    followers,
-    history,
-    idle,
-    inbox,
-    memory,
-    quiet,
-    slurm,
-    start,
-    takeover,
-    usage,
-)
+from tests.bench import client, followers, history, memory, slurm, start, usage
+from tests.bench.bastion import crash, decide, first_create, idle, inbox, quiet, takeover
 from tests.bench.rows import Row, show
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {

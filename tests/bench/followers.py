@@ -26,10 +26,10 @@ from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.prefixed import Prefixed
-from tests.bench.folder import fresh_folder
+from tests.bench.bastion.folder import fresh_folder
 from tests.bench.rows import Row
 from tests.bench.stage import run_until
-from tests.servers import gcs_server
+from tests.support.servers import gcs_server
 
 FOLLOWERS, PROCESSES = 100, 4
 POLL_S = 0.5

@@ -10,7 +10,7 @@ from statistics import median
 
 from bastion.model import layout
 from tests.bench import old
-from tests.bench.folder import fresh_folder
+from tests.bench.bastion.folder import fresh_folder
 from tests.bench.rows import Row, lap
 
 TIMES = 5

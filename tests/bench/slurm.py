@@ -8,9 +8,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from tests.bench.rows import Row
-from tests.e2e.fleet import Fleet
 from tests.slurm.cluster import Cluster, cluster
 from tests.slurm.team import start
+from tests.support.fleet import Fleet
 
 JOBS, SECONDS, MANY, SINGLE = 40, 10, 200, 5
 

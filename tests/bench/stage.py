@@ -15,7 +15,7 @@ from bastion.service.chores import Doors
 from bastion.service.tick import Bastion
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from tests.bench.folder import fresh_folder
+from tests.bench.bastion.folder import fresh_folder
 
 CONFIG = b"poll = 0.5\n"
 

@@ -24,7 +24,7 @@ from bastion.model.stored.requests import Submit, job_id
 from bastion.platform.system import RandomIds
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from tests.bench.folder import fresh_folder
+from tests.bench.bastion.folder import fresh_folder
 
 PATIENCE_S = 300.0
 

@@ -17,8 +17,8 @@ from collections import Counter
 from pathlib import Path
 
 from bastion.runners.worker.linux.tree import adopt_orphans
-from tests.alone import end_all, follow
 from tests.chaos.play import Round, play
+from tests.support.alone import end_all, follow
 
 A_ROUND = 20
 """Kills of one round at most: a journal and a bucket of their own keep the last round as fast as the first."""

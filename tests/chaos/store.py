@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.chaos.weather import Weather
-from tests.faultproxy import FaultProxy
-from tests.servers import gcs_process
+from tests.support.faultproxy import FaultProxy
+from tests.support.servers import gcs_process
 
 BASTION = "chaos"
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from tests.chaos.acts import is_alive
-from tests.e2e.fleet import until
+from tests.support.fleet import until
 
 ROUNDS = {
     "--store=folder --kills=12 --pauses=3 --seed=1": "12 kill -9 and 3 long pauses",

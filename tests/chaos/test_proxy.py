@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.faultproxy import FaultProxy
+from tests.support.faultproxy import FaultProxy
 
 
 def test_half_a_request_never_reaches_the_server() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from random import Random
 
-from tests.faultproxy import Harm, Refuse
+from tests.support.faultproxy import Harm, Refuse
 
 RATES: tuple[tuple[Harm | Refuse, float], ...] = (
     (Refuse(429), 0.02),

@@ -14,7 +14,7 @@ import pytest
 
 from tests.contract.fault_contract import acquaint
 from tests.contract.local_fleet import LocalFleet
-from tests.faultproxy import FaultProxy
+from tests.support.faultproxy import FaultProxy
 
 Opens = Callable[..., Any]
 

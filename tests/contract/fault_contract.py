@@ -12,7 +12,7 @@ from bastion.model.errors import BastionError, BucketError, Denied
 from bastion.model.ports import Bucket
 from bastion.stores.once import create_once
 from bastion.testing.fleets import until
-from tests.faultproxy import FaultProxy, Harm, Refuse
+from tests.support.faultproxy import FaultProxy, Harm, Refuse
 
 Ask = Callable[[Bucket], object]
 

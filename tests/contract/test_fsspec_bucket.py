@@ -14,7 +14,7 @@ from bastion.stores import fsspec
 from bastion.stores.conformance.suite import FENCES, QUICK, UNSAFE, prove
 from bastion.stores.fsspec import FsspecBucket
 from tests.contract.bucket_contract import BucketContract
-from tests.flat import STORES, Flat, Objects, Refused, registered
+from tests.support.flat import STORES, Flat, Objects, Refused, registered
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from google.cloud import storage
 from bastion.model.errors import Denied, Missing, NoBucket, UsageError
 from bastion.stores.gcs import GcsBucket
 from tests.contract.fault_contract import ASKS, FaultContract
-from tests.faultproxy import FaultProxy, Refuse
+from tests.support.faultproxy import FaultProxy, Refuse
 
 
 @pytest.fixture

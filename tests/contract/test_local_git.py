@@ -12,7 +12,7 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import Cause
 from bastion.testing.stage import HELLO, Stage
 from tests.contract.local_fleet import LocalFleet
-from tests.gitservers import Repository, git_daemon, quiet_git
+from tests.support.gitservers import Repository, git_daemon, quiet_git
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from bastion.model.errors import BucketError, Denied, Missing, NoBucket, UsageError
 from bastion.stores.s3 import S3Bucket
 from tests.contract.fault_contract import ASKS, FaultContract
-from tests.faultproxy import FaultProxy, Refuse, s3
+from tests.support.faultproxy import FaultProxy, Refuse, s3
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 from bastion.journal import recover
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from tests.e2e.fleet import Fleet, until
+from tests.support.fleet import Fleet, until
 
 JOB = """
 echo before; until [ -e {0}/dropped ]; do sleep 0.02; done

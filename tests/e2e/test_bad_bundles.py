@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from tests.e2e.fleet import Fleet, files
+from tests.support.fleet import Fleet, files
 
 
 def packed(*members: tuple[str, bytes, str]) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psutil
 
 from tests.e2e.conftest import QUOTA
-from tests.e2e.fleet import TOOLS, Fleet, until
+from tests.support.fleet import TOOLS, Fleet, until
 
 FILE = "project-quotas/project-quotas.config"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.support.fleet import Fleet, until
 
 GOOD = {
     "name": "stranger",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.fleet import PATIENCE_S, Fleet, until
+from tests.support.fleet import PATIENCE_S, Fleet, until
 
 ME = getpass.getuser()
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.support.fleet import Fleet, until
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import QUICK, Fleet
+from tests.support.fleet import QUICK, Fleet
 
 ALONE = ("BASTION_NAME", "BASTION_BUCKET")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import Fleet
-from tests.gitservers import Repository, git, git_daemon, quiet_git
+from tests.support.fleet import Fleet
+from tests.support.gitservers import Repository, git, git_daemon, quiet_git
 
 
 @pytest.fixture

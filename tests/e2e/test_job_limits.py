@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.support.fleet import Fleet, until
 
 PROCESSES = 60
 OURS = "nobody" if os.geteuid() == 0 else ""

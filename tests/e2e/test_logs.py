@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from tests.e2e.fleet import PATIENCE_S, Fleet, until
+from tests.support.fleet import PATIENCE_S, Fleet, until
 
 COUNT = "for i in 1 2 3 4 5 6 7 8 9 10; do echo line $i of $BASTION_ATTEMPT; done"
 

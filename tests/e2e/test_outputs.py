@@ -12,7 +12,7 @@ import boto3
 import pytest
 from google.cloud import storage
 
-from tests.e2e.fleet import Fleet, until
+from tests.support.fleet import Fleet, until
 
 LEAVES = 'mkdir -p "$BASTION_OUTPUT_DIR/deep"; echo one > "$BASTION_OUTPUT_DIR/a"; echo two2 > "$BASTION_OUTPUT_DIR/deep/b c"'
 

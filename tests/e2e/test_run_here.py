@@ -16,7 +16,7 @@ from typing import IO
 import psutil
 import pytest
 
-from tests.e2e.fleet import PATIENCE_S, TOOLS, until
+from tests.support.fleet import PATIENCE_S, TOOLS, until
 
 Process = subprocess.Popen[str]
 
@@ -211,7 +211,7 @@ def test_what_makes_no_sense_is_told(here: Here, words: list[str], code: int, co
 
 
 def test_elsewhere_than_on_linux_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from tests.launch.bench import Bench
+    from tests.support.bench import Bench
 
     monkeypatch.setattr(sys, "platform", "darwin")
     said = Bench(tmp_path).launch("run", "--", "true")

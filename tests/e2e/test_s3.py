@@ -12,8 +12,8 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from tests.e2e.fleet import Fleet
-from tests.faultproxy import FaultProxy, Refuse, s3
+from tests.support.faultproxy import FaultProxy, Refuse, s3
+from tests.support.fleet import Fleet
 
 
 @pytest.fixture

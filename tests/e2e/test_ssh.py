@@ -12,8 +12,8 @@ from bastion.model import layout
 from bastion.model.stored.events import Claimed, Started, Waiting
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from tests.e2e.fleet import Fleet, Said, until
-from tests.unit.launcher.world import World
+from tests.support.fleet import Fleet, Said, until
+from tests.support.world import World
 
 FAKE_GCLOUD = """#!/bin/sh
 # Stands in for gcloud: notes its arguments, and ends as the command would.

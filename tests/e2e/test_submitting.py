@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
+from tests.support.fleet import Fleet, until
 
 ME = getpass.getuser()
 

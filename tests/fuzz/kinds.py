@@ -58,10 +58,10 @@ from bastion.service.reconcile import read_facts
 from bastion.simulate import trace
 from tests.fuzz import samples
 from tests.fuzz.samples import KEY
-from tests.unit.bastion.doors import folded, memory
-from tests.unit.bastion.yard import KEY as YARDS
-from tests.unit.bastion.yard import Yard
-from tests.unit.launcher.world import NOON
+from tests.support.doors import folded, memory
+from tests.support.world import NOON
+from tests.support.yard import KEY as YARDS
+from tests.support.yard import Yard
 
 OPEN = Inputs(quota=Quota.open(), config=Config(admins=["root"]))
 

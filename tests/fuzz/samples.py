@@ -22,8 +22,8 @@ from bastion.model.stored.gpus import Gpu, Xid
 from bastion.model.stored.objects import pack
 from bastion.model.stored.records import Claim, Facts, Member, Order, StopOrder, World
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
-from tests.unit.bastion.doors import folded
-from tests.unit.launcher.world import NOON, spec, status
+from tests.support.doors import folded
+from tests.support.world import NOON, spec, status
 
 KEY = AttemptKey("j-1", 0, 0)
 AT: dict[str, Any] = {"job": "j-1", "task": 0, "attempt": 0}

@@ -10,8 +10,8 @@ from bastion.model.ports import AttemptKey
 from bastion.model.settings.config import Config, render
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.records import Claim
-from tests.launch.town import Asked
-from tests.unit.bastion.town import Town
+from tests.support.clients import Asked
+from tests.support.town import Town
 
 GARBAGE = (
     b"", b"\0", b"\xff\xfe", b"null", b"[]", b"{}", b"[" * 5_000, b'{"a":' * 5_000, b"9" * 5_000,

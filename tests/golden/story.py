@@ -61,7 +61,7 @@ from bastion.model.stored.records import Claim, Facts, Status
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from bastion.runners.local.render import Name
 from bastion.schedule.desired import desired, order, stop_order, world
-from tests.unit.launcher.world import HandClock
+from tests.support.world import HandClock
 
 DAWN = datetime(2026, 1, 31, 6, tzinfo=UTC)
 QUOTA = '[toml-schema]\nversion = "1"\n[total_resources]\nv4 = 8\n[project_membership]\nnlp = ["alice", "bob"]\n'

@@ -24,7 +24,7 @@ test clears `google.mistakes`. So do an answer of the fake that does not fit its
 
 Time stands still but for `clock.advance`, or goes on by itself: `Fake(speed=1)`; `google.cloud.delays` says how long
 things take. With `Fake(machines=Room(tmp_path))` nodes and instances that come up run their start-up scripts on real
-machines (`tests.google.machines`): `google.machines.one("n-0").said` is what that one printed.
+machines (`tests.google.support.machines`): `google.machines.one("n-0").said` is what that one printed.
 
 Where the code of the fake says "a belief", Google's documentation is silent, and so are people's reports.
 """

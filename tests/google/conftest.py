@@ -10,9 +10,9 @@ import pytest
 
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive, make
-from tests.google.client import client
 from tests.google.fake import Fake
-from tests.servers import new_bucket
+from tests.google.support.client import client
+from tests.support.servers import new_bucket
 
 
 @pytest.fixture

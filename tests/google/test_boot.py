@@ -11,8 +11,8 @@ import pytest
 from bastion.model.state.state import Cause
 from bastion.runners.delivery.archive import Archive
 from bastion.testing.stage import order
-from tests.google.bare import Bare
-from tests.google.booted import KEY, Booted
+from tests.google.support.bare import Bare
+from tests.google.support.booted import KEY, Booted
 
 SEES = 'id -un; echo "job $BASTION_JOB on $BASTION_MACHINE"; command -v python3 || echo "no Python"; exit 3'
 NO_SLEEP = 'sleep() { echo "$1" >>/sleeps; }\n'

@@ -26,7 +26,7 @@ from bastion.stores.memory import MemoryBucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.images.folders import Code
-from tests.unit.bastion.town import Town
+from tests.support.town import Town
 
 HOST = f"europe-west4-docker.pkg.dev/{PROJECT}/images"
 REPOSITORY = f"projects/{PROJECT}/locations/europe-west4/repositories/images"

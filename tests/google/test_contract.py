@@ -26,9 +26,9 @@ from bastion.testing.fleets import sealing
 from bastion.testing.runner_contract import RunnerContract
 from tests.google.fake import Fake
 from tests.google.fake.cloud import Guest
-from tests.google.kinds import GCE, SCOPE, TPU, FakesClock, Kind, at_once
-from tests.google.light import Light, Machine
-from tests.google.near import NearGoogle
+from tests.google.support.kinds import GCE, SCOPE, TPU, FakesClock, Kind, at_once
+from tests.google.support.light import Light, Machine
+from tests.google.support.near import NearGoogle
 
 _DEADLINE_S = 180.0
 _LOOK_S, _STEP_S = 0.02, 5.0

@@ -10,11 +10,11 @@ import pytest
 
 from bastion.cli.bastion import tool as bastion
 from bastion.cli.launch import tool as launch
-from tests.google.city import City, city
 from tests.google.fake.fake import PROJECT
-from tests.google.gces import ground
+from tests.google.support.city import City, city
+from tests.google.support.gces import ground
+from tests.google.support.tpus import placement
 from tests.google.test_gce_runner import GANG
-from tests.google.tpus import placement
 
 VM = "compute.instances"
 COSTS = ("queuedResources", "nodes", "instances", "disks")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from googleapiclient.errors import HttpError
 
-from tests.google.client import ask
 from tests.google.fake import Fake
+from tests.google.support.client import ask
 
 PROJECT, ZONE, REGION = "test-project", "us-central1-a", "us-central1"
 AT = {"project": PROJECT, "zone": ZONE}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from googleapiclient.errors import HttpError
 
-from tests.google.client import ask
 from tests.google.fake import Fake
+from tests.google.support.client import ask
 
 Talk = Callable[..., Any]
 PLACE = "projects/test-project/locations/us-central1"

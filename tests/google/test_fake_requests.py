@@ -19,8 +19,8 @@ from google.auth.transport.requests import Request as Asking
 from googleapiclient.errors import HttpError
 from requests import Session
 
-from tests.google.client import ask
 from tests.google.fake import Fake
+from tests.google.support.client import ask
 
 PARENT = "projects/test-project/locations/us-central2-b"
 NODE = {"acceleratorType": "v4-8", "runtimeVersion": "tpu-ubuntu2204-base"}

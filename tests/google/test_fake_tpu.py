@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from googleapiclient.errors import HttpError
 
-from tests.google.client import ask
 from tests.google.fake import Fake
+from tests.google.support.client import ask
 
 ZONE = "projects/test-project/locations/us-central2-b"
 OTHER = "projects/test-project/locations/us-east5-a"

@@ -20,10 +20,10 @@ from bastion.runners.delivery.archive import Archive
 from bastion.runners.delivery.kept import kept_in, lay
 from bastion.runners.google.machines.birth import Birth
 from bastion.stores.counting import CountingBucket
-from tests.google.fleet import Fleet
-from tests.google.gces import BULK
-from tests.google.kinds import GCE, TPU
-from tests.unit.bastion.doors import memory
+from tests.google.support.fleet import Fleet
+from tests.google.support.gces import BULK
+from tests.google.support.kinds import GCE, TPU
+from tests.support.doors import memory
 
 SLICES = "tpu.projects.locations.queuedResources.create"
 

@@ -14,8 +14,8 @@ from bastion.model.stored.events import CancelRequested
 from bastion.runners.google.api.rate import PER_MINUTE
 from bastion.schedule.decide import FORMING
 from bastion.schedule.desired import desired
-from tests.google.fleet import Fleet
-from tests.google.kinds import GCE, TPU, Kind
+from tests.google.support.fleet import Fleet
+from tests.google.support.kinds import GCE, TPU, Kind
 
 IN_A_PASS = {"tpu": 2 * 2, "gce": 2 + 1}
 """The requests of a pass over 1,000 jobs: zones times kinds of listings, a page each; two listings, VMs on two pages."""

@@ -12,8 +12,8 @@ from bastion.model.ports import AttemptKey, Machine, Sight
 from bastion.model.settings.google import GoogleSettings
 from bastion.runners.google.api.door import GoogleError, NoLogin, NoRight
 from tests.google.fake.fake import PROJECT
-from tests.google.gces import BULK, FAR_ZONE, OTHER_ZONE, ZONE, Ground, ground, settings
-from tests.google.tpus import KEY, placement
+from tests.google.support.gces import BULK, FAR_ZONE, OTHER_ZONE, ZONE, Ground, ground, settings
+from tests.google.support.tpus import KEY, placement
 
 OTHER = AttemptKey("other-87654321", 4, 1)
 L4, GANG = {"l4": 1}, {"a100": 8}

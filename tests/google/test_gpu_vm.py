@@ -14,13 +14,13 @@ from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.machines.birth import Birth
 from bastion.testing.stage import order
-from tests.google.booted import KEY, Post
-from tests.google.client import ask, client
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
-from tests.google.gces import ZONE, Ground, runner, settings
-from tests.google.gpu_host import has_gpus
-from tests.google.machines import Room
+from tests.google.support.booted import KEY, Post
+from tests.google.support.client import ask, client
+from tests.google.support.gces import ZONE, Ground, runner, settings
+from tests.google.support.gpu_host import has_gpus
+from tests.google.support.machines import Room
 
 SAVES = "trap 'echo saved; exit 3' TERM; echo \"on GPU $CUDA_VISIBLE_DEVICES\"; while :; do sleep 0.1; done"
 

@@ -24,7 +24,7 @@ from bastion.runners.google.hosting.host import Host, check, instance, metadata_
 from bastion.runners.google.hosting.machine import GONE, Machine
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
-from tests.unit.launcher.world import HandClock
+from tests.support.world import HandClock
 
 IMAGE = f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion@sha256:{'1' * 64}"
 OTHER = IMAGE.replace("1" * 64, "2" * 64)

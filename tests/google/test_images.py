@@ -18,8 +18,8 @@ from bastion.model.ports import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Order
 from bastion.testing.stage import order
-from tests.engine import Engine, engine, registry
-from tests.google.posted import Posted
+from tests.google.support.posted import Posted
+from tests.support.engine import Engine, engine, registry
 
 KEY = AttemptKey("train-12345678", 0, 0)
 ACCOUNT = "nobody"

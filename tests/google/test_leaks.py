@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from tests.google.kinds import GCE, TPU, Kind
-from tests.google.storm import Storm
+from tests.google.support.kinds import GCE, TPU, Kind
+from tests.google.support.storm import Storm
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "120"))
 PARTS = 4

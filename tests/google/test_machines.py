@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.google.client import ask, client
 from tests.google.fake import Fake
-from tests.google.machines import Machine, Room
+from tests.google.support.client import ask, client
+from tests.google.support.machines import Machine, Room
 
 ZONE = "projects/test-project/locations/us-central2-b"
 AT = {"project": "test-project", "zone": "us-central1-a"}

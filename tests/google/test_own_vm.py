@@ -9,7 +9,7 @@ import pytest
 
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
-from tests.google.own_vm import IMAGES, VM_ZONE, OwnVm, own_vm
+from tests.google.support.own_vm import IMAGES, VM_ZONE, OwnVm, own_vm
 
 VM = f"bastion-demo in {VM_ZONE}: RUNNING"
 IMAGE = f"{IMAGES}@sha256:{'1' * 64}"

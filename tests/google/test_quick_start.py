@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import PATIENCE_S, TOOLS
 from tests.google.fake import Fake
-from tests.google.own_vm import OwnVm
-from tests.servers import gcs_server
+from tests.google.support.own_vm import OwnVm
+from tests.support.fleet import PATIENCE_S, TOOLS
+from tests.support.servers import gcs_server
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/google.md"
 PROJECT = "my-project-1"

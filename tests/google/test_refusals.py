@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from bastion.model.layout import INBOX
-from tests.google.city import ZONES, City, city
 from tests.google.fake.fake import PROJECT
+from tests.google.support.city import ZONES, City, city
 
 MACHINES = {"tpu": "nodes", "gce": "instances"}
 WANTS = {"tpu": "--instance_type=tpu-v6e-8", "gce": "--instance_type=gpu-l4-1"}

@@ -21,9 +21,9 @@ from bastion.model.errors import BundleError, UsageError
 from bastion.platform.system import SystemClock
 from bastion.runners.google.api.door import NoLogin
 from bastion.stores.memory import MemoryBucket
-from tests.engine import engine, registry_at
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
+from tests.support.engine import engine, registry_at
 
 HOST, TOKEN = "europe-west4-docker.pkg.dev", "ya29.somebody"
 NAME = f"{HOST}/{PROJECT}/images/team/train"

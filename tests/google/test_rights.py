@@ -14,11 +14,11 @@ from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
 from bastion.runners.google.hosting import rights, steps
 from bastion.runners.google.hosting.machine import Machine
-from tests.google.city import City, Login, city
 from tests.google.fake.fake import PROJECT
 from tests.google.fake.rights import ROLES
-from tests.google.gces import OTHER_ZONE, ZONE
-from tests.google.tpus import FakesClock
+from tests.google.support.city import City, Login, city
+from tests.google.support.gces import OTHER_ZONE, ZONE
+from tests.google.support.tpus import FakesClock
 
 ACT_AS = "iam.serviceAccounts.actAs"
 

@@ -13,7 +13,7 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.ports import AttemptKey
 from bastion.runners.delivery.archive import Archive
 from bastion.testing.stage import order
-from tests.google.posted import Posted
+from tests.google.support.posted import Posted
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 SETUP = 'pip --version | cut -c1-3; python3 -c \'import hello; open("made", "w").write(hello.WORD)\''

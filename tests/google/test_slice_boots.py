@@ -15,10 +15,10 @@ from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.machines.birth import Birth
 from bastion.testing.stage import order
-from tests.google.booted import KEY, Post
-from tests.google.client import ask, client
 from tests.google.fake import Fake
-from tests.google.machines import Room
+from tests.google.support.booted import KEY, Post
+from tests.google.support.client import ask, client
+from tests.google.support.machines import Room
 
 ZONE = "projects/test-project/locations/us-central2-b"
 MEETS = """

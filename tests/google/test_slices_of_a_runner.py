@@ -27,9 +27,9 @@ from bastion.testing.fleets import sealing
 from bastion.testing.stage import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
-from tests.google.kinds import FakesClock, at_once
-from tests.google.machines import Room
-from tests.google.tpus import placement, settings
+from tests.google.support.kinds import FakesClock, at_once
+from tests.google.support.machines import Room
+from tests.google.support.tpus import placement, settings
 
 KEY = AttemptKey("train-12345678", 0, 0)
 PATIENCE_S = 180.0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import PATIENCE_S, until
-from tests.google.own_vm import IMAGES, VM_ZONE, OwnVm, own_vm
+from tests.google.support.own_vm import IMAGES, VM_ZONE, OwnVm, own_vm
+from tests.support.fleet import PATIENCE_S, until
 
 VM = "bastion-demo"
 ONLY_VM = {f"instances/{VM}", f"disks/{VM}"}

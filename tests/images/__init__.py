@@ -1,1 +1,1 @@
-"""Images, on a real Docker engine and a real registry (tests/engine.py)."""
+"""Images, on a real Docker engine and a real registry (tests/support/engine.py)."""

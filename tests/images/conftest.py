@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine import Engine, base_image, engine, registry
 from tests.images.folders import BASE, Code
+from tests.support.engine import Engine, base_image, engine, registry
 
 
 @pytest.fixture(scope="session")

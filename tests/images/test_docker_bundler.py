@@ -17,9 +17,9 @@ from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BastionError, BundleError
 from bastion.platform.system import SystemClock
 from bastion.stores.memory import MemoryBucket
-from tests.engine import Engine, printed
 from tests.images.folders import Code
-from tests.launch.bench import Bench
+from tests.support.bench import Bench
+from tests.support.engine import Engine, printed
 
 MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 

@@ -18,13 +18,13 @@ import pytest
 
 from bastion.runners.google.hosting.script import SCRIPT
 from bastion.stores.opening import open_part
-from tests.e2e.fleet import until
-from tests.engine import Engine, base_image, printed
 from tests.google.fake import Fake
-from tests.google.metadata import Metadata
-from tests.google.own_vm import QUICK, OwnVm
-from tests.launch.bench import Bench
-from tests.servers import new_bucket
+from tests.google.support.metadata import Metadata
+from tests.google.support.own_vm import QUICK, OwnVm
+from tests.support.bench import Bench
+from tests.support.engine import Engine, base_image, printed
+from tests.support.fleet import until
+from tests.support.servers import new_bucket
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "bastion-test-python"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import Fleet
-from tests.engine import Engine
 from tests.images.folders import Code
+from tests.support.engine import Engine
+from tests.support.fleet import Fleet
 
 
 @pytest.fixture

@@ -21,12 +21,12 @@ from bastion.runners.kubernetes.runner import KubernetesRunner
 from bastion.runners.kubernetes.settings import settings
 from bastion.testing.fleets import sealing
 from bastion.testing.stage import KEY, placement
-from tests.e2e.fleet import Fleet, Said, until
 from tests.kubernetes.fake.hosting import ADMIN, BASTION_IMAGE, BASTION_IMAGE_2, BROKEN_IMAGE, TOKEN, HostingCluster
 from tests.kubernetes.fake.rights import rights
 from tests.kubernetes.fake.server import IMAGE
 from tests.kubernetes.test_whole_way import kubeconfig
-from tests.servers import new_bucket
+from tests.support.fleet import Fleet, Said, until
+from tests.support.servers import new_bucket
 
 GIVEN = settings({"image": "i", "namespace": "ml"})
 CREATE = ("--runner=kubernetes", "--namespace=ml", f"--worker_image={IMAGE}", f"--image={BASTION_IMAGE}", "--poll=0.1")

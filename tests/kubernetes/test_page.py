@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from bastion.runners.kubernetes.deployment import rules_of_people
-from tests.e2e.fleet import TOOLS
 from tests.kubernetes.fake.hosting import BASTION_IMAGE, HostingCluster
 from tests.kubernetes.fake.server import IMAGE
 from tests.kubernetes.test_deployment import GIVEN, PAGE
 from tests.kubernetes.test_hosting import ALL, Hosted
-from tests.servers import gcs_server, new_bucket
+from tests.support.fleet import TOOLS
+from tests.support.servers import gcs_server, new_bucket
 
 BUCKET = "my-project-1-bastion"
 PATIENCE_S = 500

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bastion.testing.stage import KEY, placement
-from tests.e2e.fleet import Fleet, Said
 from tests.kubernetes.fake.schemas import complaints
 from tests.kubernetes.fleet import KubernetesFleet
 from tests.kubernetes.test_whole_way import SETTINGS
+from tests.support.fleet import Fleet, Said
 
 NEVER = ("--", "never", "run")
 

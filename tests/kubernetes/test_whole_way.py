@@ -12,10 +12,10 @@ import pytest
 
 from bastion.model.errors import RunnerError
 from bastion.runners.kubernetes.client import log_in
-from tests.e2e.fleet import Fleet, until
 from tests.kubernetes.fake.containers import Image
 from tests.kubernetes.fake.server import IMAGE, Cluster
 from tests.kubernetes.test_images import BUNDLE, busybox
+from tests.support.fleet import Fleet, until
 
 SETTINGS = f"""
 runners = ["kubernetes"]

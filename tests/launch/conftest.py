@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.bench import Bench
+from tests.support.bench import Bench
 
 
 @pytest.fixture

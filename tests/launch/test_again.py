@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.gitservers import Repository, quiet_git
-from tests.launch.bench import Bench
+from tests.support.bench import Bench
+from tests.support.gitservers import Repository, quiet_git
 
 
 def spec_of(bench: Bench, job: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.model.job.spec import BundleRef
 from bastion.model.ports import Built
 from bastion.model.state.state import JobState
-from tests.launch.town import Asked
+from tests.support.clients import Asked
 
 IMAGE, DIGEST = "gcr.io/team/train", "ab" * 32
 BUILD = "projects/p/locations/europe-west4/builds/one"

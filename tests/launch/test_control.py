@@ -9,7 +9,7 @@ import pytest
 from bastion.model.state.state import Cause
 from bastion.model.stored.events import Topped
 from bastion.model.stored.requests import Hold
-from tests.launch.town import Asked
+from tests.support.clients import Asked
 
 
 @pytest.fixture

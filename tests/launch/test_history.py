@@ -15,8 +15,8 @@ from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Forgotten
 from bastion.model.stored.holes import Holes
 from bastion.stores.counting import CountingBucket
-from tests.launch.bench import Bench
-from tests.unit.launcher.world import NOON, World
+from tests.support.bench import Bench
+from tests.support.world import NOON, World
 
 LONG = timedelta(days=40)
 

@@ -32,9 +32,9 @@ from bastion.model.stored.events import (
 )
 from bastion.model.stored.gpus import Gpu
 from bastion.model.stored.records import Facts
-from tests.launch.bench import Bench, Said
+from tests.support.bench import Bench, Said
+from tests.support.world import NOON, World, spec, status
 from tests.unit.cli.test_harmless import ACTS
-from tests.unit.launcher.world import NOON, World, spec, status
 
 HOSTILE = {
     "escapes": "\x1b[2J\x1b]0;owned\x07\x1b]52;c;cm0=\x07\x9b31mx",

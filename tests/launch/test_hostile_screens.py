@@ -14,11 +14,11 @@ from textual.pilot import Pilot
 
 from bastion.cli.bastion.parts.top_app import TopApp, Why, bars
 from bastion.schedule.usage import Use
-from tests.launch.bench import Bench, Terminal
+from tests.launch.bastion.test_simulate import QUOTA as SHARES
+from tests.launch.bastion.test_top import played, until
 from tests.launch.test_hostile import HOSTILE, Bad, Tags
-from tests.launch.test_simulate import QUOTA as SHARES
-from tests.launch.test_top import played, until
 from tests.launch.test_watch import ENTER, LEAVE, nothing, watched
+from tests.support.bench import Bench, Terminal
 from tests.unit.cli.test_harmless import ACTS, TEXTS
 
 

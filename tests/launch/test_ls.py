@@ -12,8 +12,8 @@ from bastion.launcher.read.columns import CSV_HEADS
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Gone, Started, Submitted
 from bastion.platform.system import RandomIds, SystemClock
-from tests.launch.bench import Bench
-from tests.unit.launcher.world import spec
+from tests.support.bench import Bench
+from tests.support.world import spec
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.launch.bench import Bench
-from tests.terminal import PATIENCE_S, terminal
+from tests.support.bench import Bench
+from tests.support.terminal import PATIENCE_S, terminal
 
 BASTION = [sys.executable, "-c", "import sys; from bastion.__main__ import bastion; sys.exit(bastion())"]
 LAUNCH = [sys.executable, "-c", "import sys; from bastion.__main__ import launch; sys.exit(launch())"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.launch.bench import Bench
+from tests.support.bench import Bench
 
 WORDS = (
     "--user_id=alice", "--name=j", "--instance_type=tpu-v5litepod-4", "--resources=cpu=2", "--num_replicas=2", "--count=3",

@@ -6,7 +6,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.stored.requests import Cancel, parse
-from tests.launch.bench import Bench
+from tests.support.bench import Bench
 
 
 def cancels(bench: Bench, user: str) -> list[Cancel]:

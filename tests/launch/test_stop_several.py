@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 
 from bastion.model.state.state import Cause
-from tests.launch.town import Asked
+from tests.support.clients import Asked
 
 
 @pytest.fixture

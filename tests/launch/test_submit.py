@@ -12,8 +12,8 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError
 from bastion.model.stored.requests import Submit, parse
-from tests.launch.bench import QUOTA, Bench
-from tests.unit.launcher.world import NOON, spec, status
+from tests.support.bench import QUOTA, Bench
+from tests.support.world import NOON, spec, status
 
 NO_COMMIT = {"repo": "", "commit": "", "folder": "", "submodules": None, "image": "", "build": ""}
 

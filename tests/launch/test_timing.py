@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from bastion.model.state.state import Cause, JobState
-from tests.launch.bench import Said
-from tests.launch.town import Asked
+from tests.support.bench import Said
+from tests.support.clients import Asked
 
 S = JobState
 

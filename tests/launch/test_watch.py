@@ -20,8 +20,8 @@ from bastion.model.ports import Bucket, Stat
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Ended, Gone
 from bastion.stores.counting import CountingBucket
-from tests.launch.bench import Bench, Terminal
-from tests.unit.launcher.world import World
+from tests.support.bench import Bench, Terminal
+from tests.support.world import World
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 

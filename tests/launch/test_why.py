@@ -25,8 +25,8 @@ from bastion.model.stored.events import (
     Waiting,
 )
 from bastion.model.stored.records import Facts
-from tests.launch.bench import QUOTA, Bench
-from tests.unit.launcher.world import NOON, World
+from tests.support.bench import QUOTA, Bench
+from tests.support.world import NOON, World
 
 POOL = CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4})
 

@@ -27,8 +27,8 @@ from bastion.model.stored.events import (
 )
 from bastion.model.stored.records import Facts
 from bastion.platform.system import SystemClock
-from tests.launch.bench import QUOTA, Bench
-from tests.unit.launcher.world import NOON, World
+from tests.support.bench import QUOTA, Bench
+from tests.support.world import NOON, World
 
 PRESENT = {"at", "bastion", "gpus"}
 """What an account tells of the present, or of when it was asked for."""

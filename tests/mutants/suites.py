@@ -35,7 +35,7 @@ APART = (
 AS_ROOT = "root"
 RAY = "build/ray"
 NEEDS: Mapping[str, tuple[str, ...]] = {
-    "tests.engine": (AS_ROOT, "dockerd", "docker-registry"),
+    "tests.support.engine": (AS_ROOT, "dockerd", "docker-registry"),
     "tests.slurm.cluster": ("munged", "slurmctld", "slurmd"),
     "tests.slurm.accounting": ("mariadbd", "slurmdbd"),
     "tests.ray.cluster": (f"{RAY}/ready",),

@@ -15,7 +15,7 @@ from docs.tools import stage as stage_module
 from docs.tools.pages import Step, difference, rewritten, steps
 from docs.tools.play import ROOT, main, play, told
 from docs.tools.stage import StageError, stage
-from tests.e2e.fleet import until
+from tests.support.fleet import until
 
 
 def step(*output: str) -> Step:

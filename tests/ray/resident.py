@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from bastion.model.errors import RunnerError
 from bastion.runners.ray import parse
 from bastion.runners.ray.api import HttpDashboard
-from tests.e2e.fleet import Fleet, Said
 from tests.ray.cluster import python
+from tests.support.fleet import Fleet, Said
 
 
 @contextmanager

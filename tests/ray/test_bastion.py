@@ -11,9 +11,9 @@ import pytest
 
 from bastion.runners.ray.render import parse
 from bastion.testing.fleets import until
-from tests.e2e.fleet import QUICK, Fleet
 from tests.ray.cluster import Cluster
 from tests.ray.town import RayTown
+from tests.support.fleet import QUICK, Fleet
 
 
 @pytest.fixture(scope="module")

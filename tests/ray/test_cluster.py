@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bastion.testing.fleets import until
-from tests.e2e.fleet import Fleet, Said
 from tests.ray.cluster import clean, python
 from tests.ray.resident import nodes, short_folder, up
+from tests.support.fleet import Fleet, Said
 
 QUOTA = """
 [toml-schema]

@@ -15,10 +15,10 @@ from bastion.runners.local import marks
 from bastion.runners.ray.runner import LOST_S
 from bastion.testing.fleets import until
 from bastion.testing.stage import HELLO, KEY, OTHER, STUBBORN, Stage, order, placement
-from tests.e2e.fleet import Fleet
 from tests.ray.cluster import Cluster
 from tests.ray.fleet import RayFleet
 from tests.ray.town import RayTown
+from tests.support.fleet import Fleet
 
 
 @pytest.fixture

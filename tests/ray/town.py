@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 from bastion.testing.fleets import until
-from tests.e2e.fleet import Fleet
 from tests.ray.cluster import Cluster
+from tests.support.fleet import Fleet
 
 _START = """
 import sys

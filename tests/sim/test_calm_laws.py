@@ -25,7 +25,7 @@ from tests.simulation.parts.kernel import START
 from tests.simulation.parts.pace import POOL
 from tests.simulation.parts.plan import Plan
 from tests.simulation.scene import QUOTA, Scene
-from tests.unit.launcher.world import spec
+from tests.support.world import spec
 
 STOPPED_AT = 100.0
 

@@ -17,9 +17,9 @@ from bastion.runners.worker.verdict import no_room
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel, Life
-from tests.unit.bastion.doors import memory
-from tests.unit.buckets.test_lost_answers import KEY
-from tests.unit.launcher.world import spec
+from tests.support.doors import memory
+from tests.support.world import spec
+from tests.unit.bastion.stores.test_lost_answers import KEY
 
 TORN = b'{"schema":1,"na'
 

@@ -183,15 +183,17 @@ def test_what_no_world_shows_is_left_to_the_tests_that_load_it(tmp_path: Path) -
 
 def test_tests_that_import_a_file_come_before_those_that_load_it_by_way_of_others() -> None:
     found = seers_of(["quota/policy/scheduler.py"])
-    assert found.index("tests/unit/quota/test_scheduler.py") < found.index("tests/unit/bastion/test_tick.py")
+    assert found.index("tests/unit/quota/policy/test_scheduler.py") < found.index(
+        "tests/unit/bastion/service/test_tick.py"
+    )
     assert not [name for name in found if name.startswith(("tests/house", "tests/sim/test_mutants"))]
 
 
 def test_a_module_that_tests_import_of_its_package_is_imported() -> None:
-    package = "tests.unit.launcher.test_ends"
+    package = "tests.unit.launcher.read.test_ends"
     assert "from bastion.launcher.read import ends\n" in modules_of_tests()[package].text
     assert "bastion.launcher.read.ends" in loads()[package]
-    assert seers_of(["launcher/read/ends.py"])[0] == "tests/unit/launcher/test_ends.py"
+    assert seers_of(["launcher/read/ends.py"])[0] == "tests/unit/launcher/read/test_ends.py"
 
 
 def test_what_is_loaded_by_its_name_has_tests_too() -> None:

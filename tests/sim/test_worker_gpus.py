@@ -17,9 +17,9 @@ from bastion.runners.worker.run import run
 from bastion.stores.counting import CountingBucket
 from bastion.stores.memory import MemoryBucket
 from bastion.testing.stage import KEY, order
-from tests.fake_nvml import FakeNvml
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel, SimClock, SimIds, SimTasks
+from tests.support.fake_nvml import FakeNvml
 
 SAMPLES_S = 60.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.e2e.fleet import QUICK, Fleet, until
 from tests.slurm.cluster import Cluster
+from tests.support.fleet import QUICK, Fleet, until
 
 
 def start(folder: Path, slurm: Cluster, **options: str) -> Fleet:

@@ -11,12 +11,12 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.state.state import Cause
 from bastion.testing.stage import HELLO, KEY, SAVES, Stage
-from tests.e2e.fleet import until
 from tests.slurm.accounting import Accounted
 from tests.slurm.cluster import cluster
 from tests.slurm.fleet import SlurmFleet
 from tests.slurm.team import start
 from tests.slurm.test_runner import refusal, said, wanted
+from tests.support.fleet import until
 
 
 @pytest.fixture(scope="module")

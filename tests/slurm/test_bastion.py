@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.fleet import QUICK, Fleet, until
 from tests.slurm.cluster import Cluster
 from tests.slurm.team import start
+from tests.support.fleet import QUICK, Fleet, until
 
 QUOTA = """
 [toml-schema]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.fleet import Fleet, until
 from tests.slurm.cluster import Cluster
 from tests.slurm.team import start
+from tests.support.fleet import Fleet, until
 
 SAVES = "trap 'echo saved; exit 9' TERM; echo try $BASTION_ATTEMPT; while [ ! -e go ]; do sleep 0.05; done"
 

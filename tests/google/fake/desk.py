@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from tests.google.fake import oauth, rights
 from tests.google.fake.cloud import ANSWERS, Answer, Call, Cloud
-from tests.google.fake.compute import set_up
+from tests.google.fake.compute.compute import set_up
 from tests.google.fake.discovery import VERSIONS, Method, Service, service
 from tests.google.fake.fields import only
 from tests.google.fake.refusals import Refusal, info, violations

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from tests.google.fake import compute_instances, tpu_nodes, tpu_queue
 from tests.google.fake.cloud import Cloud
+from tests.google.fake.compute import instances as compute_instances
+from tests.google.fake.tpu import nodes as tpu_nodes
+from tests.google.fake.tpu import queue as tpu_queue
 
 
 def preempt(cloud: Cloud, name: str, notice_s: float) -> None:

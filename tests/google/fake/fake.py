@@ -9,19 +9,7 @@ from random import Random
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from tests.google.fake import (  # noqa: F401  they answer
-    artifacts,
-    buckets,
-    builds,
-    compute_bulk,
-    compute_lists,
-    events,
-    iam,
-    oauth,
-    projects,
-    services,
-    tpu_queue,
-)
+from tests.google.fake import events, oauth
 from tests.google.fake.clock import BEGIN, Clock
 from tests.google.fake.cloud import Cloud, Machines, NoMachines
 from tests.google.fake.desk import Asked, Desk
@@ -30,7 +18,9 @@ from tests.google.fake.faults import Faults
 from tests.google.fake.rates import Rates
 from tests.google.fake.rows import Row, Rows
 from tests.google.fake.server import Server
-from tests.google.machines import Room
+from tests.google.fake.storage import builds
+from tests.google.fake.tpu import queue as tpu_queue
+from tests.google.support.machines import Room
 
 PROJECT = "test-project"
 

@@ -13,7 +13,7 @@ from bastion.bundler.checkout import Checkout
 from bastion.bundler.gitcall import Access, Doors, Wanted
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
-from tests.gitservers import Repository, git, git_web, quiet_git
+from tests.support.gitservers import Repository, git, git_web, quiet_git
 from tests.unit.bundler.doors import TestClock
 
 

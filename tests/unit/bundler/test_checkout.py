@@ -15,7 +15,7 @@ from bastion.bundler.git import GitBundler
 from bastion.bundler.gitcall import Access, Doors, Wanted, ssh_command
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
-from tests.gitservers import Repository, git, git_daemon, git_web, quiet_git
+from tests.support.gitservers import Repository, git, git_daemon, git_web, quiet_git
 from tests.unit.bundler.doors import CountingBucket, TestClock
 
 

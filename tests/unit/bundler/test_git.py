@@ -12,7 +12,7 @@ from bastion.bundler.bundle import Bundle
 from bastion.bundler.git import GitBundler
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
-from tests.gitservers import Repository, git, git_daemon, quiet_git
+from tests.support.gitservers import Repository, git, git_daemon, quiet_git
 from tests.unit.bundler.doors import CountingBucket, TestClock
 
 

@@ -26,9 +26,9 @@ from bastion.model.layout import CONFIG, QUOTA
 from bastion.model.settings.config import parse
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
-from tests.launch.bench import QUOTA as GOOD
-from tests.launch.bench import Said
-from tests.unit.launcher.world import NOON
+from tests.support.bench import QUOTA as GOOD
+from tests.support.bench import Said
+from tests.support.world import NOON
 
 SETTINGS = """\
 # How team works.

@@ -18,8 +18,8 @@ from bastion.cli.terminal.main import run
 from bastion.cli.terminal.offers import actions, commands, flags, name, values
 from bastion.model.settings.config import POLICIES
 from bastion.quota.claims import CLASSES
-from tests.launch.bench import Bench
-from tests.shells import SHELLS, offered, typed
+from tests.support.bench import Bench
+from tests.support.shells import SHELLS, offered, typed
 
 TOOLS = {"bastion": bastion.TOOL, "launch": launch.TOOL}
 TYPING = [shell for shell in SHELLS if shell in ("bash", "zsh")]

@@ -11,7 +11,7 @@ from bastion.model.codec import encode
 from bastion.model.errors import BastionError
 from bastion.model.stored.records import Status
 from bastion.platform.system import RandomIds
-from tests.unit.launcher.world import NOON, World
+from tests.support.world import NOON, World
 
 PROBLEM = "claims/train-12345678/0/0/0 cannot be believed"
 

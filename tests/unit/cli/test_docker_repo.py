@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bastion.cli.common.bundler_settings import named, settings_of
-from tests.launch.bench import Bench
+from tests.support.bench import Bench
 
 
 @pytest.mark.parametrize(

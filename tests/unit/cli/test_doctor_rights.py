@@ -21,7 +21,7 @@ from bastion.stores.gcs import GcsBucket
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
 from bastion.stores.routed import Routed
-from tests.terraform import NAMES, plan
+from tests.support.terraform import NAMES, plan
 
 GUARD = {"uniformBucketLevelAccess": {"enabled": True}, "publicAccessPrevention": "enforced"}
 

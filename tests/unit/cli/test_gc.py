@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from bastion.cli.bastion.gc import expired
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.expiry import Term
-from tests.unit.bastion.doors import NOON, FaultyBucket, memory, works
+from tests.support.doors import NOON, FaultyBucket, memory, works
 
 BUNDLE = f"bundles/{'a' * 64}.tar.zst"
 TERM = Term(bundles_days=30, logs_days=0, outputs_days=0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.cli.terminal.output import Output, harmless, harmless_log
-from tests.launch.bench import Terminal
+from tests.support.bench import Terminal
 
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")

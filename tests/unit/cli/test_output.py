@@ -13,7 +13,7 @@ from bastion.cli.terminal import main
 from bastion.cli.terminal.flags import Command, Flag, Tool
 from bastion.cli.terminal.output import Output
 from bastion.cli.terminal.parsing import parse
-from tests.launch.bench import Terminal
+from tests.support.bench import Terminal
 
 
 def test_an_error_is_one_line_or_one_json_object() -> None:

@@ -12,7 +12,7 @@ import pytest
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal.main import run
 from bastion.model.settings.config import Config, render
-from tests.launch.bench import Bench, Said
+from tests.support.bench import Bench, Said
 
 WRITTEN = """\
 # My places.

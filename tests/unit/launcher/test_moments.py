@@ -8,7 +8,7 @@ import pytest
 
 from bastion.launcher.moments import coming
 from bastion.model.errors import UsageError
-from tests.unit.launcher.world import NOON
+from tests.support.world import NOON
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from bastion.quota.file import parse
 from bastion.quota.model import Quota, QuotaError
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.shares import TOLERANCE, given_out, units
-from tests.unit.quota.fleet import decide, hold, quota, started, stopped, want
+from tests.unit.quota.policy.fleet import decide, hold, quota, started, stopped, want
 
 THIRDS = quota({"gpu": 4}, a={"gpu": "0.333"}, b={"gpu": "0.333"}, c={"gpu": "0.333"})
 

@@ -1,0 +1,1 @@
+"""What a bastion costs."""

@@ -1,0 +1,1 @@
+"""A bastion from its creation to its end, by real processes."""

@@ -1,0 +1,1 @@
+"""Buckets, images and builds, faked."""

@@ -1,0 +1,1 @@
+"""What tests of Google's clouds share: machines, metadata, towns."""

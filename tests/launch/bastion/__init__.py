@@ -1,0 +1,1 @@
+"""Commands of `bastion`, in this process."""

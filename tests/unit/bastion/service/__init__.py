@@ -1,0 +1,1 @@
+"""Tests of the loop, one turn at a time."""

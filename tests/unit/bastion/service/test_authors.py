@@ -1,0 +1,107 @@
+"""Whose a request is: the account that wrote it says so, whatever path and text say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from bastion.model import layout
+from bastion.model.codec import encode
+from bastion.model.errors import TooLarge
+from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit
+from bastion.service import inbox
+from bastion.service.letter import Authors
+from bastion.stores.memory import MemoryBucket
+from tests.support.doors import memory
+from tests.support.world import NOON, spec
+
+ACCOUNTS = {"root": 0, "alice": 1001, "bob": 1002, "keeper": 500}
+NAMES = {number: name for name, number in ACCOUNTS.items()}
+AUTHORS = Authors(own=500, number_of=ACCOUNTS.get, name_of=NAMES.__getitem__)
+ID = "r" * 32
+
+
+@dataclass
+class Owned:
+    """A bucket whose objects are all of one account."""
+
+    owner: int | None
+    inner: MemoryBucket = field(default_factory=memory)
+
+    def read(self, key: str, limit: int | None = None) -> Stored:
+        try:
+            return replace(self.inner.read(key, limit), owner=self.owner)
+        except TooLarge as error:
+            error.owner = self.owner
+            raise
+
+
+def read(user: str, owner: int | None, data: bytes, authors: Authors = AUTHORS) -> inbox.Letter:
+    """What comes of a request in this user's name that this account wrote."""
+    here, key = Owned(owner), layout.request(user, ID)
+    here.inner.create(key, data)
+    bucket: Bucket = here  # type: ignore[assignment]  # only read
+    letter = inbox.read(bucket, Stat(key, "1", len(data), NOON), authors=authors)
+    assert letter is not None
+    return letter
+
+
+def text(request: Request) -> bytes:
+    return encode(request)
+
+
+@pytest.mark.parametrize(
+    ("user", "owner", "believed"),
+    [
+        ("alice", 1001, True),
+        ("alice", 1002, False),
+        ("root", 1002, False),
+        ("nobody-here", 1002, False),
+        ("alice", 0, True),  # root speaks for anybody
+        ("alice", 500, True),  # and so does the account of the bastion itself: whoever has it can write the journal
+        ("alice", -1, False),
+        ("alice", None, True),  # the store does not tell: its own rights prove the path
+    ],
+)
+def test_who_writes_is_who_asks(user: str, owner: int | None, believed: bool) -> None:
+    authors = replace(AUTHORS, name_of=lambda number: NAMES.get(number, "somebody"))
+    letter = read(user, owner, text(Cancel(job="train-00000000")), authors)
+    assert (letter.request is not None) is believed
+    if not believed:
+        assert letter.user == NAMES.get(owner or 0, "somebody")
+        assert letter.problem == (
+            f"it asks in the name of {user}, and {letter.user} wrote it; only root may ask in another's name"
+        )
+
+
+def test_of_a_forged_request_nothing_is_repeated() -> None:
+    letter = read("alice", 1002, b'{"kind":"the password of alice"}')
+    assert "password" not in letter.problem
+
+
+@pytest.mark.parametrize(("owner", "whose"), [(1002, "bob"), (1001, "alice"), (None, "alice")])
+def test_of_a_request_that_is_too_large_the_writer_is_asked_first(owner: int | None, whose: str) -> None:
+    """Whoever makes the inbox of a newcomer would have them refused, and their bytes of the day used up."""
+    size = REQUEST_BYTES_MAX + 1
+    letter = read("alice", owner, b"x" * size)
+    assert (letter.user, letter.size, letter.request) == (whose, size, None)
+    large = f"it has {size} bytes; at most {REQUEST_BYTES_MAX} are allowed"
+    assert letter.problem.startswith("it asks in the name of alice" if whose == "bob" else large)
+    assert (letter.job is None) is (whose == "bob"), "it is shown as a job of its own user only"
+
+
+def test_jobs_of_others_run_where_somebody_said_as_whom() -> None:
+    refuses, job = replace(AUTHORS, refused="nobody said it"), text(Submit(spec=spec(user="alice")))
+    assert read("alice", 1001, job, refuses).problem == "nobody said it"
+    assert read("alice", 1001, text(Cancel(job="x-00000000")), refuses).problem == ""
+    assert [read("alice", owner, job, refuses).problem for owner in (0, 500, None)] == ["", "", ""]
+    assert read("alice", 1001, job).problem == ""
+
+
+def test_a_job_needs_an_account_where_jobs_run_as_who_submits_them() -> None:
+    job = text(Submit(spec=spec(user="carol")))
+    letter = read("carol", 0, job, replace(AUTHORS, as_submitter=True))
+    assert letter.problem.startswith("jobs run as who submits them, and this machine has no account carol")
+    assert letter.job is not None

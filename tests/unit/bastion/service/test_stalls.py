@@ -1,0 +1,203 @@
+"""What stands still is named, with what to do; what moves as it should is not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bastion.model import layout
+from bastion.model.state.state import Cause, State
+from bastion.model.stored.events import Started, Submitted
+from bastion.schedule.decide import FORMING
+from bastion.service import stalls
+from bastion.service.reconcile import OVERTIME
+from bastion.service.stalls import MARGIN, Scene, Vitals, Watchman
+from tests.support.doors import fails, folded
+from tests.support.town import Town
+from tests.support.world import NOON, spec
+from tests.support.yard import J0, claim, stop
+
+
+def submitted(job: str, **fields: Any) -> Submitted:
+    return Submitted(request=f"alice/{job}", job=job, spec=spec(**fields))
+
+
+def seen(state: State, after_s: float = 0.0, watchman: Watchman | None = None, **more: Any) -> list[str]:
+    """What a watchman says of this state so many seconds after noon."""
+    usual = {"runners": ["local"], "vitals": Vitals(decided=after_s), "due": False}
+    scene = Scene(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
+    return (watchman or Watchman()).stalls(scene)
+
+
+def attempt(*events: Any, runner: str = "local") -> State:
+    return folded(submitted("j"), Started(**J0, runner=runner, tier=0, workers=1), *events)
+
+
+def test_who_starts_runs_and_stops_in_time_is_not_named() -> None:
+    assert seen(State()) == []
+    assert seen(attempt(), (FORMING + MARGIN).total_seconds()) == []
+    assert seen(attempt(claim()), 10**6) == [], "a job may run for ever"
+    assert seen(attempt(claim(), stop()), (30 + MARGIN.total_seconds())) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "after_s", "words"),
+    [
+        (
+            attempt(),
+            (FORMING + MARGIN).total_seconds() + 1,
+            "j/0/0 has been starting since 12:00 UTC, 15m1s ago; see bastion logs",
+        ),
+        (
+            attempt(claim(), stop()),
+            331,
+            "j/0/0 was to end by 12:00 UTC, 5m1s ago, and local does not say that its machine m is gone",
+        ),
+        (
+            attempt(claim(), runner="gke"),
+            0,
+            "on the runner gke, which is not configured: nobody can say when its machine m",
+        ),
+    ],
+)
+def test_an_attempt_beyond_every_bound_is_named(state: State, after_s: float, words: str) -> None:
+    (line,) = seen(state, after_s)
+    assert words in line
+
+
+def test_every_bound_is_behind_what_the_design_does_itself() -> None:
+    assert OVERTIME < MARGIN
+
+
+def test_an_attempt_whose_process_has_ended_and_whose_machine_stays_is_named() -> None:
+    town = Town()
+    job = town.submits()
+    town.ticks(1)
+    key = town.runs(job)
+    town.says(key, Cause.OK, 0)
+    town.ticks(20)
+    assert not [problem for problem in town.status().problems if "stalled" in problem]
+    town.ticks(700)
+    (line,) = (problem for problem in town.status().problems if "stalled" in problem)
+    assert line.startswith(f"stalled: {key} ended ")
+    assert f"does not say that its machine machine-{key}-0 is gone; end it there by hand" in line
+    town.runner.loses(f"machine-{key}-0")
+    town.ticks(20)
+    assert town.status().problems == []
+
+
+def test_jobs_of_which_nothing_is_decided_are_named() -> None:
+    town = Town()
+    town.ticks(2)
+    town.runner.blind = True
+    town.ticks(1_000)
+    assert not [problem for problem in town.status().problems if "decided" in problem]
+    job = town.submits()
+    town.ticks(290)
+    assert not [problem for problem in town.status().problems if "decided" in problem]
+    town.ticks(30)
+    (line,) = (problem for problem in town.status().problems if "decided" in problem)
+    assert f"1 jobs wait, {job} the first of them; see whether the runner answers" in line
+    town.runner.blind = False
+    town.ticks(20)
+    assert town.status().problems == []
+
+
+def test_a_task_that_never_returns_is_named() -> None:
+    town = Town()
+    town.tasks.held.add("runner local")
+    town.ticks(290)
+    assert not [problem for problem in town.status().problems if "task" in problem]
+    town.ticks(20)
+    (line,) = (problem for problem in town.status().problems if "task" in problem)
+    assert line.startswith("stalled: the task 'runner local' has not returned for 5 min; restart the bastion")
+    town.tasks.held.clear()
+    town.tasks.release("runner local")
+    town.ticks(10)
+    assert not [problem for problem in town.status().problems if "task" in problem]
+
+
+def test_a_snapshot_that_fails_again_and_again_is_named_until_it_is_made() -> None:
+    town = Town()
+    made = []
+
+    def fail() -> None:
+        made.append(True)
+        raise OSError("no room")
+
+    doors = town.bastion.doors
+    good = doors.snapshot
+    object.__setattr__(doors, "snapshot", fail)
+    for _ in range(70):
+        town.submits(resources={"v4": 8})
+        town.ticks(1)
+    town.ticks(100)
+    assert len(made) > 2
+    assert any("snapshot: " in problem and "no room" in problem for problem in town.status().problems)
+    object.__setattr__(doors, "snapshot", good)
+    town.ticks(40)
+    assert town.status().problems == []
+
+
+def test_a_slow_tick_is_named_for_a_while() -> None:
+    vitals = Vitals(decided=0, lag=(100.0, 42.0))
+    (line,) = seen(State(), 160, vitals=vitals)
+    assert line.startswith("a tick took 42 s, 1 min ago")
+    assert seen(State(), 100 + stalls.LAG_SHOWN_S, vitals=vitals) == []
+
+
+def test_a_tick_measures_itself() -> None:
+    town = Town()
+    town.ticks(1)
+    town.submits()
+    town.clock.now += 1
+    good = town.bucket.read
+
+    def slow(key: str, limit: int | None = None) -> Any:
+        town.clock.now += 40 if key.startswith(layout.INBOX) else 0
+        return good(key, limit)
+
+    town.bucket.read = slow  # type: ignore[method-assign]
+    town.bastion.tick()
+    assert town.bastion.vitals.lag is not None
+    assert town.bastion.vitals.lag[1] == 40
+
+
+def test_a_request_that_cannot_be_read_is_named() -> None:
+    town = Town()
+    key = layout.request("eve", "1")
+    town.bucket.inner.create(key, b"{}")
+    town.bucket.faults = [lambda verb, named: fails(verb, named) if (verb, named) == ("read", key) else None] * 99_999
+    town.ticks(590)
+    assert not [problem for problem in town.status().problems if "stalled" in problem]
+    town.ticks(30)
+    (line,) = (problem for problem in town.status().problems if "stalled" in problem)
+    assert (
+        line
+        == f"stalled: 1 requests have had no answer for 10 min, {key} the first of them; if it cannot be read, remove it"
+    )
+
+
+def test_a_job_that_the_schedule_does_not_know_is_named_and_there_is_none() -> None:
+    town = Town()
+    town.submits(resources={"v4": 8})
+    waiting = [town.submits(resources={"v4": 8}) for _ in range(3)]
+    town.ticks(2)
+    lineup, state = town.bastion._lineup, town.bastion.journal.state
+    assert lineup.overlooked(state, NOON) == ()
+    lineup._board.wait_no_more(waiting[1])
+    assert lineup.overlooked(state, NOON) == (waiting[1],)
+    (line,) = seen(state, vitals=Vitals(decided=0, overlooked=lineup.overlooked(state, NOON)))
+    assert line.startswith(f"1 jobs may start and are not considered, {waiting[1]} the first")
+
+
+def test_of_many_that_stand_still_twenty_are_named() -> None:
+    begun = [
+        submitted("j", count=50),
+        *(Started(**{**J0, "task": n}, runner="gke", tier=0, workers=1) for n in range(50)),
+    ]
+    lines = seen(folded(*begun))
+    assert len(lines) == stalls.SHOWN + 1
+    assert lines[-1] == "30 more stand still"

@@ -1,0 +1,1 @@
+"""Tests of stores, beside their contract."""

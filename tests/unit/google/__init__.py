@@ -1,1 +1,0 @@
-"""Google's door, and the runners on Google's machines."""

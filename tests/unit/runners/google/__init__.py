@@ -1,0 +1,1 @@
+"""Tests of Google's runners, without a server of Google's."""
