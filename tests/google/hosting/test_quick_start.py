@@ -17,7 +17,7 @@ from tests.google.support.own_vm import OwnVm
 from tests.support.fleet import PATIENCE_S, TOOLS
 from tests.support.servers import gcs_server
 
-PAGE = Path(__file__).parents[2] / "docs/how-to/google.md"
+PAGE = Path(__file__).parents[3] / "docs/how-to/google.md"
 PROJECT = "my-project-1"
 DIGEST = "1" * 64
 GCLOUD = """#!/bin/sh

@@ -1,0 +1,1 @@
+"""A bastion that lives on a VM of the fake cloud."""
