@@ -11,13 +11,13 @@ _EXTRA = re.compile(r"\bextra\s*==")
 _ENDS = re.compile(r"(/__init__)?(\.py|\.cpython-[^/]*\.so|\.abi3\.so|\.so)$")
 
 
-def imports(text: str, module: str = "") -> Iterator[str]:
-    """The names of modules that the text of `module`, no package, may import. `from a import b` may mean `a.b`."""
+def imports(text: str, package: str = "") -> Iterator[str]:
+    """The names of modules that a text in this package may import. `from a import b` may mean `a.b`."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            near = module.split(".")[: -node.level] if node.level else []
+            near = package.split(".")[: 1 - node.level or None] if node.level else []
             wanted = ".".join([*near, *([node.module] if node.module else [])])
             yield wanted
             yield from (f"{wanted}.{alias.name}" for alias in node.names)
@@ -41,7 +41,8 @@ def closure(
             strange.add(name)
             continue
         known[name] = text
-        waiting += [wanted for wanted in imports(text, name) if name not in without or text_of(wanted) is not None]
+        package = name if text_of(f"{name}.__init__") is not None else name.rpartition(".")[0]
+        waiting += [wanted for wanted in imports(text, package) if name not in without or text_of(wanted) is not None]
         waiting += [name.rpartition(".")[0]] if "." in name else []
     return known, strange
 

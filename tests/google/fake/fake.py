@@ -9,16 +9,17 @@ from random import Random
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from tests.google.fake import events, oauth
+from tests.google.fake import events, iam, oauth, projects, services  # noqa: F401  they answer
 from tests.google.fake.clock import BEGIN, Clock
 from tests.google.fake.cloud import Cloud, Machines, NoMachines
+from tests.google.fake.compute import bulk, lists  # noqa: F401  they answer
 from tests.google.fake.desk import Asked, Desk
 from tests.google.fake.discovery import VERSIONS, document
 from tests.google.fake.faults import Faults
 from tests.google.fake.rates import Rates
 from tests.google.fake.rows import Row, Rows
 from tests.google.fake.server import Server
-from tests.google.fake.storage import builds
+from tests.google.fake.storage import artifacts, buckets, builds  # noqa: F401  they answer
 from tests.google.fake.tpu import queue as tpu_queue
 from tests.google.support.machines import Room
 
