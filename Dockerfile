@@ -26,13 +26,13 @@ FROM build-worker AS build-bastion
 COPY requirements-image.lock .
 RUN $INSTALL --require-hashes -r requirements-image.lock
 # The client describes several hundred of Google's APIs, in 90 MB; the bastion calls a few.
-RUN /usr/local/bastion/bin/python -I -c "from bastion.runners.google.api.services import VERSIONS; print(*(f'{name}.{version}.json' \
+RUN /usr/local/bastion/bin/python -I -c "from bastion.runners.google.api.service_descriptions import VERSIONS; print(*(f'{name}.{version}.json' \
         for name, version in VERSIONS.items()), sep='\n')" > apis \
     && cd /usr/local/bastion/lib/python3*/site-packages/googleapiclient/discovery_cache/documents \
     && tar -cf /build/apis.tar -T /build/apis && rm -f ./*.json && tar -xf /build/apis.tar
 # What machines of Google's run is made here once, and not at each start; they are all of one kind.
 RUN [ "$(uname -m)" != x86_64 ] || /usr/local/bastion/bin/python -I -c "from bastion.platform.shell import SystemShell; \
-        from bastion.runners.delivery.kept import LAID, lay; lay(LAID, SystemShell())"
+        from bastion.runners.delivery.archive_cache import LAID, lay; lay(LAID, SystemShell())"
 
 FROM ${BASE} AS installed
 RUN useradd --create-home --uid=10001 bastion

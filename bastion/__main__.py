@@ -27,7 +27,7 @@ def launch() -> int:
 
 def snapshot() -> int:
     """The child of a bastion that writes a snapshot."""
-    from bastion.cli.bastion.parts.snapshot import TOOL
+    from bastion.cli.bastion.parts.snapshot_program import TOOL
     from bastion.cli.terminal.main import main
 
     return main(TOOL)

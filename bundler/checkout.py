@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bastion.model.errors import BundleError, RunnerError
 
-from . import gitsaid
-from .bundle import DIFF_BYTES
-from .gitcall import Doors, Git, Wanted, failed
+from . import git_answers
+from .git_commands import Doors, Git, Wanted, failed
+from .interface import DIFF_BYTES
 
 LIMIT_S = 1800.0
 """The longest that laying out a commit may take."""
@@ -110,10 +110,10 @@ def _check_size(git: Git, wanted: Wanted, limit_bytes: int, limit_files: int) ->
 
 
 def _submodules(git: Git, wanted: Wanted) -> None:
-    modules = gitsaid.links(git.must("ls-files", "--stage", "-z"))
+    modules = git_answers.links(git.must("ls-files", "--stage", "-z"))
     if modules and wanted.submodules is None:
         raise BundleError(
-            f"{wanted} has submodules ({gitsaid.some(modules)}); launch with --bundler_spec=submodules=true to fetch"
+            f"{wanted} has submodules ({git_answers.some(modules)}); launch with --bundler_spec=submodules=true to fetch"
             " them, or submodules=false to leave their folders empty"
         )
     if modules and wanted.submodules:
@@ -134,13 +134,15 @@ def _large_files(git: Git, wanted: Wanted, folder: Path) -> None:
         return
     if git.run("lfs", "version").code:
         raise BundleError(
-            f"{wanted} keeps files in Git LFS ({gitsaid.some(pointers)}), and this machine has no git-lfs;"
+            f"{wanted} keeps files in Git LFS ({git_answers.some(pointers)}), and this machine has no git-lfs;"
             " have it installed there, or launch from a folder that holds them with --bundler_type=tar"
         )
     said = git.ask("lfs", "pull")
     left = _pointers(git, folder)
     if said.code or left:
-        raise failed(wanted, f"git lfs pull left {gitsaid.some(left)} as pointers: {gitsaid.last_words(said.err)}")
+        raise failed(
+            wanted, f"git lfs pull left {git_answers.some(left)} as pointers: {git_answers.last_words(said.err)}"
+        )
 
 
 def _pointers(git: Git, folder: Path) -> list[str]:
@@ -164,7 +166,7 @@ def _apply(git: Git, wanted: Wanted, changes: bytes, folder: Path) -> None:
     finally:
         diff.unlink(missing_ok=True)
     if said.code:
-        words = gitsaid.last_words(said.err)
+        words = git_answers.last_words(said.err)
         raise BundleError(f"the changes on top of {wanted} do not apply: {words}; launch the job again")
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from bastion.model import layout
 from bastion.model.errors import BundleError
-from bastion.model.job import repo
+from bastion.model.interfaces import Bucket, Clock, Shell
+from bastion.model.job import repo_url as repo
 from bastion.model.nearest import did_you_mean
-from bastion.model.ports import Bucket, Clock, Shell
 
-from . import gitsaid
-from .bundle import DIFF_BYTES, Bundle
-from .upload import upload
+from . import git_answers
+from .content_upload import upload
+from .interface import DIFF_BYTES, Bundle
 from .worktree import Tree, checked, run
 
 ASK_S = 60.0
@@ -56,7 +56,7 @@ class GitBundler:
         """What the remote has under the ref; without one, what its HEAD is."""
         refs = self._refs(url, source)
         ref = self.ref or "HEAD"
-        names = gitsaid.named(ref, refs)
+        names = git_answers.named(ref, refs)
         if len({refs[name] for name in names}) > 1:
             raise BundleError(f"{ref!r} of {url} is both a branch and a tag; use ref={names[0]} or ref={names[1]}")
         if names:
@@ -65,7 +65,7 @@ class GitBundler:
             commit, notes = ref, [f"whether {url} has commit {ref[:12]} shows when a worker fetches it"]
         else:
             advice = "use a branch, a tag, or all 40 digits of a commit"
-            raise BundleError(f"{url} has no {ref[:100]!r}; {did_you_mean(ref, gitsaid.short_names(refs), advice)}")
+            raise BundleError(f"{url} has no {ref[:100]!r}; {did_you_mean(ref, git_answers.short_names(refs), advice)}")
         notes += self._notes(tree, commit) if tree and tree.has(commit) else []
         return Bundle("git", repo=url, commit=commit, submodules=self.submodules, notes=tuple(notes))
 
@@ -74,7 +74,7 @@ class GitBundler:
         changed = tree.changed()
         if changed and not self.allow_dirty:
             raise BundleError(
-                f"'{tree.top}' differs from commit {commit[:12]}: {gitsaid.some([c.path for c in changed])};"
+                f"'{tree.top}' differs from commit {commit[:12]}: {git_answers.some([c.path for c in changed])};"
                 " commit and push, or take the changes along with --bundler_spec=allow_dirty=true"
             )
         self._check_pushed(tree, url, commit)
@@ -89,7 +89,9 @@ class GitBundler:
         digest = hashlib.sha256(packed).hexdigest()
         key = layout.bundle(digest, "diff.zst")
         upload(bucket, self.clock, key, lambda: packed, retention_s=self.retention_s)
-        notes.append(f"changes that are not committed go along: {gitsaid.some([change.path for change in changed])}")
+        notes.append(
+            f"changes that are not committed go along: {git_answers.some([change.path for change in changed])}"
+        )
         return replace(plain, key=key, digest=digest, size=len(packed), files=len(changed), notes=tuple(notes))
 
     def _refs(self, url: str, source: Path) -> dict[str, str]:
@@ -98,9 +100,9 @@ class GitBundler:
         said = run(self.shell, argv, ASK_S)
         if said.code:
             raise BundleError(
-                f"{url} cannot be asked: {gitsaid.last_words(said.err)}; check the URL and your access to it"
+                f"{url} cannot be asked: {git_answers.last_words(said.err)}; check the URL and your access to it"
             )
-        listed = gitsaid.refs(said.out)
+        listed = git_answers.refs(said.out)
         return {name: sha for name, sha in listed.items() if name == "HEAD" or name.startswith("refs/")}
 
     def _check_pushed(self, tree: Tree, url: str, commit: str) -> None:
@@ -116,11 +118,11 @@ class GitBundler:
         modules = tree.submodules(commit)
         if modules and self.submodules is None:
             raise BundleError(
-                f"commit {commit[:12]} has submodules ({gitsaid.some(modules)}); fetch them with"
+                f"commit {commit[:12]} has submodules ({git_answers.some(modules)}); fetch them with"
                 " --bundler_spec=submodules=true, or leave their folders empty with submodules=false"
             )
         large = tree.lfs()
-        return [f"kept in Git LFS, so the machines need git-lfs: {gitsaid.some(large)}"] if large else []
+        return [f"kept in Git LFS, so the machines need git-lfs: {git_answers.some(large)}"] if large else []
 
 
 def _compressed(data: bytes) -> bytes:

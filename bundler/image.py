@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bastion.model.errors import BundleError
-from bastion.model.ports import Bucket, Shell
+from bastion.model.interfaces import Bucket, Shell
 
-from . import gitsaid
-from .bundle import Bundle
-from .engine import DockerEngine, Login, Say
+from . import git_answers
+from .docker_engine import DockerEngine, Login, Say
+from .interface import Bundle
 from .recipe import DOCKERFILE_BYTES, Recipe, check
 from .worktree import Tree, top_of
 
@@ -42,10 +42,10 @@ class Context:
         changed = [change.path for change in tree.changed() if change.path.startswith(inside)]
         if changed and not self.allow_dirty:
             raise BundleError(
-                f"'{source}' has changes that are not committed: {gitsaid.some(changed)};"
+                f"'{source}' has changes that are not committed: {git_answers.some(changed)};"
                 " commit them, or take them along with --bundler_spec=allow_dirty=true"
             )
-        return (f"changes that are not committed go along: {gitsaid.some(changed)}",) if changed else ()
+        return (f"changes that are not committed go along: {git_answers.some(changed)}",) if changed else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,12 +14,12 @@ from typing import IO, Any, cast
 
 from bastion.model import layout
 from bastion.model.errors import BundleError
-from bastion.model.ports import Bucket, Clock
+from bastion.model.interfaces import Bucket, Clock
 
-from .bundle import LIMIT_BYTES, LIMIT_FILES, Bundle
-from .choose import Entry, Kind, check_size, check_source
-from .upload import upload
-from .walk import walk
+from .content_upload import upload
+from .file_selection import Entry, Kind, check_size, check_source
+from .file_walk import walk
+from .interface import LIMIT_BYTES, LIMIT_FILES, Bundle
 
 _LEVEL = 3
 _GZIP_LEVEL = 6

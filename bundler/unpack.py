@@ -19,8 +19,8 @@ from typing import IO, Protocol, cast
 
 from bastion.model.errors import BundleError
 
-from .bundle import LIMIT_BYTES, LIMIT_FILES
-from .names import link_fault, name_fault
+from .interface import LIMIT_BYTES, LIMIT_FILES
+from .safe_names import link_fault, name_fault
 
 PACKED_BYTES = LIMIT_BYTES + 2**27
 """The most bytes of a packed bundle that anybody should read: its files, packed badly, and their headers."""

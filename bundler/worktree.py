@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bastion.model.errors import BundleError, RunnerError
-from bastion.model.job import repo
-from bastion.model.ports import Said, Shell
+from bastion.model.interfaces import Said, Shell
+from bastion.model.job import repo_url
 
-from . import gitsaid
+from . import git_answers
 
 READ_S = 300.0
 ORIGIN = "origin"
@@ -30,7 +30,7 @@ class Tree:
         self._at = str(source)
         said = self._git("rev-parse", "--show-toplevel", "--show-prefix")
         if said.code:
-            why = gitsaid.last_words(said.err) or "no git repository"
+            why = git_answers.last_words(said.err) or "no git repository"
             raise BundleError(f"'{source.absolute()}': {why}; name one with --bundler_spec=repo=URL")
         self.top, _, prefix = said.out.partition("\n")
         self.prefix = prefix.strip("\n").rstrip("/")
@@ -56,10 +56,10 @@ class Tree:
         """True if this commit is known here."""
         return not self._git("cat-file", "-e", f"{commit}^{{commit}}").code
 
-    def changed(self) -> list[gitsaid.Change]:
+    def changed(self) -> list[git_answers.Change]:
         """What differs from that commit, files that git does not know included."""
         status = ["--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none"]
-        return gitsaid.changes(self._must("status", *status).out)
+        return git_answers.changes(self._must("status", *status).out)
 
     def is_below(self, commit: str, tips: set[str]) -> bool:
         """True if this commit is one of these or an ancestor of one, as far as they are known here."""
@@ -70,7 +70,7 @@ class Tree:
 
     def submodules(self, commit: str) -> list[str]:
         """Where a commit has submodules."""
-        return gitsaid.links(self._must("ls-tree", "-r", "-z", "--full-tree", commit).out)
+        return git_answers.links(self._must("ls-tree", "-r", "-z", "--full-tree", commit).out)
 
     def lfs(self) -> list[str]:
         """The files that Git LFS keeps elsewhere."""
@@ -97,7 +97,7 @@ class Tree:
     def _must(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Said:
         said = self._git(*words, stdin=stdin, environ=environ)
         if said.code:
-            raise BundleError(f"git {words[0]} failed in '{self._at}': {gitsaid.last_words(said.err)}")
+            raise BundleError(f"git {words[0]} failed in '{self._at}': {git_answers.last_words(said.err)}")
         return said
 
     def _git(self, *words: str, stdin: str = "", environ: Mapping[str, str] | None = None) -> Said:
@@ -125,7 +125,7 @@ def top_of(shell: Shell, source: Path) -> str | None:
 
 def checked(url: str, what: str) -> str:
     """A URL that may stand in a spec. Raises `BundleError`."""
-    if wrong := repo.fault(url):
+    if wrong := repo_url.fault(url):
         raise BundleError(f"{what} {wrong}")
     return url
 
@@ -135,7 +135,7 @@ def _check_size(top: str, paths: Sequence[str], limit_bytes: int) -> None:
     total = sum(sizes.values())
     if total > limit_bytes:
         largest = sorted(sizes, key=lambda path: -sizes[path])
-        raise BundleError(_too_large(top, total, limit_bytes, f"; the largest: {gitsaid.some(largest)}"))
+        raise BundleError(_too_large(top, total, limit_bytes, f"; the largest: {git_answers.some(largest)}"))
 
 
 def _size(path: str) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 
-from .patterns import NAME_MAX, is_plain
+from .name_patterns import NAME_MAX, is_plain
 
 ANSWERS = 65_536  # remembered answers; users are few, but names come from strangers
 

@@ -17,8 +17,8 @@ from collections.abc import Collection, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
 
-from .claims import RULES
-from .model import Quota
+from .demand import RULES
+from .quota import Quota
 from .resources import Resources
 
 TOLERANCE = Fraction(1, 200)  # what a person rounds off: 0.333 three times is all, 1.005 is not yet more than all

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .model import Quota
+from .quota import Quota
 from .resources import Resources, total
 
 Tiers = list[dict[str, int]]

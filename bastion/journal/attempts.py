@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..model.errors import IllegalMove
-from ..model.state.moves import ATTEMPT_MOVES, FAILURES, MOVES
 from ..model.state.state import Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
+from ..model.state.transitions import ATTEMPT_MOVES, FAILURES, MOVES
 from ..model.stored.events import (
     AttemptLost,
     Claimed,
@@ -21,8 +21,8 @@ from ..model.stored.events import (
     Voided,
     Waiting,
 )
-from . import past_use
-from .books import choose, job_of, move, settle
+from . import recent_usage
+from .task_counters import choose, job_of, move, settle
 
 
 def started(state: State, event: Started, *_at: int) -> None:
@@ -46,7 +46,7 @@ def started(state: State, event: Started, *_at: int) -> None:
     if not 0 <= event.choice < max(1, len(job.choices)) or (job.id in state.live and event.choice != job.choice):
         raise IllegalMove(f"{event.key} cannot be of choice {event.choice}; {job.id} is of choice {job.choice}")
     choose(job, event.choice)
-    past_use.begins(state, job)
+    recent_usage.begins(state, job)
     job.tasks[event.task] = task
     task.attempts.append(
         Attempt(
@@ -160,7 +160,7 @@ def ended(state: State, event: Ended, *_at: int) -> None:
     _legal(MOVES, task.state, event.outcome, event)
     if event.progressed:
         task.failures = 0
-    past_use.ends(state, job)
+    recent_usage.ends(state, job)
     attempt.state, attempt.cause, attempt.exit_code = AttemptState.ENDED, event.cause, event.exit_code
     attempt.reason, attempt.ended = event.reason, state.now
     task.failures += event.cause in FAILURES

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from ..model.audit import Stamp
 from ..model.errors import IllegalMove
-from ..model.job.changes import Renewal, in_place, merged, said
-from ..model.job.conditions import conditions
-from ..model.stamp import Stamp
-from ..model.state import awaiting
+from ..model.job.spec_changes import Renewal, in_place, merged, said
+from ..model.job.start_conditions import conditions
+from ..model.state import job_dependencies
 from ..model.state.state import Job, State
 from ..model.stored.events import Held, Paused, Released, Resumed, Topped, Updated
-from . import building
-from .books import job_of
+from . import image_builds
+from .task_counters import job_of
 
 
 def held(state: State, event: Held, *_at: int) -> None:
@@ -56,10 +56,10 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
         raise IllegalMove(f"{job.id} runs; it can wait for nobody's end")
     stamp = _consumed(state, event)
     if "after" in values:
-        awaiting.leave(state, job)
-        awaiting.enter(state, job, conditions(values.pop("after")))
+        job_dependencies.leave(state, job)
+        job_dependencies.enter(state, job, conditions(values.pop("after")))
     if "deadline" in values:
-        awaiting.set_deadline(state, job, values.pop("deadline"))
+        job_dependencies.set_deadline(state, job, values.pop("deadline"))
     if "begin" in values:
         state.reclaims.pop(job.id, None)
     for name, value in values.items():
@@ -67,7 +67,7 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
     job.share()
     job.changes = merged(job.changes, in_place(event.changes))
     if event.changes.renew:  # with code of its own
-        building.leave(state, job)
+        image_builds.leave(state, job)
         job.renewed = Renewal(user=stamp.user, seq=seq, index=index)
 
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from ..model.errors import BastionError, IllegalMove, RecordError
-from ..model.job.conditions import conditions
-from ..model.state import awaiting
-from ..model.state.census import Sent
-from ..model.state.file import File
-from ..model.state.moves import MOVES
+from ..model.job.start_conditions import conditions
+from ..model.state import job_dependencies
+from ..model.state.admin_file_status import File
 from ..model.state.state import ENDED, Job, JobState, State, Task
+from ..model.state.transitions import MOVES
+from ..model.state.user_counters import Sent
 from ..model.stored.events import (
     AnyEvent,
     AttemptLost,
@@ -49,9 +49,9 @@ from ..model.stored.events import (
     Voided,
     Waiting,
 )
-from ..model.stored.objects import JournalObject, broken_link
-from . import attempts, building, control, healing, past_use, sight
-from .books import close, job_of, move, settle
+from ..model.stored.journal_object import JournalObject, broken_link
+from . import attempts, clock_repair, control, image_builds, reachability, recent_usage
+from .task_counters import close, job_of, move, settle
 
 MARKS_MAX = 1_000
 _NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
@@ -132,12 +132,12 @@ def _mark(state: State, what: str, seq: int) -> None:
 def _epoch(state: State, event: Epoch, *_at: int) -> None:
     state.epoch, state.version = event.epoch, event.version
     if event.healed_by:
-        healing.heal(state)
+        clock_repair.heal(state)
 
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
     if event.file == "config":
-        past_use.heed(state, event.text)
+        recent_usage.heed(state, event.text)
     state.files[event.file] = File(version=event.version, text=event.text)
     _mark(state, event.file, seq)
 
@@ -192,9 +192,9 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
     )
     if state.counted:
         state.counted.enter(job.user, job.count)
-    awaiting.enter(state, job, conditions(spec.after))
-    building.enter(state, job, spec.bundle)
-    awaiting.set_deadline(state, job, spec.deadline)
+    job_dependencies.enter(state, job, conditions(spec.after))
+    image_builds.enter(state, job, spec.bundle)
+    job_dependencies.set_deadline(state, job, spec.deadline)
 
 
 def _job_rejected(state: State, event: JobRejected, seq: int, index: int) -> None:
@@ -299,7 +299,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     FileChanged: _file_changed,
     FileBroken: _file_broken,
     CapacityChanged: _capacity_changed,
-    SightChanged: sight.changed,
+    SightChanged: reachability.changed,
     Submitted: _submitted,
     JobRejected: _job_rejected,
     RequestRejected: _request_rejected,
@@ -310,7 +310,7 @@ _APPLY: dict[type, Callable[..., None]] = {
     Updated: control.updated,
     Paused: control.paused,
     Resumed: control.resumed,
-    ImageBuilt: building.built,
+    ImageBuilt: image_builds.built,
     Started: attempts.started,
     Claimed: attempts.claimed,
     Voided: attempts.voided,

@@ -8,11 +8,11 @@ from datetime import datetime
 from ..model import layout
 from ..model.codec import encode
 from ..model.errors import BucketError, Deposed, IllegalMove, LostEnd, Missing, TooLarge
-from ..model.ports import Bucket, Clock, Ids
+from ..model.interfaces import Bucket, Clock, Ids
 from ..model.state.state import State
 from ..model.stored.events import AnyEvent, Illegal, bounded
-from ..model.stored.objects import OBJECT_BYTES_MAX, digest, pack
-from ..stores.once import create_once
+from ..model.stored.journal_object import OBJECT_BYTES_MAX, digest, pack
+from ..stores.create_once import create_once
 from .fold import apply, follow
 
 SLOW_S = 30.0

@@ -13,8 +13,8 @@ from datetime import datetime
 from ..model import layout
 from ..model.at_once import Map, one_by_one
 from ..model.errors import Missing, RecordError
-from ..model.ports import Bucket, Stat
-from ..stores.once import create_once
+from ..model.interfaces import Bucket, Stat
+from ..stores.create_once import create_once
 
 SEGMENT_MAX = 4 * 1024 * 1024
 LINE_MAX = 1024 * 1024

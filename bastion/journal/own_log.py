@@ -6,7 +6,7 @@ import logging
 
 from ..model import layout
 from ..model.codec import encode
-from ..model.ports import Bucket, Clock, Tasks
+from ..model.interfaces import Bucket, Clock, Tasks
 from ..model.stored.events import AnyEvent, FileChanged, Submitted
 from .logs import SEGMENT_MAX, SegmentWriter
 

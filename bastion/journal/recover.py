@@ -11,12 +11,12 @@ from ..model import layout
 from ..model.at_once import Map, one_by_one
 from ..model.codec import Record, decode, encode, numbered, readable
 from ..model.errors import Denied, Missing, RecordError
-from ..model.job.changes import Changes, Renewal, revised
+from ..model.interfaces import Bucket
 from ..model.job.spec import JobSpec
-from ..model.ports import Bucket
+from ..model.job.spec_changes import Changes, Renewal, revised
 from ..model.state.state import Job, State
 from ..model.stored.events import AnyEvent, Submitted, Updated
-from ..model.stored.objects import JournalObject, broken_link, digest, unpack
+from ..model.stored.journal_object import JournalObject, broken_link, digest, unpack
 from ..model.version import SNAPSHOT
 from .fold import fold
 

@@ -12,10 +12,10 @@ import msgspec
 
 from ..model import layout
 from ..model.codec import encode
-from ..model.ports import Bucket
+from ..model.interfaces import Bucket
 from ..model.state.state import State
-from ..stores.once import create_once
-from . import standing
+from ..stores.create_once import create_once
+from . import leadership
 from .recover import end, load, pack_snapshot, snapshots
 
 EVERY = 64
@@ -40,7 +40,7 @@ def fence_off(bucket: Bucket) -> tuple[str, ...]:
 
     So the journal itself can be removed: no number and no epoch is ever given twice, whoever sleeps, and for how long.
     """
-    status, _ = standing.read(bucket)
+    status, _ = leadership.read(bucket)
     seq = end(bucket, max(snapshots(bucket), default=0))
     epoch = 1 + (status.epoch if status else seq)  # each epoch has taken a number of its own
     if status is not None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ..model import layout
 from ..model.at_once import Map
 from ..model.errors import Missing, Newer, RecordError
-from ..model.ports import Bucket
+from ..model.interfaces import Bucket
 from ..model.stored.events import LossAccepted
-from ..model.stored.objects import JournalObject, broken_link
-from . import loss, recover
+from ..model.stored.journal_object import JournalObject, broken_link
+from . import lost_tail, recover
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,15 +30,15 @@ class Walk:
 
 def walk(bucket: Bucket, at_once: Map) -> Walk:
     """Read everything. Raises `BucketError`, `Newer`."""
-    known = loss.gather(bucket)
+    known = lost_tail.gather(bucket)
     seen = _Seen(pins=dict(_pins(bucket, known)))
     try:
         for start, end in _runs(bucket):
             seen.meets(bucket, start)
             for record, head in recover.linked(bucket, start, at_once, end):
                 seen.takes(record, head)
-        missing = next(loss.lost(bucket, recover.load(bucket, at_once), known, at_once), "")
-        problem = f"the end of the journal is lost: {missing}; {loss.ADVICE}" if missing else ""
+        missing = next(lost_tail.lost(bucket, recover.load(bucket, at_once), known, at_once), "")
+        problem = f"the end of the journal is lost: {missing}; {lost_tail.ADVICE}" if missing else ""
     except Newer:
         raise
     except RecordError as error:
@@ -120,7 +120,7 @@ def _runs(bucket: Bucket) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _pins(bucket: Bucket, known: loss.Known) -> Iterator[tuple[int, tuple[str, str]]]:
+def _pins(bucket: Bucket, known: lost_tail.Known) -> Iterator[tuple[int, tuple[str, str]]]:
     """The digests that others know. A snapshot that cannot be read knows none."""
     for number in recover.snapshots(bucket):
         key = layout.snapshot(number)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from .ports import AttemptKey
+from .interfaces import AttemptKey
 
 QUOTA = "project-quotas/project-quotas.config"
 CONFIG = "config.toml"

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 
 from ..model.errors import RunnerError
-from ..model.ports import Said
+from ..model.interfaces import Said
 
 
 class SystemShell:

@@ -11,7 +11,7 @@ from ..model import layout
 from ..model.clocks import Moment, Reading, ahead, offset, wrong
 from ..model.codec import encode
 from ..model.errors import BucketError, OffTime
-from ..model.ports import Bucket, Clock
+from ..model.interfaces import Bucket, Clock
 from ..model.stored.records import ClockNote
 
 CLOSE_S = 5.0

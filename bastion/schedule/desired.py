@@ -7,9 +7,9 @@ from datetime import datetime
 
 import msgspec
 
-from ..model.job.changes import Changes, Renewal
+from ..model.interfaces import AttemptKey, Placement
 from ..model.job.spec import JobSpec
-from ..model.ports import AttemptKey, Placement
+from ..model.job.spec_changes import Changes, Renewal
 from ..model.state.state import Attempt, AttemptState, Cause, Job, State
 from ..model.stored.records import Member, Order, StopOrder, World
 

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 
 from msgspec import UNSET
 
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, times
 
 from ..journal.fold import apply
-from ..model.job.conditions import conditions
 from ..model.job.spec import JobSpec
+from ..model.job.start_conditions import conditions
 from ..model.state.state import ENDED, Cause, Job, JobState, State
 from ..model.stored.events import (
     CancelRequested,
@@ -38,9 +38,9 @@ from ..model.stored.events import (
     Submitted,
     Updated,
 )
-from ..model.stored.objects import JournalObject
-from .meter import MICROSECOND, Meter, Window
+from ..model.stored.journal_object import JournalObject
 from .plan import inputs
+from .time_integral import MICROSECOND, Meter, Window
 from .usage import shares
 
 K = TypeVar("K")

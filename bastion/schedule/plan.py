@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 
-from bastion.quota.claims import RULES, Knobs, Schedule, Start
-from bastion.quota.file import parse as parse_quota
-from bastion.quota.model import Quota
+from bastion.quota.demand import RULES, Knobs, Schedule, Start
 from bastion.quota.policy.scheduler import POLICIES
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse as parse_quota
 from bastion.quota.tiers import Pool
 
-from ..journal.past_use import past
+from ..journal.recent_usage import past
 from ..model.settings.config import Config
 from ..model.settings.config import parse as parse_config
 from ..model.state.state import Cause, Job, JobState, State
@@ -37,10 +37,10 @@ from ..model.stored.events import (
     Voided,
     Waiting,
 )
-from .gates import admitted, gate, held, reason
-from .lineup import Lineup
-from .placing import places
-from .pools import pool
+from .capacity import pool
+from .eligibility import admitted, gate, held, reason
+from .pending import Lineup
+from .runner_choice import places
 
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
 """After these the policy would answer as before: who waits and who holds is the same."""

@@ -13,16 +13,16 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import islice, takewhile
 
-from bastion.quota.claims import Start
+from bastion.quota.demand import Start
 
-from ..journal.books import shape
 from ..journal.fold import apply
+from ..journal.task_counters import shape
 from ..model.codec import encode
 from ..model.state.state import Job, State
 from ..model.stored.events import AnyEvent, Decided, Epoch, FileBroken, FileChanged, Started
-from ..model.stored.objects import JournalObject
-from . import decision, plan
-from .placing import places
+from ..model.stored.journal_object import JournalObject
+from . import decision_record, plan
+from .runner_choice import places
 
 _Shape = tuple[frozenset[tuple[str, int]], int, int]
 _Place = tuple[JournalObject, int, AnyEvent]
@@ -51,7 +51,7 @@ class Replayed:
     version: str
     marker: Decided
     written: tuple[AnyEvent, ...]
-    again: decision.Decision
+    again: decision_record.Decision
 
     @property
     def difference(self) -> Difference:
@@ -63,7 +63,9 @@ class Replayed:
         if marker == again and written == [encode(event) for event in self.again.events[: len(written)]]:
             return Difference.NONE
         whole = len(written) == marker.events
-        return Difference.RECORD if whole and decision.digest(self.written) != marker.digest else Difference.ANSWER
+        return (
+            Difference.RECORD if whole and decision_record.digest(self.written) != marker.digest else Difference.ANSWER
+        )
 
 
 def replayed(state: State, records: Iterable[JournalObject], last: int) -> Iterator[Replayed]:
@@ -104,7 +106,7 @@ def _again(
     }
     now = marker.now or record.now
 
-    def seat(job: Job, start: Start) -> decision.Seat:
+    def seat(job: Job, start: Start) -> decision_record.Seat:
         """As it was said; of one that did not start although its answer is whole, nobody could say it."""
         if (wanted := _shape(job, start.choice, start.tier, walls)) not in seats and len(written) == marker.events:
             raise LookupError(wanted)
@@ -118,7 +120,9 @@ def _again(
         version=state.version,
         marker=marker,
         written=written,
-        again=decision.decided(state, replace(inputs, blind=frozenset(marker.blind), rules=marker.rules), now, seat),
+        again=decision_record.decided(
+            state, replace(inputs, blind=frozenset(marker.blind), rules=marker.rules), now, seat
+        ),
     )
 
 

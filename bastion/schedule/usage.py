@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, total
 from bastion.quota.shares import Shares
 
-from ..journal.books import shape
+from ..journal.task_counters import shape
 from ..model.state.state import Job, State
-from .holding import kept
+from .held_work import kept
 from .plan import inputs, pool_of
 
 

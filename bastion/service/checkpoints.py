@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..model.ports import AttemptKey
+from ..model.interfaces import AttemptKey
 from ..model.state.state import Attempt, AttemptState, State
 from ..model.stored.events import Saved
-from .observe import FactsRead
+from .observations import FactsRead
 
 LOOK = timedelta(seconds=60)
 """Between two comparisons; also how late the facts of a checkpoint may be."""

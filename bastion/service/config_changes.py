@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.quota.resources import total
 
 from ..model.codec import whole
 from ..model.settings.config import Config
 from ..model.state.state import State
-from ..schedule.placing import places
+from ..schedule.runner_choice import places
 from ..schedule.usage import held
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ..model import layout
 from ..model.at_once import Map
 from ..model.errors import BucketError, Newer
-from ..model.ports import Bucket, Clock
+from ..model.interfaces import Bucket, Clock
 from ..schedule.desired import Desired
-from .beats import WorkerKey
-from .observe import FactsRead
+from .liveness import WorkerKey
+from .observations import FactsRead
 from .reconcile import read_facts
 
 

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
-from ..journal import loss
+from ..journal import lost_tail
 from ..journal.journal import Journal, take_over
+from ..journal.leadership import PATIENCE_S, Beacon, Fence, Time, read, vacant
 from ..journal.own_log import OwnLog
 from ..journal.recover import load
-from ..journal.standing import PATIENCE_S, Beacon, Fence, Time, read, vacant
 from ..model.errors import BucketError, Deposed, LostEnd, OffTime, RunnerError
-from ..model.state.sharing import one
+from ..model.state.interning import one
 from ..model.state.state import State
 from ..model.stored.events import Epoch
 from ..model.stored.records import Status
 from ..model.version import VERSION
 from ..model.wording import clipped
-from ..schedule.placing import kinds_said
-from . import files, observe
-from .chores import Doors
+from ..schedule.runner_choice import kinds_said
+from . import admin_files, observations
+from .maintenance import Doors
 from .reconcile import ask_capacity
-from .stalls import Scene
 from .tick import Bastion
+from .watchdog import Scene
 
 log = logging.getLogger("bastion")
 
@@ -182,9 +182,9 @@ def _load(doors: Doors) -> tuple[State, int]:
     """The state, of which nothing is lost, and how far a snapshot goes. First what the bucket knows: what others write
     meanwhile is in the journal by then.
     """
-    known = _patiently(doors, lambda: loss.gather(doors.bucket))
+    known = _patiently(doors, lambda: lost_tail.gather(doors.bucket))
     state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
-    _patiently(doors, lambda: loss.refuse(doors.bucket, state, known, doors.tasks.map))
+    _patiently(doors, lambda: lost_tail.refuse(doors.bucket, state, known, doors.tasks.map))
     return state, known.snapshot
 
 
@@ -208,7 +208,7 @@ def _share(state: State) -> None:
 
 def _read_files(doors: Doors, bastion: Bastion) -> None:
     """Know quota and settings before the first decision."""
-    bastion.heed(_patiently(doors, lambda: files.read(doors.bucket, doors.clock)))
+    bastion.heed(_patiently(doors, lambda: admin_files.read(doors.bucket, doors.clock)))
 
 
 def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
@@ -219,7 +219,7 @@ def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
         except Exception as error:  # whatever it is: one bad runner keeps no bastion from its start
             log.warning("runner %s: %s", name, error if isinstance(error, RunnerError) else repr(error))
             continue
-        for event in observe.note(bastion.journal.state, seen, bastion.time.now()):
+        for event in observations.note(bastion.journal.state, seen, bastion.time.now()):
             bastion.journal.add(event)
 
 
@@ -268,7 +268,7 @@ def problems(bastion: Bastion) -> list[str]:
     """What an admin should know, loudest first."""
     state = bastion.journal.state
     wrong = [
-        f"{files.KEYS[name]} cannot be used, {_in_force(file.text)}: {file.problem}"
+        f"{admin_files.KEYS[name]} cannot be used, {_in_force(file.text)}: {file.problem}"
         for name, file in state.files.items()
         if file.problem
     ]

@@ -14,17 +14,17 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..journal.standing import Fence
+from ..journal.leadership import Fence
 from ..model import layout
 from ..model.codec import decode, encode
 from ..model.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
-from ..model.ports import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
+from ..model.interfaces import AttemptKey, Bucket, Clock, Ids, Machine, Runner, Sight
 from ..model.state.state import AttemptState
 from ..model.stored.records import PAPER_BYTES_MAX, AnyClaim, Claim, Facts
 from ..schedule.desired import Desired, order, stop_order, world
-from ..stores.once import create_once
-from .observe import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Stray, Trouble
-from .specs import Specs
+from ..stores.create_once import create_once
+from .observations import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Stray, Trouble
+from .spec_cache import Specs
 
 ASK_S = 60.0
 """How long a creation is given before it is asked for again, and the longest between two looks for a claim."""

@@ -8,36 +8,36 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from bastion.quota.claims import RULES
+from bastion.quota.demand import RULES
 
-from ..journal import sight
-from ..journal.books import standing
+from ..journal import reachability
 from ..journal.journal import Journal
+from ..journal.leadership import Beacon, Fence, Time
 from ..journal.own_log import OwnLog
-from ..journal.retire import retirable
-from ..journal.standing import Beacon, Fence, Time
+from ..journal.retirement import retirable
+from ..journal.task_counters import standing
 from ..model.clocks import words
 from ..model.errors import BucketError, Deposed, LostEnd
-from ..model.ports import AttemptKey, Runner
+from ..model.interfaces import AttemptKey, Runner
 from ..model.state.state import AttemptState
 from ..model.stored.events import AnyEvent, Forgotten, Submitted
 from ..model.stored.records import BEAT_S, Status
-from ..schedule import decide, decision, plan
+from ..schedule import decision_record, lifecycle, plan
 from ..schedule.desired import Desired, desired
-from ..schedule.lineup import Lineup
-from ..schedule.placing import places
-from ..schedule.seats import Seats
-from . import files, observe
-from .beats import Watch, at_work
+from ..schedule.pending import Lineup
+from ..schedule.placement import Seats
+from ..schedule.runner_choice import places
+from . import admin_files, observations
 from .checkpoints import Checkpoints
-from .chores import CLOCK_AGAIN_S, Chores, Doors, Seen
 from .heartbeat import Ear, Heard
-from .mailroom import Mailroom
+from .liveness import Watch, at_work
+from .maintenance import CLOCK_AGAIN_S, Chores, Doors, Seen
+from .problems import Troubles
 from .reconcile import Reconciler
-from .specs import Specs
-from .stalls import LAG_S, Vitals, Watchman
-from .timed import Timed
-from .troubles import Troubles
+from .request_queue import Mailroom
+from .spec_cache import Specs
+from .task_ages import Timed
+from .watchdog import LAG_S, Vitals, Watchman
 
 FORGET_S, RETIRE_S, OVERLOOKED_S = 60.0, 3600.0, 300.0
 
@@ -129,8 +129,8 @@ class Bastion:
         self._collect(now)
         if self.mail.backlog or self.chores.agenda.take("inbox", self.poll):
             self._read_inbox(now)
-        self._add_all(list(decide.settle(self.journal.state, now)))
-        decide.lapse(self.journal.state, self._add, now)
+        self._add_all(list(lifecycle.settle(self.journal.state, now)))
+        lifecycle.lapse(self.journal.state, self._add, now)
         self._schedule(now)
         self._commit()
         if (took := self.doors.clock.monotonic() - began) > LAG_S:
@@ -172,24 +172,26 @@ class Bastion:
             if isinstance(error, Deposed | LostEnd):
                 raise error
             self.troubles.ended(name, error)
-            self._add_all(sight.news(self.journal.state, name, error, now))
+            self._add_all(reachability.news(self.journal.state, name, error, now))
             if error is None:
                 self._take(name, result, now)
             elif name == "clock":
                 self.chores.agenda.again(name, CLOCK_AGAIN_S)
 
     def _take(self, name: str, result: Any, now: datetime) -> None:
-        if name.startswith(sight.ASKS) or name == "builds":
-            self.troubles.tell(f"seen by {name}", [seen.what for seen in result if isinstance(seen, observe.Trouble)])
+        if name.startswith(reachability.ASKS) or name == "builds":
+            self.troubles.tell(
+                f"seen by {name}", [seen.what for seen in result if isinstance(seen, observations.Trouble)]
+            )
             self.troubles.tell_each(
-                f"stray of {name}", [seen.what for seen in result if isinstance(seen, observe.Stray)]
+                f"stray of {name}", [seen.what for seen in result if isinstance(seen, observations.Stray)]
             )
             self._note(result, now)
         elif name == "heartbeat":
             self._hear(result, now)
         elif name == "retire":
-            for start in range(0, len(result), decide.FORGET_AT_ONCE):
-                self._add(Forgotten(jobs=list(result[start : start + decide.FORGET_AT_ONCE])))
+            for start in range(0, len(result), lifecycle.FORGET_AT_ONCE):
+                self._add(Forgotten(jobs=list(result[start : start + lifecycle.FORGET_AT_ONCE])))
         elif name == "files":
             self.heed(result)
         elif name == "clock":
@@ -197,13 +199,13 @@ class Bastion:
             what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
             self.troubles.tell("clock", [what] if off else [])
 
-    def heed(self, reading: files.Reading) -> None:
+    def heed(self, reading: admin_files.Reading) -> None:
         """Put the admin's files in force, unless a later look was faster."""
         if reading.at < self._files_at:
             return
         self._files_at = reading.at
         for read in reading.files:
-            for event in files.note(self.journal.state, read, self.doors.vet):
+            for event in admin_files.note(self.journal.state, read, self.doors.vet):
                 self._add(event)
                 self.inputs = plan.inputs(self.journal.state)
 
@@ -221,9 +223,9 @@ class Bastion:
         attempt = self.journal.state.attempt(key)
         return attempt is not None and attempt.state is AttemptState.ENDED
 
-    def _note(self, sightings: Iterable[observe.Sighting], now: datetime) -> None:
+    def _note(self, sightings: Iterable[observations.Sighting], now: datetime) -> None:
         for seen in sightings:
-            self._add_all(observe.note(self.journal.state, seen, now))
+            self._add_all(observations.note(self.journal.state, seen, now))
 
     def _read_inbox(self, now: datetime) -> None:
         mail = self.mail.fetch(self.journal.state)
@@ -232,12 +234,12 @@ class Bastion:
         self.mail.judge(mail, self.journal.state, self.inputs, now, self._add)
         self.troubles.tell("limits", list(self.mail.limited(self.journal.state, now, self.inputs).values()))
         if mail.sorted.fresh and self.chores.agenda.take("forget", FORGET_S):
-            self._add_all(list(decide.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
+            self._add_all(list(lifecycle.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
 
     def _read_files(self) -> bool:
         """Requests are judged by files that are no older: who sets a quota and then submits meets the new one."""
         try:
-            self.heed(files.read(self.doors.bucket, self.doors.clock))
+            self.heed(admin_files.read(self.doors.bucket, self.doors.clock))
         except BucketError as error:
             self.troubles.say("files", error)
             return False
@@ -263,7 +265,7 @@ class Bastion:
                 self.vitals.decided = self.doors.clock.monotonic()
             return  # blind: start nothing, stop nothing, until it has answered
         self._add_all(plan.dropped(state, self.inputs))
-        answer = decision.decided(
+        answer = decision_record.decided(
             state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup
         )
         if answer.events or self.journal.dirty:  # an idle tick writes nothing

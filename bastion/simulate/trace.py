@@ -11,7 +11,7 @@ from functools import lru_cache
 from ..model.errors import BastionError
 from ..model.job.spec import JobSpec, check
 from ..model.nearest import did_you_mean
-from .work import Arrival
+from .workload import Arrival
 
 BYTES_MAX = 256 * 1024 * 1024
 JOBS_MAX = 1_000_000

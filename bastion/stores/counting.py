@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from threading import Lock
 
-from ..model.ports import Bucket, Stat, Stored
+from ..model.interfaces import Bucket, Stat, Stored
 from .keys import PAGE
 
 

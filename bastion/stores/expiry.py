@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from ..model.errors import UsageError
+from ..model.interfaces import Stat
 from ..model.layout import BASTION_LOG, LOGS, OUTPUTS
-from ..model.ports import Stat
 from ..model.settings.config import Config
 from ..model.state.state import State
 

@@ -17,10 +17,10 @@ from inspect import signature
 from typing import Any, TypeVar
 
 from ..model.errors import BastionError, BucketError, Denied, Missing, UsageError
-from ..model.ports import Stat, Stored
-from . import tail
-from .asking import ask, is_passing
+from ..model.interfaces import Stat, Stored
+from . import version_salt
 from .keys import check_key, check_prefix, check_size, is_key
+from .retries import ask, is_passing
 
 _VERSION = re.compile(r"[!#-)+-~]{1,128}")  # never `*`, which would mean: any
 _LONGEST_PREFIX = 120
@@ -63,8 +63,8 @@ class FsspecBucket:
 
     def read(self, key: str, limit: int | None = None) -> Stored:
         """The whole object. Raises `Missing`, `TooLarge`."""
-        stored = self._raw(key, None if limit is None else limit + tail.LENGTH)
-        data = tail.strip(stored.data)
+        stored = self._raw(key, None if limit is None else limit + version_salt.LENGTH)
+        data = version_salt.strip(stored.data)
         check_size(len(data), key, limit)
         return Stored(data, stored.version)
 
@@ -117,7 +117,7 @@ class FsspecBucket:
             key = path.removeprefix(self._root)
             if path != key and key.startswith(prefix) and key > after and is_key(key):
                 info = found[path]
-                yield Stat(key, self._version(info), tail.size(int(info["size"])), _modified(info))
+                yield Stat(key, self._version(info), version_salt.size(int(info["size"])), _modified(info))
 
     def _raw(self, key: str, limit: int | None = None) -> Stored:
         """The bytes as they are stored, and their version: that before the reading, if it still is that after it."""
@@ -139,7 +139,7 @@ class FsspecBucket:
     def _put(self, key: str, data: bytes, **how: Any) -> str:
         """The new version. Raises `_Refused` or `Missing` if the object is not as the condition wants it."""
         check_key(key)
-        body = tail.add(data, os.urandom(tail.NONCE_BYTES))
+        body = version_salt.add(data, os.urandom(version_salt.NONCE_BYTES))
         self._ask("write", key, lambda: self._files.pipe_file(self._root + key, body, **how))
         try:
             stored = self._raw(key)

@@ -16,9 +16,9 @@ from io import BytesIO
 from typing import Any, TypeVar
 
 from ..model.errors import BastionError, BucketError, Denied, Missing, NoBucket, TooLarge, UsageError
-from ..model.ports import Stat, Stored
-from .asking import ask, is_passing
+from ..model.interfaces import Stat, Stored
 from .keys import PAGE, check_key, check_prefix, check_size, is_key
+from .retries import ask, is_passing
 
 _URL = re.compile(r"gs://([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])((?:/[^/]+)*)/?")
 _LONGEST_PREFIX = 120

@@ -20,13 +20,13 @@ from typing import TypeVar
 
 from ..model import layout
 from ..model.errors import BucketError, Denied, Full, Missing, NoBucket, UsageError
-from ..model.ports import Stat, Stored
-from . import sharing, tree
-from .folder import NO_ROOM, Folder, Swapped
-from .guard import MODE, NEW, OWN, PATIENCE_S, Guard
+from ..model.interfaces import Stat, Stored
+from . import file_tree, shared_folder
+from .file_paths import PRIVATE, path_of
+from .folder_identity import NO_ROOM, Folder, Swapped
+from .folder_lock import MODE, NEW, OWN, PATIENCE_S, Guard
 from .keys import check_key, check_prefix
-from .paths import PRIVATE, path_of
-from .sharing import USERS
+from .shared_folder import USERS
 
 _SCHEME = "file://"
 _SEAL = b"/" + layout.SEAL.encode()
@@ -67,7 +67,7 @@ class LocalBucket:
         with self._asking(""):
             if create:
                 os.makedirs(self._root, exist_ok=True)
-            self._folder = Folder(self._root, private, sharing.CLOSED if self._shared else 0o777)
+            self._folder = Folder(self._root, private, shared_folder.CLOSED if self._shared else 0o777)
         with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # who may only read need not
             self._guard.sweep()
 
@@ -75,7 +75,7 @@ class LocalBucket:
         """The whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
         with self._asking(key):
-            stored = self._read_shared(key, limit) if self._shared else tree.read(self._path(key), key, limit)
+            stored = self._read_shared(key, limit) if self._shared else file_tree.read(self._path(key), key, limit)
             self._folder.require()
             if stored is None:
                 raise Missing(f"{self.url}: there is no object {key!r}")
@@ -87,9 +87,9 @@ class LocalBucket:
         path = self._path(key)
 
         def place(grant: bytes, new: bytes) -> bool:
-            tree.make_folder(os.path.dirname(path), self._root, grant, self._made)
+            file_tree.make_folder(os.path.dirname(path), self._root, grant, self._made)
             with suppress(FileExistsError), self._held(path) as place:
-                os.link(new, tree.home(place, grant))
+                os.link(new, file_tree.home(place, grant))
                 return True
             return False
 
@@ -102,11 +102,11 @@ class LocalBucket:
         path = self._path(key)
 
         def place(grant: bytes, new: bytes) -> bool:
-            found = tree.facts(path)
-            same = found is not None and tree.version(found) == version
+            found = file_tree.facts(path)
+            same = found is not None and file_tree.version(found) == version
             if same:
                 with self._held(path) as place:
-                    os.replace(new, tree.home(place, grant))
+                    os.replace(new, file_tree.home(place, grant))
             return same
 
         with self._asking(key):
@@ -118,9 +118,9 @@ class LocalBucket:
         path = self._path(key)
 
         def place(grant: bytes, new: bytes) -> bool:
-            tree.make_folder(os.path.dirname(path), self._root, grant, self._made)
+            file_tree.make_folder(os.path.dirname(path), self._root, grant, self._made)
             with self._held(path) as place:
-                os.replace(new, tree.home(place, grant))
+                os.replace(new, file_tree.home(place, grant))
             return True
 
         with self._asking(key):
@@ -138,7 +138,7 @@ class LocalBucket:
 
         def remove(some: Sequence[bytes], grant: bytes | None) -> None:
             with self._guard.locked(grant):
-                changed.update([tree.remove(path, self._root, grant, self._is_kept) for path in some])
+                changed.update([file_tree.remove(path, self._root, grant, self._is_kept) for path in some])
 
         with self._asking(""):
             for first in range(0, len(paths), _AT_ONCE):
@@ -150,7 +150,7 @@ class LocalBucket:
                         raise
                     remove(some, None)  # there is no room even for a grant: this makes some
             for folder in changed:
-                tree.sync(folder)
+                file_tree.sync(folder)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
         """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
@@ -185,14 +185,14 @@ class LocalBucket:
         folder = prefix[: prefix.rfind("/") + 1]
         with self._asking(prefix):
             self._folder.require()
-            pending = tree.entries(self._path(folder[:-1]) if folder else self._root, folder, prefix, after)
+            pending = file_tree.entries(self._path(folder[:-1]) if folder else self._root, folder, prefix, after)
             while pending:
                 key, path = pending.pop()
                 if key.endswith("/"):
-                    pending += tree.entries(path, key, prefix, after)
-                elif found := tree.facts(path):
+                    pending += file_tree.entries(path, key, prefix, after)
+                elif found := file_tree.facts(path):
                     modified = datetime.fromtimestamp(found.st_mtime, UTC)
-                    yield Stat(key, tree.version(found), found.st_size, modified)
+                    yield Stat(key, file_tree.version(found), found.st_size, modified)
             self._folder.require()  # of a folder that dropped meanwhile only a part was shown
 
     def _path(self, key: str) -> bytes:
@@ -201,9 +201,11 @@ class LocalBucket:
     def _read_shared(self, key: str, limit: int | None) -> Stored | None:
         """The object, and who put it there."""
         try:
-            with tree.held(self._path(key), self._root) as (place, folder):
+            with file_tree.held(self._path(key), self._root) as (place, folder):
                 around = os.fstat(folder)
-                return tree.read(place, key, limit, lambda file: sharing.owner(file, around, self._owner or 0))
+                return file_tree.read(
+                    place, key, limit, lambda file: shared_folder.owner(file, around, self._owner or 0)
+                )
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -213,7 +215,7 @@ class LocalBucket:
         if not self._shared:
             yield path
         else:
-            with tree.held(path, self._root) as (place, _):
+            with file_tree.held(path, self._root) as (place, _):
                 yield place
 
     def _is_kept(self, folder: bytes, of: os.stat_result) -> bool:
@@ -221,15 +223,15 @@ class LocalBucket:
         if not self._shared:
             return False
         parts = os.path.relpath(folder, self._root).split(b"/")
-        return sharing.is_kept(parts) or of.st_uid != os.geteuid()
+        return shared_folder.is_kept(parts) or of.st_uid != os.geteuid()
 
     def _made(self, folder: bytes) -> None:
         """A folder was made: in a shared bucket its mode is not the umask's; and an inbox is its user's, also if root made it."""
         if not self._shared:
             return
         parts = os.path.relpath(folder, self._root).split(b"/")
-        os.chmod(folder, sharing.folder_mode(parts))
-        if self._owner == os.geteuid() == 0 and sharing.is_inbox(parts):
+        os.chmod(folder, shared_folder.folder_mode(parts))
+        if self._owner == os.geteuid() == 0 and shared_folder.is_inbox(parts):
             with suppress(KeyError):
                 os.chown(folder, pwd.getpwnam(os.fsdecode(parts[2])).pw_uid, -1, follow_symlinks=False)
 
@@ -239,7 +241,7 @@ class LocalBucket:
             return
         parts = os.path.relpath(path, self._root).split(b"/")
         private = self._logs_of is not None and parts[1:2] == [b"logs"]
-        os.fchmod(file, 0o600 if private else sharing.file_mode(parts))
+        os.fchmod(file, 0o600 if private else shared_folder.file_mode(parts))
         if private and self._logs_of is not None:
             os.fchown(file, self._logs_of, -1)
 
@@ -284,8 +286,8 @@ class LocalBucket:
                     os.utime(file, ns=(stamp * 1000, stamp * 1000))
                     if not place(grant, new):
                         return None
-                tree.sync(os.path.dirname(path))
-                return tree.version(os.fstat(file))
+                file_tree.sync(os.path.dirname(path))
+                return file_tree.version(os.fstat(file))
             finally:
                 os.close(file)
 

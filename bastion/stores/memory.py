@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from threading import Lock
 
 from ..model.errors import Missing, UsageError
-from ..model.ports import Stat, Stored
+from ..model.interfaces import Stat, Stored
 from .keys import PAGE, check_key, check_prefix, check_size
 
 _SCHEME = "memory://"

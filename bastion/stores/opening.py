@@ -6,15 +6,15 @@ import os
 from collections.abc import Callable, Mapping
 
 from ..model.errors import UsageError
+from ..model.interfaces import Bucket
 from ..model.nearest import did_you_mean
-from ..model.ports import Bucket
 from .fsspec import FsspecBucket
 from .gcs import GcsBucket
+from .lifecycle_rules import Ruled
 from .local import LocalBucket
 from .memory import MemoryBucket
 from .prefixed import Prefixed
 from .routed import Routed
-from .rules import Ruled
 from .s3 import S3Bucket
 
 _OWN: Mapping[str, Callable[[str], Bucket]] = {"gs": GcsBucket, "s3": S3Bucket, "memory": MemoryBucket}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..model.ports import Bucket, Stat, Stored
+from ..model.interfaces import Bucket, Stat, Stored
 
 
 class Prefixed:

@@ -7,7 +7,7 @@ from heapq import merge
 from threading import Lock
 
 from ..model import layout
-from ..model.ports import Bucket, Stat, Stored
+from ..model.interfaces import Bucket, Stat, Stored
 
 
 class Routed:

@@ -16,10 +16,10 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ..model.errors import BastionError, BucketError, Denied, Missing, NoBucket, TooLarge, UsageError
-from ..model.ports import Stat, Stored
-from . import tail
-from .asking import ask, is_passing
+from ..model.interfaces import Stat, Stored
+from . import version_salt
 from .keys import PAGE, check_key, check_prefix, check_size, is_key
+from .retries import ask, is_passing
 
 _URL = re.compile(r"s3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:/[^/]+)*)/?")
 _VERSION = re.compile(r"[A-Za-z0-9_.+/=-]{1,128}")  # never `*`, which would mean: any
@@ -63,8 +63,8 @@ class S3Bucket:
             answer = await self._client.get_object(Bucket=self._name, Key=self._root + key)
             async with answer["Body"] as body:
                 if limit is not None:  # the body is as long as the answer says, or broken
-                    check_size(int(answer["ContentLength"]), key, limit + tail.LENGTH)
-                return Stored(tail.strip(await body.read()), _version(answer))
+                    check_size(int(answer["ContentLength"]), key, limit + version_salt.LENGTH)
+                return Stored(version_salt.strip(await body.read()), _version(answer))
 
         stored = self._ask("read", key, request)
         check_size(len(stored.data), key, limit)
@@ -154,7 +154,7 @@ class S3Bucket:
 
     def _stat(self, found: Any) -> Stat:
         key = found["Key"].removeprefix(self._root)
-        return Stat(key, _version(found), tail.size(found["Size"]), found["LastModified"])
+        return Stat(key, _version(found), version_salt.size(found["Size"]), found["LastModified"])
 
     def _delete(self, keys: tuple[str, ...]) -> None:
         objects = [{"Key": self._root + key} for key in keys]
@@ -169,7 +169,7 @@ class S3Bucket:
     def _put(self, key: str, data: bytes, **condition: str) -> str:
         """The new version. Raises `_Refused` or `Missing` if the object is not as the condition wants it."""
         check_key(key)
-        body = tail.add(data, os.urandom(tail.NONCE_BYTES))
+        body = version_salt.add(data, os.urandom(version_salt.NONCE_BYTES))
 
         async def request() -> str:
             where = {"Bucket": self._name, "Key": self._root + key}

@@ -8,7 +8,7 @@ from contextlib import suppress
 from bastion.quota.resources import Resources
 
 from ..model.errors import RunnerError
-from ..model.ports import AttemptKey, Sight
+from ..model.interfaces import AttemptKey, Sight
 from ..model.state.state import Cause
 from .stage import HELLO, KEY, OTHER, SAVES, WAIT, Fleet, Stage
 

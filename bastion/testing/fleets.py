@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 import psutil
 
 from ..platform.system import RandomIds
-from ..stores.seal import KeyedSeal
+from ..stores.machine_seal import KeyedSeal
 
 _DEADLINE_S = 180.0
 _LOOK_S, _LOOK_MAX_S = 0.02, 1.0

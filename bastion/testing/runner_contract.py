@@ -5,10 +5,10 @@ from __future__ import annotations
 from ..journal import logs
 from ..model import layout
 from ..model.codec import encode
-from ..model.ports import Sight
+from ..model.interfaces import Sight
 from ..model.state.state import Cause
 from ..model.stored.records import Claim
-from ..stores.once import create_once
+from ..stores.create_once import create_once
 from .engine_contract import EngineContract
 from .environment_contract import EnvironmentContract
 from .stage import (

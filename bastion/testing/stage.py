@@ -15,11 +15,11 @@ from ..journal import logs
 from ..model import layout
 from ..model.codec import decode, encode
 from ..model.errors import Later, Missing
+from ..model.interfaces import AttemptKey, Bucket, Machine, Placement, Runner, Sight
 from ..model.job.spec import BundleRef
-from ..model.ports import AttemptKey, Bucket, Machine, Placement, Runner, Sight
 from ..model.state.state import Cause
 from ..model.stored.records import Claim, Facts, Member, Order, StopOrder, World
-from ..stores.once import create_once
+from ..stores.create_once import create_once
 
 HELLO = "echo hello"
 FAIL = "echo 'Error: no luck'; exit 3"

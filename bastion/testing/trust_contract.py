@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bastion.quota.resources import Resources
 
-from ..model.ports import Sight
+from ..model.interfaces import Sight
 from ..model.state.state import Cause
 from .stage import HELLO, KEY, OTHER, SAVES, WAIT, Fleet, Stage
 

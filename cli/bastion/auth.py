@@ -6,17 +6,17 @@ from collections.abc import Iterator
 
 from bastion.model import layout
 from bastion.model.errors import BastionError
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.model.settings.config import Config
-from bastion.runners.google.api.door import GoogleError
+from bastion.runners.google.api.interface import GoogleError
 from bastion.runners.google.hosting import rights
 from bastion.stores.opening import open_bucket, open_part
 from bastion.stores.routed import url_of
 
 from ..common.place import Place, known_place_of, place_of
 from ..common.profile import settings_of
-from ..hosting.credentials import Rows, credentials
 from ..hosting.google_host import door
+from ..hosting.store_credentials import Rows, credentials
 from ..terminal.main import DONE, FAILED, Call
 
 _HOMES = {layout.PRIVATE: "", layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..common import admin_file
 from ..terminal.main import Call
 from .parts import config_file, config_profiles, config_show
-from .parts.file_history import history
+from .parts.admin_file_history import history
 
 
 def run(call: Call) -> int:

@@ -13,30 +13,30 @@ import msgspec
 from bastion.launcher.submit.build import amounts
 from bastion.model.clocks import wrong
 from bastion.model.errors import BastionError, Missing, UsageError
-from bastion.model.job.byline import sign
+from bastion.model.interfaces import Bucket
+from bastion.model.job.audit_line import sign
 from bastion.model.layout import CONFIG
-from bastion.model.ports import Bucket
 from bastion.model.settings import config
 from bastion.model.settings.config import BUCKETS, Config
 from bastion.platform import host
-from bastion.platform.here import log_file
+from bastion.platform.local_paths import log_file
 from bastion.platform.store_clock import StoreClock
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.quota.resources import text
 from bastion.stores.opening import open_bucket
 
-from ..common import sharing
-from ..common.desk import user_of
-from ..common.exchange import exchange
+from ..common import shared_host
+from ..common.command_context import user_of
+from ..common.compare_and_swap import exchange
 from ..common.place import Place, place_of
 from ..common.profile import path_of, setting_of
-from ..hosting import hosted
+from ..hosting import where
 from ..terminal.main import DONE, Call
 from . import unit as bastion_unit
+from .parts.background import come_up
 from .parts.config_file import changed
-from .parts.detached import come_up
 from .parts.first_time import Chosen, check_engine, completed, engine_settings, keep, keep_for_all
-from .parts.proving import admit
+from .parts.store_check import admit
 from .unit import Unit
 
 SETTINGS = ("poll", "reclaim_delay", "policy", "run_as", "shared")
@@ -45,10 +45,10 @@ SETTINGS = ("poll", "reclaim_delay", "policy", "run_as", "shared")
 def run(call: Call) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     call, chosen = completed(named(call))
-    if hosted.chosen(call):
+    if where.chosen(call):
         return _elsewhere(call, place_of(call))
     place = _shared_place(call) if call.flags["shared"] else place_of(call, create=True)
-    if not call.flags["local"] and hosted.lodging(place):
+    if not call.flags["local"] and where.lodging(place):
         return _elsewhere(call, place)
     unit = _unit(call, place)
     clock, old = SystemClock(), _before(place.bucket)
@@ -99,8 +99,8 @@ def _shared_place(call: Call) -> Place:
         raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
     os.umask(0o022)
     bucket = setting_of(call, "bucket")
-    sharing.check(call.flags["shared"], bucket.value if bucket else "")
-    sharing.share(place_of(call, create=True), call.flags["shared"])
+    shared_host.check(call.flags["shared"], bucket.value if bucket else "")
+    shared_host.share(place_of(call, create=True), call.flags["shared"])
     return place_of(call)
 
 
@@ -114,7 +114,7 @@ def _elsewhere(call: Call, place: Place) -> int:
     """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
     if call.flags["systemd"]:
         raise UsageError("--systemd is for a bastion on this machine; leave it out")
-    clock, way = SystemClock(), hosted.way(call, place)
+    clock, way = SystemClock(), where.way(call, place)
     said = given(call) | way.settings(call, place)
     after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
     if wrong := config.check(after):
@@ -132,7 +132,7 @@ def _elsewhere(call: Call, place: Place) -> int:
     if call.flags["terraform"] and site.write:
         site.write(call.flags["terraform"])
         return DONE
-    new = hosted.bring_up(call, place, site, clock)
+    new = where.bring_up(call, place, site, clock)
     if changed:
         call.output.note(f"settings stored: {', '.join(changed)}")
     _tell(call, place, already=not new)

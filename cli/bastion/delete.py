@@ -7,20 +7,20 @@ from collections.abc import Callable
 from bastion.journal import snapshot
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
-from bastion.launcher.submit.submit import send
+from bastion.launcher.submit.sending import send
 from bastion.model.errors import BastionError
-from bastion.model.ports import Bucket, Clock, Ids
+from bastion.model.interfaces import Bucket, Clock, Ids
 from bastion.model.settings.config import Config
 from bastion.model.stored.requests import Cancel
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
-from ..common.desk import user_of
+from ..common.command_context import user_of
 from ..common.place import Place, check_admin, known_place_of, stored
-from ..hosting import google_host, hosted, hosted_end
-from ..terminal.ask import agree
+from ..hosting import google_host, teardown, where
+from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from .create import store
-from .parts.detached import come_up
+from .parts.background import come_up
 from .stop import LOOK_S, stop, unfinished
 
 BATCH = 1000
@@ -35,12 +35,12 @@ def run(call: Call) -> int:
     """Return 0 when no job, no loop and no machine is left."""
     place, clock = known_place_of(call), SystemClock()
     if call.flags["dry_run"]:
-        hosted_end.rehearse(call, place, accounts=call.flags["purge"])
+        teardown.rehearse(call, place, accounts=call.flags["purge"])
         return DONE
     config, reader = stored(place), Reader(place.bucket, clock, ThreadTasks())
     try:
-        fleet = hosted_end.fleet_of(place, config, call.environ)
-        hosted_end.machines(fleet)
+        fleet = teardown.fleet_of(place, config, call.environ)
+        teardown.machines(fleet)
     except BastionError as error:
         if not (call.flags["force"] and call.flags["abandon_machines"]):
             raise BastionError(
@@ -48,7 +48,7 @@ def run(call: Call) -> int:
             ) from error
         return _abandon(call, place, reader.look(), clock)
     jobs = sorted(unfinished(reader.look()))
-    _check(call, place, jobs, [] if jobs else hosted_end.machines(fleet))
+    _check(call, place, jobs, [] if jobs else teardown.machines(fleet))
     if jobs:
         if not place.is_up(clock):
             _start(call, place, clock)
@@ -56,7 +56,7 @@ def run(call: Call) -> int:
             cancel_all(place, reader, user_of(call), clock, RandomIds(), call.output.note)
     stop(place, clock)
     with call.output.progress("deleting machines"):
-        hosted_end.sweep(fleet, clock)
+        teardown.sweep(fleet, clock)
     _leave(call, place, config, clock)
     if call.flags["purge"]:
         purge(place.bucket)
@@ -95,32 +95,32 @@ def _abandon(call: Call, place: Place, view: View, clock: Clock) -> int:
 
 def _start(call: Call, place: Place, clock: Clock) -> None:
     """Start the bastion where it lives, so that it ends what it began."""
-    if lodged := hosted.lodging(place):
+    if lodged := where.lodging(place):
         status = place.status()
         lodged.start()
-        hosted.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
+        where.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
     else:
         come_up(place, call.environ, clock)
 
 
 def _leave(call: Call, place: Place, config: Config, clock: Clock) -> None:
     """Delete its lodging, if it has one; with --purge the accounts at Google that were made with it, too."""
-    lodged = hosted.lodging(place)
+    lodged = where.lodging(place)
     if lodged:
         with call.output.progress(f"deleting {lodged.name}"):
             lodged.delete()
-    if call.flags["purge"] and hosted_end.has_accounts(place, config):
+    if call.flags["purge"] and teardown.has_accounts(place, config):
         with call.output.progress("removing its accounts"):
-            gone = hosted_end.close_accounts(google_host.door(config.google), place, config)
+            gone = teardown.close_accounts(google_host.door(config.google), place, config)
         call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
     if lodged and not call.flags["purge"]:
-        store(place.bucket, hosted.forget(place), user_of(call), clock.wall())
+        store(place.bucket, where.forget(place), user_of(call), clock.wall())
 
 
 def _check(call: Call, place: Place, jobs: list[str], machines: list[str]) -> None:
     """Refuse what was not asked for, and ask before what cannot be undone."""
-    jobs_left = f"bastion {place.name} has jobs that have not ended ({hosted_end.named(jobs)})"
-    machines_left = f"bastion {place.name} has machines that are not gone ({hosted_end.named(machines)})"
+    jobs_left = f"bastion {place.name} has jobs that have not ended ({teardown.named(jobs)})"
+    machines_left = f"bastion {place.name} has machines that are not gone ({teardown.named(machines)})"
     if jobs and not call.flags["force"]:
         raise BastionError(f"{jobs_left}; wait for them with bastion stop --drain, or cancel them with --force")
     if machines and not call.flags["force"]:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bastion.launcher.access.health import Check, Level
+from bastion.launcher.access.health_checks import Check, Level
 from bastion.model.version import VERSION
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
-from ..common.desk import user_of
+from ..common.command_context import user_of
 from ..common.place import known_place_of
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
 from .parts import doctor_store, doctor_verify
-from .parts.doctor_look import Look
+from .parts.doctor_checks import Look
 
 
 def run(call: Call) -> int:

@@ -9,15 +9,15 @@ from bastion.journal import recover
 from bastion.launcher.read.reader import Reader
 from bastion.model import layout
 from bastion.model.errors import BastionError, BucketError, UsageError
+from bastion.model.interfaces import Bucket, Clock, Stat, Tasks
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import Bucket, Clock, Stat, Tasks
 from bastion.model.state.state import Job
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Submit, Update, parse
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.expiry import Term, old_bundles, old_logs, old_outputs, term
 from bastion.stores.routed import url_of
 
-from ..common.desk import user_of
+from ..common.command_context import user_of
 from ..common.place import check_admin, known_place_of
 from ..terminal.main import DONE, Call
 from .parts.gc_rules import show_or_apply

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from bastion.launcher.history.project import HEADS
-from bastion.launcher.history.project_past import project_history
+from bastion.launcher.history.project_history import HEADS
+from bastion.launcher.history.project_reader import project_history
 from bastion.launcher.moments import moment
-from bastion.launcher.read import gaps
+from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.launcher.read.queue import sign_of_life
-from bastion.launcher.read.rows import rfc3339
 from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.errors import BastionError
 from bastion.model.nearest import did_you_mean
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.schedule.plan import inputs
 
-from ..common.desk import desk_of
+from ..common.command_context import desk_of
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
@@ -32,12 +32,12 @@ def run(call: Call) -> int:
     if call.output.json:
         bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         shown = {"schema": 1, "project": project, "since": rfc3339(since), "events": [entry.row() for entry in found]}
-        call.output.data({**shown, "bastion": bastion, **gaps.rows(holes.found)})
+        call.output.data({**shown, "bastion": bastion, **gap_lines.rows(holes.found)})
         return DONE
     heads, *lines = table(HEADS, [entry.cells() for entry in found], width=call.output.width)
     lines = [call.output.bold(heads), *lines] if found else [f"nothing happened to {project} since {rfc3339(since)}"]
     foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
-    call.output.say("\n".join([*lines, *gaps.lines(holes.found), foot]))
+    call.output.say("\n".join([*lines, *gap_lines.lines(holes.found), foot]))
     return DONE
 
 

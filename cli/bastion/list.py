@@ -13,7 +13,7 @@ from bastion.stores.prefixed import Prefixed
 
 from ..common.place import Place, is_known, names
 from ..common.profile import setting_of
-from ..hosting import hosted
+from ..hosting import where
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
@@ -47,5 +47,5 @@ def _row(place: Place) -> dict[str, Any]:
         "state": shown["state"],
         "host": shown["host"],
         "version": shown["version"],
-        "lodging": hosted.told(place),
+        "lodging": where.told(place),
     }

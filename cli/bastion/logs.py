@@ -5,11 +5,11 @@ from __future__ import annotations
 from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.errors import UsageError
-from bastion.model.ports import Clock
+from bastion.model.interfaces import Clock
 from bastion.platform.system import SystemClock
 
 from ..common.place import Place, known_place_of
-from ..hosting import hosted
+from ..hosting import where
 from ..terminal.main import DONE, Call
 
 LOOK_S = 1.0
@@ -41,7 +41,7 @@ def run(call: Call) -> int:
 
 
 def _console(call: Call, place: Place) -> int:
-    if (lodged := hosted.lodging(place)) is None:
+    if (lodged := where.lodging(place)) is None:
         raise UsageError(f"bastion {place.name} does not live elsewhere, and so has no console; leave out --console")
     call.output.log(lodged.console().splitlines())
     return DONE

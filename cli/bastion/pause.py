@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.model.stored.requests import Pause
 
 from ..terminal.main import Call
-from .parts.halting import ask
+from .parts.pausing import ask
 
 
 def run(call: Call) -> int:

@@ -6,27 +6,27 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bastion.journal import recover
-from bastion.launcher.submit.submit import send
+from bastion.launcher.submit.sending import send
 from bastion.model.errors import Forbidden
 from bastion.model.state.state import Job
 from bastion.model.stored.requests import Cancel
 from bastion.model.wording import listed
 from bastion.platform.system import RandomIds
-from bastion.quota.changes import warnings
-from bastion.quota.model import Quota
-from bastion.schedule.affected import left
-from bastion.schedule.permit import stranger
+from bastion.quota.quota import Quota
+from bastion.quota.quota_changes import warnings
+from bastion.schedule.permissions import stranger
 from bastion.schedule.plan import inputs
+from bastion.schedule.quota_impact import left
 from bastion.schedule.usage import usage
 
 from ..common import admin_file
-from ..common.desk import user_of
+from ..common.command_context import user_of
 from ..common.place import Place, is_known, known_place_of, place_of, unknown
-from ..terminal.ask import agree
+from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from .parts import quota_simulate
-from .parts.file_history import history
-from .parts.quota_file import QUOTA_FILE, load
+from .parts.admin_file_history import history
+from .parts.quota_edit import QUOTA_FILE, load
 from .status import usage_table
 
 SHOWN = 5

@@ -6,15 +6,15 @@ import os
 from itertools import islice
 from typing import Any
 
-from bastion.journal import loss
-from bastion.journal.loss import Loss
+from bastion.journal import lost_tail
+from bastion.journal.lost_tail import Loss
 from bastion.model.errors import BastionError
 from bastion.platform import host
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
-from ..common.desk import user_of
+from ..common.command_context import user_of
 from ..common.place import check_admin, known_place_of
-from ..terminal.ask import agree
+from ..terminal.confirm import agree
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
 from .parts import heal_time
@@ -28,17 +28,17 @@ def run(call: Call) -> int:
         return heal_time.run(call)
     place, tasks = known_place_of(call), ThreadTasks()
     with call.output.progress(f"reading the journal of bastion {place.name}"):
-        found = loss.survey(place.bucket, tasks.map)
+        found = lost_tail.survey(place.bucket, tasks.map)
     if found.is_nothing or not call.flags["accept_loss"]:
         return _tell(call, place.name, found)
     if not place.has_ended():
         raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
     check_admin(place, user_of(call))
-    loss.check(found)
+    lost_tail.check(found)
     if not call.output.json:
         call.output.say("\n".join(lines(place.name, found)))
     agree(call, f"go on without this, from journal object {found.seq} on?")
-    number = loss.accept(
+    number = lost_tail.accept(
         place.bucket, SystemClock(), RandomIds(), found, user=user_of(call), host=host.name(), pid=os.getpid()
     )
     if call.output.json:

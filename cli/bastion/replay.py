@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bastion.journal import past, recover
-from bastion.launcher.history.retaken import Report
+from bastion.journal import point_in_time, recover
+from bastion.launcher.history.replay_report import Report
 from bastion.launcher.moments import moment
-from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.model.errors import BastionError, RecordError, UsageError
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.model.version import VERSION
 from bastion.schedule.replay import replayed
 
-from ..common.desk import Desk, desk_of
+from ..common.command_context import Desk, desk_of
 from ..terminal.main import DONE, FAILED, Call
 
 _CHOICES = ("at", "seq", "since", "until", "all")
@@ -22,7 +22,7 @@ _CHOICES = ("at", "seq", "since", "until", "all")
 def run(call: Call) -> int:
     """Print what came of it. 1 if a decision of this version came out different."""
     desk = desk_of(call)
-    end = past.end(desk.bucket)
+    end = point_in_time.end(desk.bucket)
     one = bool({"at", "seq"} & call.given)
     report = Report(version=VERSION, every=one)
     with call.output.progress("taking decisions again"):
@@ -39,7 +39,7 @@ def run(call: Call) -> int:
 
 def _take(call: Call, desk: Desk, first: int, last: int, end: int, report: Report) -> None:
     holes = Holes()
-    state = past.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
+    state = point_in_time.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
     if holes.found:
         raise RecordError(f"what decisions rested on is not known: {holes.found[0].problem}")
     for each in replayed(state, recover.objects(desk.bucket, first, desk.tasks.map, below=end), last):
@@ -65,16 +65,18 @@ def _which(call: Call, desk: Desk, end: int) -> tuple[int, int]:
 
 
 def _decision_at(desk: Desk, at: datetime) -> int:
-    number = past.number_after(desk.bucket, at, desk.tasks.map)
-    found = past.decision_below(desk.bucket, number, desk.tasks.map)
+    number = point_in_time.number_after(desk.bucket, at, desk.tasks.map)
+    found = point_in_time.decision_below(desk.bucket, number, desk.tasks.map)
     if found is None:
-        raise BastionError(f"no decision is marked in the {past.LOOK_BACK:,} journal objects before {rfc3339(at)}")
+        raise BastionError(
+            f"no decision is marked in the {point_in_time.LOOK_BACK:,} journal objects before {rfc3339(at)}"
+        )
     return found
 
 
 def _window(call: Call, desk: Desk, end: int) -> tuple[int, int]:
     now, until = desk.clock.wall(), call.flags["until"]
-    first = past.number_at(desk.bucket, moment(call.flags["since"], now), desk.tasks.map)
+    first = point_in_time.number_at(desk.bucket, moment(call.flags["since"], now), desk.tasks.map)
     if until is None:
         return first, end - 1
-    return first, past.number_after(desk.bucket, moment(until, now, "--until"), desk.tasks.map) - 1
+    return first, point_in_time.number_after(desk.bucket, moment(until, now, "--until"), desk.tasks.map) - 1

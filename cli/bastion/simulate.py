@@ -10,14 +10,14 @@ from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 from bastion.model.settings.config import POLICIES, Config
 from bastion.platform.system import SystemClock
-from bastion.quota.model import Quota
-from bastion.simulate.report import row
-from bastion.simulate.run import Run, Scene, everybody, simulate
+from bastion.quota.quota import Quota
+from bastion.simulate.simulated_run import Run, Scene, everybody, simulate
+from bastion.simulate.simulation_report import row
 
-from ..terminal import charts
+from ..terminal import html_charts
 from ..terminal.main import DONE, Call
 from .parts import simulate_plot, simulated
-from .parts.quota_file import load
+from .parts.quota_edit import load
 from .parts.simulating import kind_of, pace_of, read_trace, some
 
 
@@ -43,7 +43,7 @@ def _show(call: Call, kind: str, runs: Mapping[str, Run], took: Mapping[str, flo
     reports = [one.report for one in runs.values()]
     if call.flags["plot"]:
         drawn = simulate_plot.page(runs, kind, title=title, numbers=simulated.lines(list(runs), reports, kind))
-        charts.save(Path(call.flags["plot"]), drawn)
+        html_charts.save(Path(call.flags["plot"]), drawn)
         call.output.note(f"plotted in {call.flags['plot']}")
     if call.output.json:
         rows = [{**row(one.report, kind), "seconds": round(took[name], 3)} for name, one in runs.items()]

@@ -10,34 +10,34 @@ from typing import TextIO
 import msgspec
 
 from bastion.platform import host
-from bastion.platform.here import log_file
+from bastion.platform.local_paths import log_file
 from bastion.platform.system import SystemClock
-from bastion.runners.lodging import Lodging
+from bastion.runners.hosting import Lodging
 from bastion.service import loop
 
-from ..common import sharing
+from ..common import shared_host
 from ..common.place import Place, place_of
-from ..hosting import hosted
-from ..hosting.fleet import doors, whose
+from ..hosting import where
+from ..hosting.loop_parts import doors, whose
 from ..terminal.main import DONE, Call
 from ..terminal.signals import Stopping
 from . import unit as bastion_unit
 from .create import given
-from .parts.detached import Output, leads_to
+from .parts.background import Output, leads_to
 
 
 def run(call: Call) -> int:
     """Run until told to stop. What the command line says overrides the stored settings."""
     place = place_of(call)
     if call.flags["dry_run"]:
-        hosted.rehearsed(call, place).start()
+        where.rehearsed(call, place).start()
         return DONE
-    if not call.flags["here"] and (lodged := hosted.lodging(place)):
+    if not call.flags["here"] and (lodged := where.lodging(place)):
         return _start_there(call, place, lodged)
     said = given(call)
     config = msgspec.structs.replace(place.config(), **said)
     if config.shared:
-        sharing.keep(place, config)
+        shared_host.keep(place, config)
         place = place_of(call)  # opened anew: now it is a folder that several share, if it was none before
     place = place.housed(config)
     _log_to(call.output.err, log_file(place.name, place.bucket.url, call.environ))
@@ -59,7 +59,7 @@ def _start_there(call: Call, place: Place, lodged: Lodging) -> int:
     started = lodged.start()
     if started:
         with call.output.progress(f"waiting for the first tick of bastion {place.name} on {lodged.name}"):
-            hosted.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
+            where.await_tick(place, lodged, clock, epoch=status.epoch if status else 0)
     call.output.say(f"bastion {place.name} {'runs' if started else 'already runs'} on {lodged.name} in {lodged.where}")
     return DONE
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from bastion.journal import reading
-from bastion.launcher.read import gaps
+from bastion.journal import journal_reader
+from bastion.launcher.read import gap_lines
 from bastion.model.codec import decode
 from bastion.model.errors import BucketError, Missing, RecordError
 from bastion.model.layout import CLOCK
-from bastion.model.stored.holes import Holes, lost_end
+from bastion.model.stored.gaps import Holes, lost_end
 from bastion.model.stored.records import ClockNote
 from bastion.model.stored.status import SILENCE_S, accounts, age, summary
 from bastion.platform import host
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota import resources
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.schedule import plan
 from bastion.schedule.usage import Use, usage
-from bastion.stores.folder import is_full
+from bastion.stores.folder_identity import is_full
 
 from ..common.place import Place, known_place_of
-from ..hosting import hosted
+from ..hosting import where
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
@@ -38,15 +38,15 @@ def run(call: Call) -> int:
     full = is_full(place.root.url)
     shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=full)
     shown["problems"] += standing_by(place, SystemClock().wall())
-    lodging = hosted.told(place)
+    lodging = where.told(place)
     if call.output.json:
         call.output.data({**shown, "lodging": lodging})
         return DONE
     holes = Holes()
-    state = reading.load(place.bucket, ThreadTasks().map, holes)
+    state = journal_reader.load(place.bucket, ThreadTasks().map, holes)
     uses = usage(state, plan.inputs(state).quota or Quota.open())
     lines = page(shown, place.bucket.url, accounts(status), lodging)
-    call.output.say("\n".join([*lines, *usage_table(uses), *gaps.lines([*holes.found, *lost_end(state, status)])]))
+    call.output.say("\n".join([*lines, *usage_table(uses), *gap_lines.lines([*holes.found, *lost_end(state, status)])]))
     return DONE
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
 from bastion.model.errors import BastionError
-from bastion.model.ports import Clock
+from bastion.model.interfaces import Clock
 from bastion.platform import host
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.plan import paused
 
 from ..common.place import Place, known_place_of
-from ..hosting import hosted
+from ..hosting import where as hosted
 from ..terminal.main import DONE, Call
 
 STOP_S = 60.0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..launch.parts.submissions import BUNDLE
+from ..launch.parts.submit_flags import BUNDLE
 from ..terminal.flags import Action, Command, Flag, Tool, completion
-from ..terminal.foreign import BASTION_WORDS
+from ..terminal.foreign_words import BASTION_WORDS
 from ..terminal.formats import CSV, JSON, TABLE
 from ..terminal.formats import flag as format_flag
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from bastion.launcher.explain.board import Asked, Board, board
+from bastion.launcher.explain.usage_board import Asked, Board, board
 from bastion.launcher.read.view import View
 from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
 from bastion.platform import host
 
-from ..common.desk import Desk, desk_of
+from ..common.command_context import Desk, desk_of
 from ..terminal.main import INTERRUPTED, Call
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bastion.model.errors import BastionError, UsageError
-from bastion.model.ports import Clock
-from bastion.platform.here import config_folder
-from bastion.runners.worker.linux.account import name_of
+from bastion.model.interfaces import Clock
+from bastion.platform.local_paths import config_folder
+from bastion.runners.worker.linux.unix_account import name_of
 
 from ..common.place import Place, known_place_of
 from ..terminal.main import DONE, Call

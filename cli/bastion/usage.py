@@ -8,24 +8,24 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bastion.journal import past, reading, recover
+from bastion.journal import journal_reader, point_in_time, recover
 from bastion.launcher.durations import short
 from bastion.launcher.moments import moment
-from bastion.launcher.read import gaps
-from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.launcher.read.view import tick_age_s
 from bastion.model.at_once import Map
 from bastion.model.errors import UsageError
+from bastion.model.interfaces import Bucket
 from bastion.model.nearest import did_you_mean
-from bastion.model.ports import Bucket
-from bastion.model.stored.holes import Hole, Holes
+from bastion.model.stored.gaps import Hole, Holes
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.ledger import BY, Ledger
-from bastion.schedule.ledger_rows import Line, entry_lines, hours, total_line
-from bastion.schedule.meter import Window
+from bastion.schedule.ledger_table import Line, entry_lines, hours, total_line
+from bastion.schedule.time_integral import Window
 
 from ..common.place import known_place_of
-from ..terminal import charts
+from ..terminal import html_charts
 from ..terminal.formats import CSV, JSON, TABLE, format_of
 from ..terminal.main import DONE, Call
 from ..terminal.output import Output
@@ -49,16 +49,16 @@ def run(call: Call) -> int:
     form = format_of(call.flags, TABLE, CSV, JSON)
     found = _found(call)
     if call.flags["plot"]:
-        charts.save(Path(call.flags["plot"]), _drawn(found))
+        html_charts.save(Path(call.flags["plot"]), _drawn(found))
         call.output.note(f"plotted in {call.flags['plot']}")
     if form == JSON:
         call.output.data(_json(found))
     elif form == CSV:
-        for line in gaps.lines(found.holes):
+        for line in gap_lines.lines(found.holes):
             call.output.note(line)
         call.output.csv(list(csv_rows(found.lines, found.by)))
     else:
-        foot = [*gaps.lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
+        foot = [*gap_lines.lines(found.holes), *_later(found.ledger), _foot(found.ledger.window, found.bastion)]
         call.output.say("\n".join([*_table(call.output, found), *foot]))
     return DONE
 
@@ -85,7 +85,7 @@ def _json(found: Found) -> dict[str, Any]:
         "total": found.total.row(),
         "found_out_later": hours(found.ledger.later),
         "bastion": found.bastion,
-        **gaps.rows(found.holes),
+        **gap_lines.rows(found.holes),
     }
 
 
@@ -160,25 +160,25 @@ def _window(call: Call, now: datetime) -> Window:
     since = moment(flags["since"], now)
     if since >= until:
         raise UsageError(f"--since is {rfc3339(since)} and not before {rfc3339(until)}; there is nothing between them")
-    return Window(since, until, charts.PARTS if flags["plot"] else 1)
+    return Window(since, until, html_charts.PARTS if flags["plot"] else 1)
 
 
 def page(ledger: Ledger, lines: Sequence[Line], *, by: str, title: str, numbers: str) -> str:
     """The page. `lines` are the entries, the largest first; `numbers` is the table in text."""
     kinds = sorted({kind for line in lines for kind in line.unit_hours})
-    return charts.page(title, [part for kind in kinds for part in _of_kind(ledger, lines, kind, by)], numbers)
+    return html_charts.page(title, [part for kind in kinds for part in _of_kind(ledger, lines, kind, by)], numbers)
 
 
 def _of_kind(ledger: Ledger, lines: Sequence[Line], kind: str, by: str) -> Iterator[str]:
-    yield charts.heading(kind)
+    yield html_charts.heading(kind)
     using = [line.who for line in lines if kind in line.unit_hours]
     held = {who: entry.held.get(kind) for who, entry in ledger.entries.items()}
     meters = [(who, held[who]) for who in using]
-    yield charts.stacked(ledger.window, meters, ledger.pool.get(kind), title=f"{kind} in use, by {by}")
-    shares = [line.who for line in lines if kind in line.share_hours][: charts.SHOWN]
+    yield html_charts.stacked(ledger.window, meters, ledger.pool.get(kind), title=f"{kind} in use, by {by}")
+    shares = [line.who for line in lines if kind in line.share_hours][: html_charts.SHOWN]
     if shares:
-        yield charts.few(
-            charts.against_share(
+        yield html_charts.few(
+            html_charts.against_share(
                 ledger.window, [("used", held.get(who))], ledger.promised.get((who, kind)), title=f"{who}: {kind}"
             )
             for who in shares
@@ -191,12 +191,12 @@ def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Ho
     One pass over the journal up to the window's end, a few objects in memory at a time. What cannot be read of it is
     left out and named in `holes`.
     """
-    state = recover.newest_snapshot(bucket, upto=past.number_at(bucket, window.since, at_once))
-    begin, end = state.seq if state else 0, past.end(bucket)
+    state = recover.newest_snapshot(bucket, upto=point_in_time.number_at(bucket, window.since, at_once))
+    begin, end = state.seq if state else 0, point_in_time.end(bucket)
     ledger = Ledger(window, by, state)
-    last = reading.time_of(bucket, end - 1) if end else None
+    last = journal_reader.time_of(bucket, end - 1) if end else None
     ledger.closes = last is None or last >= window.until
-    for record in reading.read(bucket, range(begin, end), at_once, holes):
+    for record in journal_reader.read(bucket, range(begin, end), at_once, holes):
         if not ledger.take(record):
             break
     ledger.close()

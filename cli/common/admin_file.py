@@ -11,16 +11,16 @@ from typing import Any
 
 from bastion.journal import recover
 from bastion.model.errors import BastionError, Missing, Overtaken
-from bastion.model.job.byline import Byline, sign, split
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
+from bastion.model.job.audit_line import Byline, sign, split
 from bastion.model.state.state import State
 from bastion.platform.system import SystemClock
 
-from ..terminal.ask import again, agree, check_agreeable
+from ..terminal.confirm import again, agree, check_agreeable
 from ..terminal.editor import draft
 from ..terminal.main import DONE, Call
-from .desk import user_of
-from .exchange import exchange
+from .command_context import user_of
+from .compare_and_swap import exchange
 from .place import Place, known_place_of
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from bastion.bundler.recipe import Recipe
 from bastion.model.errors import UsageError
-from bastion.model.job import image
+from bastion.model.job import image_ref
 from bastion.model.nearest import did_you_mean
 
 _IMAGE = ("source", "image", "repo", "dockerfile", "target", "platform", "cache_from", "allow_dirty", "skip_bundle")
@@ -65,7 +65,7 @@ def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> Setti
         if key in KNOWN[kind] and key in _TRUE_OR_FALSE and value not in TRUTHS:
             raise UsageError(f"--bundler_spec has {key}={value[:64]!r}; use true or false")
     said = {key: value for key, _, value in pairs if key in KNOWN[kind]}
-    if docker_repo and kind in IMAGES and "repo" not in said and not image.host_of(said.get("image", "")):
+    if docker_repo and kind in IMAGES and "repo" not in said and not image_ref.host_of(said.get("image", "")):
         said["repo"] = docker_repo
     settings = Settings(kind=kind, said=said, args={key: value for key, _, value in pairs if key not in said})
     if kind == "git" and settings.truth("allow_dirty") and said.keys() & {"repo", "ref"}:
@@ -91,7 +91,7 @@ def _check_key(kind: str, key: str, equals: str) -> None:
 
 def _check_image(settings: Settings) -> None:
     name, _ = named(settings)
-    if wrong := image.fault(name):
+    if wrong := image_ref.fault(name):
         raise UsageError(f"--bundler_spec: image {wrong}; or say the registry once, as repo=HOST/PATH")
     if settings.truth("skip_bundle") and (settings.args or settings.said.keys() & set(_SKIPPED)):
         odd = next(iter([*settings.args, *(key for key in _SKIPPED if key in settings.said)]))
@@ -112,7 +112,7 @@ def named(settings: Settings) -> tuple[str, str]:
     """The whole name of the image, and the tag that was said, which is only of use where nothing is built."""
     said = settings.get("image")
     if settings.truth("skip_bundle"):
-        said, tag = image.split(said)
+        said, tag = image_ref.split(said)
     else:
         tag = ""
     return "/".join(filter(None, (settings.get("repo").rstrip("/"), said))), tag or "latest"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 
-from bastion.bundler.bundle import Bundle, Bundler, NoneBundler
 from bastion.bundler.git import GitBundler
+from bastion.bundler.interface import Bundle, Bundler, NoneBundler
 from bastion.bundler.tar import TarBundler
 from bastion.model import layout
 from bastion.model.errors import UsageError
+from bastion.model.interfaces import Bucket, Clock
 from bastion.model.job.spec import BundleRef, Provenance
-from bastion.model.ports import Bucket, Clock
 from bastion.platform.shell import SystemShell
 from bastion.stores.routed import url_of
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from bastion.bundler.bundle import Bundler
-from bastion.bundler.engine import DockerEngine, Say
+from bastion.bundler.docker_engine import DockerEngine, Say
 from bastion.bundler.image import Context, DockerBundler, PinningBundler
+from bastion.bundler.interface import Bundler
 from bastion.bundler.tar import TarBundler
 from bastion.model.errors import BundleError, UsageError
-from bastion.model.ports import Clock
+from bastion.model.interfaces import Clock
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.login import access_token, default_project
-from bastion.runners.google.images.cloudbuild import CloudBuildBundler, Order
-from bastion.runners.google.images.registry import MULTI, Registry, must_place, place_of
+from bastion.runners.google.images.artifact_registry import MULTI, Registry, must_place, place_of
+from bastion.runners.google.images.cloud_build import CloudBuildBundler, Order
 
 from .bundler_settings import KNOWN, Settings, location_of, named, recipe_of
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from bastion.journal import recover
 from bastion.model.codec import decode
 from bastion.model.errors import BastionError, Forbidden, Missing, Newer, RecordError
+from bastion.model.interfaces import Bucket, Clock
 from bastion.model.layout import CONFIG, STATUS
 from bastion.model.nearest import did_you_mean
-from bastion.model.ports import Bucket, Clock
 from bastion.model.settings.config import Config, parse
 from bastion.model.stored.records import Status
 from bastion.model.stored.status import RUNNING, STOPPED, word

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from bastion.journal import recover
 from bastion.model.errors import BastionError
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.job.spec import BundleRef, JobSpec
-from bastion.model.ports import AttemptKey, Placement
 from bastion.model.settings.config import Config
-from bastion.schedule.placing import places
+from bastion.schedule.runner_choice import places
 
 from ..terminal.main import Call
-from . import registry
+from . import installed_runners
 from .bundler_settings import Settings, named
-from .grounds import ground
 from .place import Place, known_place_of
+from .runner_contexts import ground
 
 _IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
 _DIGEST = "DIGEST"
@@ -28,9 +28,11 @@ def preview(call: Call, job: str, spec: JobSpec, settings: Settings | None = Non
         place = known_place_of(call)
         config = place.config()
         name = _runner(place, config, spec)
-        if name not in registry.installed():
+        if name not in installed_runners.installed():
             return
-        text = registry.maker(name).preview(ground(place, config, call.environ, name), _first(job, spec, settings))
+        text = installed_runners.maker(name).preview(
+            ground(place, config, call.environ, name), _first(job, spec, settings)
+        )
     except BastionError as error:
         call.output.note(f"what the runner would be asked for cannot be shown: {error}")
         return

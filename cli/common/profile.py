@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from bastion.launcher.submit import settings
+from bastion.launcher.submit import flag_defaults
+from bastion.launcher.submit.flag_defaults import Setting, Settings
 from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Profiles, parse
-from bastion.launcher.submit.settings import Setting, Settings
 from bastion.model.errors import BastionError
-from bastion.platform.here import config_folder
+from bastion.platform.local_paths import config_folder
 
 from ..terminal.main import Call
 from ..terminal.toml_edit import Change, amended
@@ -56,12 +56,12 @@ def chosen(call: Call) -> Profile:
 
 def setting_of(call: Call, key: str) -> Setting | None:
     """What the call goes by for this flag, and who says so; None if nobody does."""
-    return settings.setting(key, call.flags, call.environ, lambda: chosen(call))
+    return flag_defaults.setting(key, call.flags, call.environ, lambda: chosen(call))
 
 
 def settings_of(call: Call) -> Settings:
     """Where the call points. Raises `UsageError` if nobody says it."""
-    return settings.settings(call.flags, call.environ, lambda: chosen(call))
+    return flag_defaults.settings(call.flags, call.environ, lambda: chosen(call))
 
 
 def store(environ: Mapping[str, str], change: Change) -> Profiles:

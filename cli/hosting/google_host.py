@@ -10,16 +10,25 @@ import msgspec
 
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.settings.config import Config
-from bastion.model.settings.google import GoogleSettings
+from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.door import Google, NotThere
-from bastion.runners.google.hosting import host as prices
-from bastion.runners.google.hosting import steps, terraform
-from bastion.runners.google.hosting.dry import Dry
-from bastion.runners.google.hosting.host import DISK_GB, IMAGE, MACHINE_TYPE, Host, check, metadata_of, vm_name, workers
-from bastion.runners.google.hosting.machine import Machine
-from bastion.runners.lodging import Do, Site, Tell
+from bastion.runners.google.api.interface import Google, NotThere
+from bastion.runners.google.hosting import bastion_vm as prices
+from bastion.runners.google.hosting import setup_steps, terraform
+from bastion.runners.google.hosting.bastion_vm import (
+    DISK_GB,
+    IMAGE,
+    MACHINE_TYPE,
+    Host,
+    check,
+    metadata_of,
+    vm_name,
+    workers,
+)
+from bastion.runners.google.hosting.dry_run import Dry
+from bastion.runners.google.hosting.vm_status import Machine
+from bastion.runners.hosting import Do, Site, Tell
 
 from ..common.place import Place, stored
 from ..terminal.main import Call
@@ -64,7 +73,7 @@ def site(call: Call, place: Place, config: Config) -> Site:
 
     def work(tell: Tell | None) -> list[Do]:
         api = Dry(door(google), tell) if tell else door(google)
-        return [Do(step.what, partial(step.ensure, api)) for step in steps.steps(found)]
+        return [Do(step.what, partial(step.ensure, api)) for step in setup_steps.steps(found)]
 
     return Site(
         lodging=Machine(door(google), found.project, found.zone, found.vm),

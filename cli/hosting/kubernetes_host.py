@@ -6,16 +6,16 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.settings.config import Config
-from bastion.platform.here import mark
+from bastion.platform.local_paths import mark
 from bastion.platform.system import SystemClock
-from bastion.runners.kubernetes.deployed import Deployed, namespace_uid, work
+from bastion.runners.hosting import Do, Site, Tell
+from bastion.runners.kubernetes.bastion_objects import Deployed, namespace_uid, work
 from bastion.runners.kubernetes.deployment import Host, faults, name_of
-from bastion.runners.kubernetes.door import Cluster
 from bastion.runners.kubernetes.fleet import checked, door
+from bastion.runners.kubernetes.interface import Cluster
 from bastion.runners.kubernetes.settings import KubernetesSettings
-from bastion.runners.lodging import Do, Site, Tell
 
-from ..common import registry
+from ..common import installed_runners
 from ..common.place import Place, stored
 from ..terminal.main import Call
 
@@ -51,7 +51,7 @@ def settings(call: Call, place: Place) -> dict[str, Any]:
 
 def site(call: Call, place: Place, config: Config) -> Site:
     """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
-    if wrong := list(registry.faults(config)):
+    if wrong := list(installed_runners.faults(config)):
         raise UsageError("; ".join(wrong))
     given = checked(config.runner_options[NAME])
     deployed = _deployed(place, given, door(given, SystemClock()))

@@ -10,28 +10,28 @@ from typing import Any
 
 import msgspec
 
-from bastion.launcher.read import ends
-from bastion.launcher.read.derive import derived
-from bastion.launcher.read.find import Found, known
+from bastion.launcher.read import exit_codes
+from bastion.launcher.read.job_lookup import Found, known
+from bastion.launcher.read.past_jobs import look_up
+from bastion.launcher.read.pending_reasons import derived
 from bastion.launcher.read.queue import Queue
-from bastion.launcher.read.recall import look_up
-from bastion.launcher.read.stored import needed_spec
+from bastion.launcher.read.stored_spec import needed_spec
 from bastion.launcher.read.view import View
-from bastion.launcher.submit import cluster
-from bastion.launcher.submit.submit import send
+from bastion.launcher.submit import ray_cluster
+from bastion.launcher.submit.sending import send
 from bastion.model import layout
 from bastion.model.errors import NotFound, UsageError
 from bastion.model.stored.requests import Submit, job_id
 from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import check_setup, settings_of
-from ..common.desk import Desk, desk_of, docker_repo_of
+from ..common.command_context import Desk, desk_of, docker_repo_of
 from ..common.preview import preview
-from ..common.wishing import wish_of
+from ..common.spec_options import wish_of
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain
 from . import stop as launch_stop
-from .parts.spec_file import spec_text
+from .parts.spec_from_file import spec_text
 from .submit import checked_spec, coded, warn
 
 _TRY_S = 2.0
@@ -52,17 +52,24 @@ def up(call: Call, name: str) -> int:
     check_setup(settings.kind, call.flags["setup"] or "")
     desk = desk_of(call)
     there = known(name, desk.reader().look())
-    if there and not (there.job and ends.ended(there.job, None)):
+    if there and not (there.job and exit_codes.ended(there.job, None)):
         raise UsageError(f"{there.id} is there already; see launch cluster status {name}, or choose another name")
     request_id, dry = desk.ids.new(), call.flags["dry_run"]
-    said = {"name": name, "command": cluster.MARK, "count": 1, "max_parallel": None, "output_dir": "", "outputs": []}
+    said = {
+        "name": name,
+        "command": ray_cluster.MARK,
+        "count": 1,
+        "max_parallel": None,
+        "output_dir": "",
+        "outputs": [],
+    }
     once = replace(call, flags={**call.flags, "follow": False})
     wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall(), default_shell=desk.settings.default_shell)
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
     if wish.alternatives:
         raise UsageError("a cluster has one shape; say one instance type, or one set of resources")
     spec = checked_spec(call, desk, wish, request_id, settings.get("source") or ".", home=home)
-    spec = msgspec.structs.replace(spec, command=cluster.command(spec.resources))
+    spec = msgspec.structs.replace(spec, command=ray_cluster.command(spec.resources))
     warn(call, spec)
     if dry:
         call.output.say(spec_text(spec, settings.kind))
@@ -112,7 +119,7 @@ def _shown(call: Call, name: str) -> dict[str, Any]:
     view = desk.reader().look()
     found = _cluster(desk, name, view)
     row: dict[str, Any] = {"schema": 1, **Queue(view, (), derived(view)).row(found.known)}
-    if at := cluster.addresses(found.job):
+    if at := ray_cluster.addresses(found.job):
         row |= at.urls() | {"answers": _listens(at.host, at.dashboard_port)}
     return row
 
@@ -120,7 +127,7 @@ def _shown(call: Call, name: str) -> dict[str, Any]:
 def _cluster(desk: Desk, name: str, view: View) -> Found:
     """The newest job of this name. Raises `NotFound` if there is none, or it is no cluster."""
     found = look_up(name, view, desk.bucket, desk.tasks)
-    if not cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
+    if not ray_cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
         raise NotFound(f"{found.id} is a job and no cluster; see launch show {name}")
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..terminal.completion import tell
+from ..terminal.completion_scripts import tell
 from ..terminal.main import Call
 from .tool import TOOL
 

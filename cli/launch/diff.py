@@ -11,15 +11,15 @@ from typing import Any
 
 from bastion.bundler.compare import difference
 from bastion.bundler.unpack import unpack
-from bastion.launcher.read.find import Found
-from bastion.launcher.read.recall import look_up
-from bastion.launcher.read.stored import needed_spec
-from bastion.launcher.submit.compare import Pairs, surroundings, wishes
+from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.past_jobs import look_up
+from bastion.launcher.read.stored_spec import needed_spec
+from bastion.launcher.submit.spec_diff import Pairs, surroundings, wishes
 from bastion.model.errors import Missing
+from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import BundleRef, JobSpec, written_out
-from bastion.model.ports import Bucket
 
-from ..common.desk import desk_of
+from ..common.command_context import desk_of
 from ..terminal.main import DONE, Call
 
 NAMES = 100

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bastion.launcher.history.history import HEADS, history
-from bastion.launcher.read import gaps
+from bastion.launcher.history.job_history import HEADS, history
+from bastion.launcher.read import gap_lines
+from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.queue import sign_of_life
-from bastion.launcher.read.recall import records
 from bastion.launcher.read.view import not_read_yet, tick_age_s
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 
-from ..common.desk import desk_of, job_of
+from ..common.command_context import desk_of, job_of
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
@@ -24,10 +24,12 @@ def run(call: Call) -> int:
     if call.output.json:
         bastion = {"name": desk.bastion, "last_tick_age_s": tick_age_s(view.status, view.now)}
         rows = [event.row() for event in events]
-        call.output.data({"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gaps.rows(holes.found)})
+        call.output.data(
+            {"schema": 1, "id": found.id, "events": rows, "bastion": bastion, **gap_lines.rows(holes.found)}
+        )
         return DONE
     heads, *lines = table(HEADS, [event.cells() for event in events], width=call.output.width)
     lines += [] if found.job else [f"{found.id} is {not_read_yet(view.status, view.now)}"]
     foot = f"bastion {desk.bastion}: {sign_of_life(view)}."
-    call.output.say("\n".join([call.output.bold(heads), *lines, *gaps.lines(holes.found), foot]))
+    call.output.say("\n".join([call.output.bold(heads), *lines, *gap_lines.lines(holes.found), foot]))
     return DONE

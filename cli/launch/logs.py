@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from bastion.launcher.history.history import history
+from bastion.launcher.history.job_history import history
 from bastion.launcher.logs import array_logs
-from bastion.launcher.logs.follow import Doors, Screen, follow, snapshot
-from bastion.launcher.logs.streams import Choice, bastion_lines, pattern, worker_list
+from bastion.launcher.logs.log_lines import Choice, bastion_lines, pattern, worker_list
+from bastion.launcher.logs.task_follower import Doors, Screen, follow, snapshot
 from bastion.launcher.moments import moment
-from bastion.launcher.read import ends, gaps
-from bastion.launcher.read.find import Found, one_task
-from bastion.launcher.read.recall import records
+from bastion.launcher.read import exit_codes, gap_lines
+from bastion.launcher.read.job_lookup import Found, one_task
+from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.view import View
-from bastion.launcher.read.wait import code_now, standing
+from bastion.launcher.read.wait_for_end import code_now, standing
 from bastion.model.errors import UsageError
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 
-from ..common.desk import Desk, desk_of, job_of
+from ..common.command_context import Desk, desk_of, job_of
 from ..terminal.main import Call
 from ..terminal.output import Output
 
@@ -47,7 +47,7 @@ def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
     if failed:
         raise UsageError(f"--failed goes with an array; {found.name} is one task")
     task = one_task(found)
-    live = found.job is None or not ends.ended(found.job, task)
+    live = found.job is None or not exit_codes.ended(found.job, task)
     show = follow if live and call.flags["follow"] else snapshot
     code = show(doors, found, task, choice, screen)
     view = desk.reader().look()
@@ -58,7 +58,7 @@ def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
 def _show_array(call: Call, desk: Desk, doors: Doors, found: Found, choice: Choice, screen: Screen) -> int:
     """The same for all tasks of an array. Those that failed have all been said, so nobody follows them."""
     failed = call.flags.get("failed", False)
-    live = found.job is None or not ends.ended(found.job, None)
+    live = found.job is None or not exit_codes.ended(found.job, None)
     if live and call.flags["follow"] and not failed:
         code = array_logs.follow(doors, found, choice, screen)
     else:
@@ -100,7 +100,7 @@ def _provisioning(call: Call, desk: Desk, found: Found, view: View) -> int:
         holes = Holes(list(view.holes))
         told = records(desk.bucket, desk.tasks, view, found, holes)
         call.output.log([event.line() for event in history(told, found.id, found.task)])
-        call.output.log(gaps.lines(holes.found))
+        call.output.log(gap_lines.lines(holes.found))
         for lines in bastion_lines(desk.bucket, desk.tasks, found.id, since=found.job.submitted):
             call.output.log(lines)
     call.output.note(f"{found.id} is {standing(found, view)}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bastion.launcher.read.columns import csv_rows
-from bastion.launcher.read.selection import LIVE, Filter
+from bastion.launcher.read.job_selection import LIVE, Filter
 from bastion.model.errors import UsageError
 
-from ..common.choosing import limit_of, named
-from ..common.desk import desk_of, user_of
+from ..common.command_context import desk_of, user_of
+from ..common.job_choice import limit_of, named
 from ..terminal.formats import CSV, JSON, TABLE, WIDE, format_of
 from ..terminal.main import DONE, Call
 from .parts import job_names

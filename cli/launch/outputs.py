@@ -7,17 +7,17 @@ from pathlib import Path
 
 from bastion.journal.recover import spec_of
 from bastion.launcher.durations import short
-from bastion.launcher.read.ends import ended
-from bastion.launcher.read.find import Found, one_task
-from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.read.exit_codes import ended
+from bastion.launcher.read.job_lookup import Found, one_task
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.model import layout
 from bastion.model.errors import Forbidden, UsageError
 from bastion.model.job.spec import JobSpec
-from bastion.stores.outputs import File, Outputs
+from bastion.stores.job_files import File, Outputs
 from bastion.stores.routed import url_of
 
-from ..common.desk import Desk, desk_of, job_of, user_of
-from ..terminal.ask import agree
+from ..common.command_context import Desk, desk_of, job_of, user_of
+from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 

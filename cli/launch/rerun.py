@@ -6,10 +6,10 @@ import os
 
 import msgspec
 
-from bastion.bundler.upload import upload
-from bastion.launcher.read.stored import needed_spec
-from bastion.launcher.submit.specfile import fields_again
-from bastion.launcher.submit.submit import send
+from bastion.bundler.content_upload import upload
+from bastion.launcher.read.stored_spec import needed_spec
+from bastion.launcher.submit.sending import send
+from bastion.launcher.submit.spec_file import fields_again
 from bastion.model import layout
 from bastion.model.errors import BundleError, Missing, UsageError
 from bastion.model.job.spec import BundleRef, JobSpec, serialize_jobspec
@@ -17,11 +17,11 @@ from bastion.model.stored.requests import Submit, job_id
 from bastion.stores.routed import url_of
 
 from ..common.bundling import DAY_S
-from ..common.desk import Desk, desk_of, job_of
+from ..common.command_context import Desk, desk_of, job_of
 from ..common.preview import preview
-from ..common.wishing import wish_of
+from ..common.spec_options import wish_of
 from ..terminal.main import DONE, Call
-from .parts.folders import resumed
+from .parts.output_folders import resumed
 from .submit import checked_spec, from_this_shell, submitted, warn
 
 

@@ -16,23 +16,23 @@ import msgspec
 
 from bastion.launcher.durations import seconds
 from bastion.launcher.submit import build
-from bastion.launcher.submit.alone import Alone
 from bastion.launcher.submit.provenance import provenance
+from bastion.launcher.submit.without_bastion import Alone
 from bastion.model.errors import BastionError, UsageError
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef, JobSpec
-from bastion.model.ports import AttemptKey
 from bastion.model.stored.requests import job_id
 from bastion.model.version import VERSION
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
-from bastion.quota.model import OPEN_PROJECT, Quota
+from bastion.quota.quota import OPEN_PROJECT, Quota
 from bastion.stores.opening import open_bucket, open_part
 
 from ..common.bundler_settings import check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference
-from ..common.desk import user_of
+from ..common.command_context import user_of
 from ..terminal.main import Call
-from .parts.crew import Crew
+from .parts.local_workers import Crew
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

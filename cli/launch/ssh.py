@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 
 import psutil
 
-from bastion.launcher.read.find import Found, one_task
+from bastion.launcher.read.job_lookup import Found, one_task
 from bastion.model.errors import BastionError, NotFound, UsageError
 from bastion.model.state.state import Attempt, Worker
 
-from ..common.desk import desk_of, job_of
+from ..common.command_context import desk_of, job_of
 from ..common.place import place_of
 from ..terminal.main import DONE, Call
-from .parts.tunnel import RUNNERS, Forward, forwards, gcloud
+from .parts.ssh_tunnel import RUNNERS, Forward, forwards, gcloud
 
 MARK, JOB = "BASTION_MACHINE", "BASTION_JOB"
 """In the environment of a job's processes."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bastion.launcher.read import ends
-from bastion.launcher.read.find import Found, checked_task
-from bastion.launcher.read.selection import state
+from bastion.launcher.read import exit_codes
+from bastion.launcher.read.job_lookup import Found, checked_task
+from bastion.launcher.read.job_selection import state
 from bastion.model.errors import UsageError
 from bastion.model.stored.requests import Cancel
 
-from ..common.asking import SHOWN, Asking, Meant
-from ..terminal.ask import agree
+from ..common.job_requests import SHOWN, Asking, Meant
+from ..terminal.confirm import agree
 from ..terminal.main import Call
 from .wait import until_end
 
@@ -24,7 +24,7 @@ def run(call: Call) -> int:
     asking = Asking.begin(call)
     found = _with_task(call, asking.several())
     asking.check([(job, _cancel(job)) for job in found.jobs])
-    over = {(job.id, job.task) for job in found.jobs if job.job and ends.ended(job.job, job.task)}
+    over = {(job.id, job.task) for job in found.jobs if job.job and exit_codes.ended(job.job, job.task)}
     for name in (job.name for job in found.jobs if (job.id, job.task) in over):
         call.output.note(f"{name} has ended already")
     live = [job for job in found.jobs if (job.id, job.task) not in over]

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import msgspec
 
-from bastion.journal import standing
-from bastion.launcher.logs.streams import Choice
-from bastion.launcher.read.find import find
+from bastion.journal import leadership
+from bastion.launcher.logs.log_lines import Choice
+from bastion.launcher.read.job_lookup import find
 from bastion.launcher.submit import build
-from bastion.launcher.submit.after import when
 from bastion.launcher.submit.credentials import warnings
 from bastion.launcher.submit.provenance import provenance, session
-from bastion.launcher.submit.submit import check, doubts, ground, send
+from bastion.launcher.submit.sending import check, doubts, ground, send
+from bastion.launcher.submit.start_after import when
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import UsageError
@@ -29,14 +29,14 @@ from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import Settings, check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference
-from ..common.desk import Desk, check_user, desk_of, docker_repo_of
+from ..common.command_context import Desk, check_user, desk_of, docker_repo_of
 from ..common.preview import preview
-from ..common.wishing import after_of, wish_of
+from ..common.spec_options import after_of, wish_of
 from ..terminal.main import DONE, Call
 from .logs import detachable, show_log
 from .parts import job_names
-from .parts.folders import check_shape
-from .parts.spec_file import bundler_of, spec_file, spec_text
+from .parts.output_folders import check_shape
+from .parts.spec_from_file import bundler_of, spec_file, spec_text
 from .wait import until_end
 
 
@@ -133,7 +133,7 @@ def from_this_shell(call: Call, desk: Desk, spec: JobSpec) -> JobSpec:
     is_image = bool(spec.bundle.image or spec.bundle.build)
     if is_image or desk.settings.runners != ["local"] or not desk.bucket.url.startswith("file://"):
         return spec
-    status, _ = standing.read(desk.bucket)
+    status, _ = leadership.read(desk.bucket)
     if status is None or status.host != host.name():
         return spec
     return msgspec.structs.replace(spec, env={**session(call.environ), **spec.env})

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..terminal.flags import Command, Flag, Tool, completion
-from ..terminal.foreign import LAUNCH_WORDS
+from ..terminal.foreign_words import LAUNCH_WORDS
 from ..terminal.formats import CSV, JSON, TABLE, WIDE
 from ..terminal.formats import flag as format_flag
-from .parts.submissions import CLUSTER, CODE, LAUNCH, LITERAL, USER
+from .parts.submit_flags import CLUSTER, CODE, LAUNCH, LITERAL, USER
 
 EVERY_S = 2.0
 """Between two looks of those who watch."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bastion.launcher.read.find import Found
+from bastion.launcher.read.job_lookup import Found
 from bastion.model.stored.requests import Top
 
-from ..common.asking import Asking
+from ..common.job_requests import Asking
 from ..terminal.main import Call
 
 

@@ -6,22 +6,22 @@ import os
 from typing import Any
 
 from bastion.launcher.durations import seconds
-from bastion.launcher.read.find import Found
+from bastion.launcher.read.job_lookup import Found
 from bastion.launcher.submit.build import command
 from bastion.launcher.submit.provenance import provenance
 from bastion.model.errors import SpecError, UsageError
-from bastion.model.job.changes import Changes, complaints, in_words
 from bastion.model.job.spec import BundleRef
+from bastion.model.job.spec_changes import Changes, complaints, in_words
 from bastion.model.state.state import AttemptState
 from bastion.model.stored.requests import Update
 from bastion.model.version import VERSION
 from bastion.platform.shell import SystemShell
 
-from ..common.asking import Asking
 from ..common.bundler_settings import Settings, settings_of
 from ..common.bundling import bundle, came_from, reference
-from ..common.desk import Desk, docker_repo_of
-from ..common.wishing import NONE, after_of, moment_of
+from ..common.command_context import Desk, docker_repo_of
+from ..common.job_requests import Asking
+from ..common.spec_options import NONE, after_of, moment_of
 from ..terminal.main import Call
 
 TIMES = ("retry_interval", "grace", "time_limit", "finish_timeout")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bastion.launcher.durations import seconds
-from bastion.launcher.read.find import Found
-from bastion.launcher.read.wait import Waiter, wait
+from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.wait_for_end import Waiter, wait
 
-from ..common.desk import Desk, desk_of, job_of
+from ..common.command_context import Desk, desk_of, job_of
 from ..terminal.main import Call
 from ..terminal.output import Output
 

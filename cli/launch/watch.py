@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
 
+from bastion.launcher.read.job_rows import Row
 from bastion.launcher.read.queue import Queue
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.rows import Row
 from bastion.launcher.read.view import View
 from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
-from bastion.model.ports import Clock
+from bastion.model.interfaces import Clock
 from bastion.model.stored.status import word
 
 from ..terminal.formats import JSON

@@ -7,25 +7,26 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bastion.launcher.durations import short
-from bastion.launcher.explain import account, telling
-from bastion.launcher.explain.account import Account
-from bastion.launcher.explain.gpus import Seen, gpus_in
-from bastion.launcher.explain.prospects import Prospects, prospects
-from bastion.launcher.explain.pulse import Said, facts_of, pulses
-from bastion.launcher.explain.stops import stopped
+from bastion.launcher.explain import explanation as account
+from bastion.launcher.explain import explanation_text
+from bastion.launcher.explain.ahead import Prospects, prospects
+from bastion.launcher.explain.explanation import Account
+from bastion.launcher.explain.gpu_lines import Seen, gpus_in
+from bastion.launcher.explain.preemptions import stopped
 from bastion.launcher.explain.timing import timing
-from bastion.launcher.history.history import HEADS, Happening, history
+from bastion.launcher.explain.worker_facts import Said, facts_of, pulses
+from bastion.launcher.history.job_history import HEADS, Happening, history
 from bastion.launcher.moments import moment
-from bastion.launcher.read import gaps
-from bastion.launcher.read.back import job_then, look_back
-from bastion.launcher.read.find import Found
+from bastion.launcher.read import gap_lines
+from bastion.launcher.read.as_of import job_then, look_back
+from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_rows import Row, rfc3339
+from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.queue import Queue, sign_of_life
-from bastion.launcher.read.recall import records
-from bastion.launcher.read.rows import Row, rfc3339
 from bastion.launcher.read.view import View, tick_age_s
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 
-from ..common.desk import Desk, desk_of, job_of
+from ..common.command_context import Desk, desk_of, job_of
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
@@ -59,11 +60,11 @@ def run(call: Call) -> int:
         shown = {"schema": 1, "job": why.row, **(why.account.row() if why.account else {}), "events": events}
         shown["gpus"] = [gpu.row() for gpu in why.gpus]
         bastion = {"name": desk.bastion, "last_tick_age_s": age}
-        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gaps.rows(why.holes.found)})
+        call.output.data({**shown, "at": rfc3339(at), "bastion": bastion, **gap_lines.rows(why.holes.found)})
     else:
         told = f"as known at {rfc3339(at)}" if at else sign_of_life(why.view)
         foot = f"bastion {desk.bastion}: {told}."
-        call.output.say("\n".join([*_page(why), *gaps.lines(why.holes.found), foot]))
+        call.output.say("\n".join([*_page(why), *gap_lines.lines(why.holes.found), foot]))
     return DONE
 
 
@@ -125,7 +126,8 @@ def _page(why: Why) -> list[str]:
     if why.account:
         name = f"'{found.id}[{found.task}]'" if found.task is not None else found.id
         lines += [
-            f"{word:<10}{plain(text)}" for word, text in telling.told(why.account, name, row["project"], why.view.now)
+            f"{word:<10}{plain(text)}"
+            for word, text in explanation_text.told(why.account, name, row["project"], why.view.now)
         ]
     lines += [f"{'gpu':<10}{plain(gpu.line())}" for gpu in why.gpus]
     if why.events:

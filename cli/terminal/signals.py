@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.runners.worker.linux.account import name_of
+from bastion.runners.worker.linux.unix_account import name_of
 
 LIMIT_S = 15
 """A program that was asked to end has so long for its last words: less than a supervisor waits before it kills."""

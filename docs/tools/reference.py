@@ -20,17 +20,17 @@ from bastion.cli.terminal.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from bastion.cli.terminal.help import default, shown, usage
 from bastion.model import errors
 from bastion.model.codec import whole
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job import instances, spec
 from bastion.model.job.alternatives import Alternative
-from bastion.model.ports import AttemptKey
 from bastion.model.settings import config
-from bastion.model.settings.google import GoogleSettings
-from bastion.model.settings.limits import Limits
+from bastion.model.settings.google_settings import GoogleSettings
+from bastion.model.settings.user_limits import Limits
 from bastion.model.stored.records import Member, Order, World
 from bastion.runners.google.hosting import rights
-from bastion.runners.google.hosting.host import Host
-from bastion.runners.worker.doors import Post
+from bastion.runners.google.hosting.bastion_vm import Host
 from bastion.runners.worker.environment import Places, environment
+from bastion.runners.worker.interfaces import Post
 from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import AttemptState, Job
 from bastion.model.stored.events import Claimed
 from bastion.quota.resources import Resources
-from bastion.schedule.holding import until
+from bastion.schedule.held_work import until
 from bastion.schedule.plan import Plan, starts, stops
 
-from .decisions import Decisions, Other, effect
-from .supposed import Case, Sketch
+from .what_if_decision import Decisions, Other, effect
+from .what_if_state import Case, Sketch
 
 STEPS = 12
 """So many decisions at most; of more ends than that several are taken together, so that the estimate is rather late."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from bastion.model.job.conditions import conditions
+from bastion.model.job.start_conditions import conditions
 from bastion.model.state.state import Job, State
 from bastion.model.wording import clock
 

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bastion.journal.past_use import past
-from bastion.model.ports import AttemptKey
+from bastion.journal.recent_usage import past
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Attempt, AttemptState, Job
-from bastion.quota.model import Quota
 from bastion.quota.policy.reasons import impossible
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, plus, total
 from bastion.quota.shares import Shares, amounts
-from bastion.schedule.holding import until
+from bastion.schedule.held_work import until
 from bastion.schedule.plan import Plan, pool_of
 from bastion.schedule.usage import held, shares
 
-from .gates import Gate, gates
-from .line import Ahead, Place, Use, ahead, kept, line, place
-from .outlook import Outlook
-from .supposed import Case
+from .held_back import Gate, gates
+from .queue_position import Ahead, Place, Use, ahead, kept, line, place
+from .start_estimate import Outlook
+from .what_if_state import Case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

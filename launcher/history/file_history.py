@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import unified_diff
 
-from bastion.model.job.byline import Byline, split
+from bastion.model.job.audit_line import Byline, split
 from bastion.model.stored.events import FileBroken, FileChanged
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 
-from ..read.rows import Row, rfc3339
+from ..read.job_rows import Row, rfc3339
 
 HEADS = ("TIME", "WHO", "WHAT")
 NEVER = "not read by the bastion yet"

@@ -7,16 +7,16 @@ from dataclasses import replace
 from math import inf
 
 from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import AttemptState, Job, JobState, Task
 
-from ..read import ends
-from ..read.find import Found
+from ..read import exit_codes
+from ..read.job_lookup import Found
 from ..read.view import View
-from ..read.wait import Waiter, code_now
-from .follow import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, Doors, Screen
-from .streams import Choice, Stream, streams
-from .watching import Watching
+from ..read.wait_for_end import Waiter, code_now
+from .follower_notice import Watching
+from .log_lines import Choice, Stream, streams
+from .task_follower import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, Doors, Screen
 
 TASKS_MAX = 100
 """Tasks whose logs are shown together: each costs requests, and nobody reads more."""
@@ -96,7 +96,7 @@ class _Follower:
                 self._print()
                 self._let_go(job)
             if view is not None and not (self._open or self._queue):
-                if (code := code_now(self._found, view)) != ends.NOT_ENDED:
+                if (code := code_now(self._found, view)) != exit_codes.NOT_ENDED:
                     return code
                 self._waiter.tell(view)
                 self._waiter.pause()

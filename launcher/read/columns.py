@@ -10,8 +10,8 @@ from bastion.model.state.state import Attempt, Job
 from bastion.quota import resources
 
 from ..durations import short
+from .job_rows import newest_attempt, rfc3339
 from .queue import Queue, run_s, state_text, tries, where
-from .rows import newest_attempt, rfc3339
 from .view import Known
 
 WIDE_HEADS = (

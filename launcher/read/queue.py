@@ -12,8 +12,8 @@ from bastion.quota import resources
 from bastion.schedule.plan import paused
 
 from ..durations import short
-from .rows import Row, ended_at, newest_attempt, row, unread_row
-from .selection import Filter, newest, submitted
+from .job_rows import Row, ended_at, newest_attempt, row, unread_row
+from .job_selection import Filter, newest, submitted
 from .view import Known, View, not_read_yet, tick_age_s
 
 HEADS = ("JOB", "USER", "PROJECT", "PRI", "RESOURCES", "STATE", "AGE", "RUN", "TRY", "WHY / WHERE")

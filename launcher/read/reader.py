@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bastion.journal import reading
+from bastion.journal import journal_reader
 from bastion.model import layout
 from bastion.model.codec import decode
 from bastion.model.errors import BastionError, BucketError, Missing
-from bastion.model.ports import Bucket, Clock, Stat, Tasks
+from bastion.model.interfaces import Bucket, Clock, Stat, Tasks
 from bastion.model.state.state import State
-from bastion.model.stored.holes import Holes, lost_end
+from bastion.model.stored.gaps import Holes, lost_end
 from bastion.model.stored.records import Status
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Request, Submit, parse
 
@@ -62,9 +62,9 @@ class Reader:
     def _grown(self) -> State:
         """The state with all that the journal holds by now, as far as it can be read."""
         if self._state is None:
-            self._state = reading.load(self._bucket, self._tasks.map, self._holes)
+            self._state = journal_reader.load(self._bucket, self._tasks.map, self._holes)
         else:
-            reading.catch_up(self._bucket, self._state, self._tasks.map, self._holes)
+            journal_reader.catch_up(self._bucket, self._state, self._tasks.map, self._holes)
         return self._state
 
     def _read(self, state: State) -> bool:

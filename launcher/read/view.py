@@ -7,7 +7,7 @@ from datetime import datetime
 
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Job, State
-from bastion.model.stored.holes import Hole
+from bastion.model.stored.gaps import Hole
 from bastion.model.stored.records import Status
 from bastion.model.stored.requests import job_id
 

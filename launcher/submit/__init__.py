@@ -1,6 +1,6 @@
 """From what a user wants to requests in the bucket.
 
 For: `launch`, `launch update`, `launch stop` and everything else that asks for something.
-Here: `build` (options to a spec), spec files, profiles and settings, provenance, and `submit`, which writes requests.
+Here: `build` (options to a spec), spec files, profiles and settings, provenance, and `sending`, which writes requests.
 Imports: `launcher.read`.
 """

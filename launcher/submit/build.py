@@ -15,10 +15,10 @@ from bastion.model.errors import SpecError, UsageError
 from bastion.model.job import instances
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import FINISH_TIMEOUT_S, BundleRef, JobSpec, Provenance, new_jobspec
-from bastion.model.stored.gpus import is_accelerator, is_gpu
+from bastion.model.stored.gpu_facts import is_accelerator, is_gpu
 from bastion.model.stored.requests import job_id
-from bastion.quota.claims import CLASSES, STANDARD
-from bastion.quota.model import Quota
+from bastion.quota.demand import CLASSES, STANDARD
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, text
 
 QUOTED_MAX = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bastion.model.job import secret
+from bastion.model.job import secret_ref
 from bastion.model.job.spec import JobSpec
 
 _SHAPES = re.compile(
@@ -36,8 +36,8 @@ _NO_SECRET = re.compile(
 def warnings(spec: JobSpec) -> Iterator[str]:
     """One line for each place of a spec that looks like a secret, with what to do. No value is repeated."""
     for name, text in spec.env.items():
-        instead = f"--env {name}={secret.PREFIX}NAME"
-        if text.startswith(secret.PREFIX):
+        instead = f"--env {name}={secret_ref.PREFIX}NAME"
+        if text.startswith(secret_ref.PREFIX):
             if _SHAPES.search(text):
                 yield f"env {name} looks like the secret itself where its name belongs{_OPEN} {instead}"
         elif _SHAPES.search(text) or (_NAMES.search(name) and not _NO_SECRET.fullmatch(text)):
@@ -45,7 +45,7 @@ def warnings(spec: JobSpec) -> Iterator[str]:
     words = spec.command if isinstance(spec.command, list) else [spec.command]
     for what, texts in (("the command", words), ("the setup", [spec.setup])):
         if any(_SHAPES.search(text) for text in texts):
-            yield f"{what} holds what looks like a secret{_OPEN} a variable, --env VARIABLE={secret.PREFIX}NAME"
+            yield f"{what} holds what looks like a secret{_OPEN} a variable, --env VARIABLE={secret_ref.PREFIX}NAME"
 
 
 _OPEN = ", and who may read the bucket may read it; revoke it, keep it in a file of the machines, and use"

@@ -21,8 +21,8 @@ from typing import Any
 from bastion.model.errors import BastionError
 from bastion.model.nearest import did_you_mean
 from bastion.model.wording import shown
-from bastion.quota import toml
-from bastion.quota.lines import Lines
+from bastion.quota import toml_reader
+from bastion.quota.toml_lines import Lines
 
 USUAL = ("bucket", "bastion", "project_id", "user_id")
 KEYS = (*USUAL, "docker_repo")
@@ -71,8 +71,8 @@ def parse(text: str, where: str) -> Profiles:
     if len(text) > FILE_BYTES_MAX:
         raise BastionError(f"{where} is longer than {FILE_BYTES_MAX}; profiles take less")
     try:
-        table = toml.loads(text)
-    except toml.NotToml as error:
+        table = toml_reader.loads(text)
+    except toml_reader.NotToml as error:
         raise BastionError(f"{where}:{error.line}: not TOML: {error.what}") from error
     reader = _Reader(Lines(text))
     found = reader.profiles(table, where)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from bastion.model.errors import RunnerError
+from bastion.model.interfaces import Shell
 from bastion.model.job.spec import Provenance
-from bastion.model.ports import Shell
 
 SESSION = ("PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV", "CONDA_EXE", "CONDA_PYTHON_EXE", "CONDA_SHLVL")
 SESSION_BYTES = 8 * 1024

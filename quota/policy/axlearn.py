@@ -20,13 +20,13 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
-from ..claims import Knobs, Schedule, Start, Stop
-from ..model import Quota
+from ..demand import Knobs, Schedule, Start, Stop
+from ..quota import Quota
 from ..resources import Resources, minus, plus, total
 from ..shares import Demand, amounts
 from ..tiers import Pool, take
-from .board import Board, Line, Place
-from .policy import Past
+from .index import Board, Line, Place
+from .interface import Past
 from .reasons import impossible
 
 Shares = Mapping[str, Mapping[str, Fraction]]

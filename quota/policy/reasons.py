@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..claims import CLASSES, STANDARD, Hold, Knobs, Want
+from ..demand import CLASSES, STANDARD, Hold, Knobs, Want
 from ..resources import Resources
 from ..shares import Demand, Shares, amounts
-from .board import Board, Line, place
-from .queue import Ask
+from .availability import Room
+from .index import Board, Line, place
+from .partitions import Side
+from .project_queue import Ask
 from .reclaim import Taken
-from .room import Room
-from .sides import Side
 
 
 def reclaimed(taken: Taken, want: Want, units: Resources) -> str:

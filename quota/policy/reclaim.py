@@ -13,12 +13,12 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..claims import Hold, Knobs, Want
+from ..demand import Hold, Knobs, Want
 from ..resources import Resources, fits, minus, total
 from ..shares import Shares, amounts
-from .board import Board, Name, Rank, rank
-from .room import Room
-from .sides import Side
+from .availability import Room
+from .index import Board, Name, Rank, rank
+from .partitions import Side
 
 Beyond = Callable[[Hold, Resources], Resources]
 Price = tuple[int, bool, bool, float, datetime, int, str, int]

@@ -9,7 +9,7 @@ would be the least far along its share (`Shares.turn`):
    larger than the share neither loses its place to its juniors while there is room, nor blocks them when there is none;
 3. whatever is left.
 
-Between the first and the second go gangs that were overtaken too long call in what was lent (`bastion.quota.policy.overdue`).
+Between the first and the second go gangs that were overtaken too long call in what was lent (`bastion.quota.policy.overtaken`).
 
 A want that is promised, does not fit and has waited `reclaim_delay_s` has borrowers stopped for it, and a more
 important want less important attempts of its own project. That is one decision with its turn: it happens only if
@@ -31,23 +31,23 @@ from datetime import datetime, timedelta
 from heapq import heapify, heappop, heappush
 from types import MappingProxyType
 
-from ..claims import STANDARD, Knobs, Schedule, Start, Stop
-from ..model import Quota
+from ..demand import STANDARD, Knobs, Schedule, Start, Stop
+from ..quota import Quota
 from ..shares import Demand, Shares
 from ..tiers import Pool
 from . import axlearn, reasons
-from .bars import Bars
-from .board import Board, Line, Name, rank
-from .choosing import choosing
-from .moving import Moving
-from .overdue import AGAIN, Overdue
-from .owed import Owed
-from .policy import Past, Policy
-from .queue import Ask
+from .availability import Room
+from .index import Board, Line, Name, rank
+from .interface import Past, Policy
+from .overtaken import AGAIN, Overdue
+from .project_order import LENT, PROMISED, Turns
+from .project_queue import Ask
 from .reasons import Reasons
 from .reclaim import URGENT, Taken, Victims
-from .room import Room
-from .turns import LENT, PROMISED, Turns
+from .restrictions import Bars
+from .shapes import choosing
+from .share_promises import Owed
+from .tier_moves import Moving
 
 STOP_TAKES = timedelta(seconds=30)
 """Nobody is stopped for what ends by its time limit within so long: a stop would take as much."""

@@ -1,6 +1,6 @@
 """How the worker gets to a machine that has nothing of ours.
 
 For: machines of Google's and pods.
-Here: `archive` (the worker as one file), its dependencies (`closure`, `installation`), the last build (`kept`), `boot`.
+Here: `archive` (the worker as one file), what it needs (`worker_dependencies`, `installation`), `archive_cache`, `bootstrap`.
 Imports: `bastion.model`, `bastion.stores`.
 """

@@ -24,11 +24,11 @@ from pathlib import Path
 
 from bastion.model import layout
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Bucket, Shell
-from bastion.stores.once import create_once
+from bastion.model.interfaces import Bucket, Shell
+from bastion.stores.create_once import create_once
 
 from . import installation
-from .boot import PYTHON
+from .bootstrap import PYTHON
 from .installation import LOADER
 
 _LEVEL = 3  # of 9: more takes longer to make than it saves to fetch

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from bastion.model import layout
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Shell
+from bastion.model.interfaces import Shell
 
-from .boot import PYTHON
-from .closure import canonical, closure, providers, with_required
+from .bootstrap import PYTHON
+from .worker_dependencies import canonical, closure, providers, with_required
 
 LOADER = "lib/ld-linux-x86-64.so.2"
 _HOME = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"

@@ -8,20 +8,20 @@ from functools import partial
 from typing import Any
 
 from bastion.model.errors import UsageError
-from bastion.model.ports import Placement
-from bastion.platform.here import cache_folder, mark
+from bastion.model.interfaces import Placement
+from bastion.platform.local_paths import cache_folder, mark
 from bastion.platform.shell import SystemShell
 
-from ..delivery.boot import ACCOUNT
-from ..delivery.kept import LAID, kept_in
-from ..ground import Ground
+from ..delivery.archive_cache import LAID, kept_in
+from ..delivery.bootstrap import ACCOUNT
+from ..runner_context import Ground
 from .api.client import GoogleApi
-from .api.door import Google
-from .api.services import service
+from .api.interface import Google
+from .api.service_descriptions import service
 from .gce.runner import GceRunner
-from .hosting.host import slug
-from .machines.birth import Birth
-from .machines.site import Site
+from .hosting.bastion_vm import slug
+from .machines.boot import Birth
+from .machines.google_context import Site
 from .tpu.runner import TpuRunner
 
 _SCOPE_MAX = 50

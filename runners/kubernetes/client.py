@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bastion.model.errors import RunnerError, UsageError
-from bastion.model.ports import Clock
+from bastion.model.interfaces import Clock
 
-from .door import ApiError, Expired, IsThere, NotThere, Object, Refused
+from .interface import ApiError, Expired, IsThere, NotThere, Object, Refused
 
 TIMEOUT_S = (5.0, 60.0)
 TRIES = 4

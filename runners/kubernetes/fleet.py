@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from bastion.model.errors import SpecError, UsageError
-from bastion.model.ports import Clock, Placement
+from bastion.model.interfaces import Clock, Placement
 
-from ..ground import Ground
-from ..lodging import Tell
+from ..hosting import Tell
+from ..runner_context import Ground
 from . import render
 from .client import Client, check, log_in
-from .door import Cluster
-from .dry import DryCluster
+from .dry_run import DryCluster
+from .interface import Cluster
 from .runner import KubernetesRunner
 from .settings import KubernetesSettings, faults, settings
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from bastion.model.ports import AttemptKey, Clock
+from bastion.model.interfaces import AttemptKey, Clock
 
 from . import names, parse, render
-from .door import Api, NotThere, Object, Refused
+from .interface import Api, NotThere, Object, Refused
 from .parse import Pod, Set
 from .settings import KubernetesSettings
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 
 PREFIX = "bastion/"
 SCOPE = f"{PREFIX}scope"

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Placement
+from bastion.model.interfaces import Placement
 from bastion.quota.resources import Resources
 
-from ..delivery.boot import PYTHON
-from . import merge, names
+from ..delivery.bootstrap import PYTHON
+from . import names, strategic_merge
 from .names import Mark
+from .replica_pods import Shape, shape
 from .settings import RESTRICTED, KubernetesSettings
-from .shapes import Shape, shape
 
 JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -105,7 +105,7 @@ def _job(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
         "completionMode": "Indexed",
         "backoffLimitPerIndex": 0,
         "podReplacementPolicy": "Failed",
-        "template": merge.merged(
+        "template": strategic_merge.merged(
             {"metadata": _marks(mark), "spec": _pod(one, mark, placement, given, worker)}, given.pod
         ),
     }

@@ -11,17 +11,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
 from bastion.quota.resources import Resources
 
 from ..google.machines.names import name as name_of
 from . import names, parse, render
-from .door import Api, ApiError, IsThere, NotThere, Object, Refused
+from .interface import Api, ApiError, IsThere, NotThere, Object, Refused
 from .listing import Listing
 from .names import Mark
 from .parse import OVER, Pod, Set
+from .replica_pods import KINDS_OF_CLUSTERS
 from .settings import KubernetesSettings
-from .shapes import KINDS_OF_CLUSTERS
 
 NOTICE_S, LEAVE_S, DELETE_S = 86_400, 30, 1
 """What is left to a pod that is told to stop, which its own worker ends in time; to one that goes before others of its gang,

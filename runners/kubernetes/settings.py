@@ -10,7 +10,7 @@ import msgspec
 
 from bastion.model.errors import SpecError
 
-from .merge import misshapen
+from .strategic_merge import misshapen
 
 BUYING = ("reserved", "on-demand", "spot", "flex-start")
 """How nodes can be had, by the words of Google's clusters."""

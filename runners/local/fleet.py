@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bastion.model.ports import Placement, Runner
-from bastion.platform.here import secrets_folder, state_folder, work_folder
+from bastion.model.interfaces import Placement, Runner
+from bastion.platform.local_paths import secrets_folder, state_folder, work_folder
 
-from ..ground import Ground
-from ..worker.linux.account import chosen, is_known
+from ..runner_context import Ground
 from ..worker.linux.machine import PRIVATE
+from ..worker.linux.unix_account import chosen, is_known
 from .gpus import inventory
 from .runner import LocalRunner
 

@@ -24,7 +24,7 @@ import msgspec
 
 from bastion.model.errors import RunnerError
 
-from ..worker.linux.family import started
+from ..worker.linux.process_tree import started
 from .render import MARK, Name, parse
 
 KEEPER, WORKER, COMMAND = "keeper", "worker", "command"

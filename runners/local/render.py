@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 
 MARK = "BASTION_MACHINE"
 DEVICES = "BASTION_DEVICES"

@@ -14,15 +14,15 @@ from threading import Lock
 import psutil
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Sight
 from bastion.platform import host
 from bastion.quota.resources import Resources, plus
 
-from ..worker.linux import folders, groups
-from ..worker.linux.account import ROOT, is_known
-from ..worker.linux.family import started
-from . import gpus, render, upgrade
-from .guard import Guard, send
+from ..worker.linux import folders, machine_cgroup
+from ..worker.linux.process_tree import started
+from ..worker.linux.unix_account import ROOT, is_known
+from . import former_machines, gpus, render
+from .machine_guard import Guard, send
 from .registry import KEEPER, Entry, Paper, Registry, register
 from .render import Name
 
@@ -58,7 +58,7 @@ class LocalRunner:
     registry: Path | None = None
     scan: Callable[[Registry], list[Entry]] = Registry.entries
     adopts: bool = False
-    kinds: tuple[str, ...] = (groups.V2, groups.V1)
+    kinds: tuple[str, ...] = (machine_cgroup.V2, machine_cgroup.V1)
     name: str = "local"
     pace_s: float = 0.25
     offers: Collection[str] | None = None
@@ -138,7 +138,7 @@ class LocalRunner:
         Only who lists may act, so what an older bastion started is taken in here, once no such bastion starts anything.
         """
         if not self._took_over:
-            upgrade.adopt(self._guard.registry, self.scope, self.work_root)
+            former_machines.adopt(self._guard.registry, self.scope, self.work_root)
             self._took_over = True
         for entry in self.scan(self._guard.registry):
             if entry.name.scope == self.scope and (self._guard.lives(entry) or not self._guard.forget(entry)):
@@ -165,7 +165,7 @@ class LocalRunner:
         try:
             self._keep_others_out()
             folder.mkdir(parents=True)
-            group = groups.make(name.nonce, self.kinds)
+            group = machine_cgroup.make(name.nonce, self.kinds)
             paper = Paper(str(name), guard.registry.boot, account, group, devices)
             entry = guard.registry.add(name, paper)
             with open(folder / "worker.log", "ab", opener=_private) as log:

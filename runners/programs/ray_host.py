@@ -9,18 +9,18 @@ from pathlib import Path
 
 from bastion.platform.system import SystemClock
 
-from ..ray import host
+from ..ray import job_program
 
 
 def main(argv: Sequence[str]) -> int:
     """`--name=value` for each flag, as `bastion.runners.ray.render` writes them."""
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if "kill" in flags:
-        host.kill(flags["kill"], Path(flags["root"]).expanduser())
+        job_program.kill(flags["kill"], Path(flags["root"]).expanduser())
         return 0
     if missing := {"machine", "root", "bucket"} - flags.keys():
         print(
             f"error: a Ray job is submitted by the runner ray, with --{', --'.join(sorted(missing))}", file=sys.stderr
         )
         return 2
-    return host.stand_for(host.prepare(flags, sys.executable, os.environ, SystemClock()))
+    return job_program.stand_for(job_program.prepare(flags, sys.executable, os.environ, SystemClock()))

@@ -13,37 +13,37 @@ from functools import partial
 from pathlib import Path
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.gitcall import Access
-from bastion.bundler.gitcall import Doors as GitDoors
+from bastion.bundler.git_commands import Access
+from bastion.bundler.git_commands import Doors as GitDoors
 from bastion.model import layout
-from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.platform import host
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
+from bastion.stores.job_files import Outputs
 from bastion.stores.opening import housed, open_part
-from bastion.stores.outputs import Outputs
 from bastion.stores.routed import url_of
 
-from ..google.machines import ground
+from ..google.machines import machine_context
 from ..google.machines import metadata as fate
 from ..google.machines.google_secrets import GoogleSecrets
+from ..google.machines.image_credentials import login
 from ..google.machines.metadata import HOST, MetadataServer
-from ..google.machines.registry import login
 from ..kubernetes import names as pod
 from ..local.gpus import inventory, portion
 from ..local.registry import KEEPER, WORKER, register, register_command
-from ..worker.doors import Doors, Farewell, Pace, Post
-from ..worker.linux import groups
-from ..worker.linux.account import account
+from ..worker.interfaces import Doors, Farewell, Pace, Post
+from ..worker.linux import machine_cgroup
 from ..worker.linux.bounds import Bounds
 from ..worker.linux.cache import Cache
-from ..worker.linux.engine import SOCKET, Engine
+from ..worker.linux.container_engine import SOCKET, Engine
 from ..worker.linux.keeper import keep
-from ..worker.linux.limits import set_limits
 from ..worker.linux.machine import PRIVATE, Inside, LocalMachine
 from ..worker.linux.nvml import NvmlGpus
-from ..worker.linux.vault import FolderSecrets
-from ..worker.outputs import Put
+from ..worker.linux.process_limits import set_limits
+from ..worker.linux.secret_files import FolderSecrets
+from ..worker.linux.unix_account import account
+from ..worker.output_folder import Put
 from ..worker.run import run, stand_in
 from ..worker.secrets import Kept
 
@@ -58,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
     """`--name=value` for each of the flags that `runners.local.render` writes; or `--on=`, where the machine knows more."""
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if flags.get("on") == GOOGLE:
-        flags |= ground.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
+        flags |= machine_context.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
     inside = None
     if flags.get("on") == pod.KUBERNETES:
         inside = Inside(image=flags.get("image", ""), folder=os.getcwd(), variables=pod.variables(os.environ))
@@ -101,7 +101,7 @@ def entered(flags: Mapping[str, str], role: str) -> bool:
         return True
     if "group" in flags and role == KEEPER:
         with suppress(OSError):  # the registry tells who we are all the same
-            groups.enter(flags["group"])
+            machine_cgroup.enter(flags["group"])
     return register(Path(flags["entry"]), role, os.getpid())
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bastion.model.ports import Placement
+from bastion.model.interfaces import Placement
 
-from ..ground import Ground
+from ..runner_context import Ground
 from .api import HttpDashboard
 from .runner import RayRunner
 from .settings import faults, settings_of

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 
 from .render import NEEDS, Name, parse
 

@@ -14,8 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from bastion.model.interfaces import AttemptKey, Machine, Placement
 from bastion.model.job.instances import KINDS
-from bastion.model.ports import AttemptKey, Machine, Placement
 from bastion.quota.resources import Resources
 
 from .settings import RaySettings

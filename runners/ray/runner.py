@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Seal, Sight
 from bastion.quota.resources import Resources
 
 from . import parse, render

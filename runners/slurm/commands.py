@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Said, Shell
+from bastion.model.interfaces import Said, Shell
 
 LIMIT_S = 60.0
 """So long a command may take. Slurm's own try for some 10 s to reach a controller."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from bastion.model.errors import UsageError
-from bastion.model.ports import Placement
-from bastion.platform.here import secrets_folder
+from bastion.model.interfaces import Placement
+from bastion.platform.local_paths import secrets_folder
 from bastion.platform.shell import SystemShell
 
-from ..ground import Ground
+from ..runner_context import Ground
 from .commands import SshShell
 from .runner import SlurmRunner
 from .settings import faults, read

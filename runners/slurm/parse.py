@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bastion.model.ports import Machine
+from bastion.model.interfaces import Machine
 from bastion.quota.resources import Resources, plus, times
 
 from .render import FOLDER_FAILED, WORKER_FAILED, Name, Node, name_of

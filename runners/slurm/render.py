@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from shlex import quote
 
-from bastion.model.ports import AttemptKey, Placement
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.quota.resources import Resources
 
 from .settings import SlurmSettings

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Clock, Ids, Machine, Placement, Seal, Shell, Sight
+from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement, Seal, Shell, Sight
 from bastion.quota.resources import Resources, minus
 
 from . import parse, render

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from bastion.model.job.instances import SLICES
 from bastion.model.stored.records import Order, World
 
-from .doors import Post
+from .interfaces import Post
 
 MEGASCALE_PORT = 8081
 """Where libtpu joins several slices, unless it is told otherwise."""

@@ -21,19 +21,19 @@ from bastion.model.stored.records import ORDER_BYTES_MAX, PAPER_BYTES_MAX, Claim
 from bastion.model.version import VERSION
 from bastion.platform.store_clock import StoreTime, read
 
-from .claiming import claim_of
-from .doors import Doors, Pace, Post, Process
-from .health import Health
-from .output import Output
-from .outputs import Keeping
-from .prepare import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
-from .pump import Chore, Pump, persist
-from .report import Reporter
+from .claim import claim_of
+from .exit_reason import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
+from .gpu_health import Health
+from .interfaces import Doors, Pace, Post, Process
+from .job_output import Output
+from .output_folder import Keeping
+from .preparation import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
 from .secrets import reveal
 from .spool import Spool
-from .supervise import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
-from .verdict import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
-from .watch import Watch
+from .supervision import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
+from .upload_pace import Watch
+from .work_loop import Chore, Pump, persist
+from .worker_report import Reporter
 
 NOTHING_DONE = 0
 SETUP_FAILED = 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bastion.model.errors import SecretError
-from bastion.model.job import secret
+from bastion.model.job import secret_ref
 from bastion.model.stored.records import Order
 
-from .doors import Secrets
+from .interfaces import Secrets
 
 
 class Kept:
@@ -17,14 +17,14 @@ class Kept:
 
     def reveal(self, name: str, *, user: str, project: str) -> str:
         """From the one that keeps names of this kind. Raises `SecretError`."""
-        source = self._googles if secret.is_googles(name) else self._own
+        source = self._googles if secret_ref.is_googles(name) else self._own
         return source.reveal(name, user=user, project=project)
 
 
 def reveal(order: Order, secrets: Secrets | None) -> dict[str, str]:
     """The values that variables of the order stand for, by variable. Raises `SecretError`, which names all that is wrong."""
     found, wrong = dict[str, str](), dict[str, None]()
-    for variable, name in secret.wanted(order.env).items():
+    for variable, name in secret_ref.wanted(order.env).items():
         try:
             if secrets is None:
                 raise SecretError(f"secret {name} is not to be had: this machine holds no secrets")

@@ -12,7 +12,7 @@ import threading
 from bastion.journal.logs import SEGMENT_MAX, SegmentWriter
 from bastion.model.errors import RecordError
 
-from .output import Output
+from .job_output import Output
 
 _TRUNCATED = "\n[bastion] the job truncated its own output: at least {} bytes are not in this log\n"
 _JOINT = 64

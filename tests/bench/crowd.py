@@ -14,9 +14,9 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from bastion.launcher.logs.follow import Doors, Screen, follow
-from bastion.launcher.logs.streams import Choice
-from bastion.launcher.read.find import find
+from bastion.launcher.logs.log_lines import Choice
+from bastion.launcher.logs.task_follower import Doors, Screen, follow
+from bastion.launcher.read.job_lookup import find
 from bastion.launcher.read.reader import Reader
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores.counting import CountingBucket

@@ -21,7 +21,7 @@ from bastion.model.stored.requests import Submit, job_id
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.local.runner import LocalRunner
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.gcs import GcsBucket

@@ -8,8 +8,8 @@ from random import Random
 
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import JobSpec, new_jobspec
-from bastion.model.ports import Bucket
 from bastion.model.stored.requests import Submit
 
 PROJECTS = 100

@@ -9,12 +9,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
 
-from bastion.journal import recover, retire
+from bastion.journal import recover, retirement
 from bastion.journal.journal import Journal
 from bastion.journal.snapshot import FAR, FAR_BYTES
 from bastion.model import layout
+from bastion.model.interfaces import Bucket, Stat, Stored
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import Bucket, Stat, Stored
 from bastion.model.settings.config import Config, render
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
@@ -157,8 +157,8 @@ class Past:
 
     def forgets(self) -> None:
         """Jobs that ended long ago leave."""
-        leaving = retire.retirable(self.state, self._now)
-        names = retire.remove(self.bucket, leaving)
+        leaving = retirement.retirable(self.state, self._now)
+        names = retirement.remove(self.bucket, leaving)
         for start in range(0, len(names), BATCH):
             self.happens([Forgotten(jobs=list(names[start : start + BATCH]))])
         old = list(self.state.requests)[:-PENDING]

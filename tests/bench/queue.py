@@ -9,18 +9,18 @@ from functools import cache
 from random import Random
 
 from bastion.journal.fold import apply
-from bastion.launcher.explain.decisions import Decisions
-from bastion.launcher.explain.outlook import outlook
-from bastion.launcher.explain.supposed import Case
+from bastion.launcher.explain.start_estimate import outlook
+from bastion.launcher.explain.what_if_decision import Decisions
+from bastion.launcher.explain.what_if_state import Case
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import AttemptKey
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Cause, State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Submitted
-from bastion.quota.file import parse
-from bastion.schedule.decide import settle_one
-from bastion.schedule.decision import decided
-from bastion.schedule.lineup import Lineup
+from bastion.quota.quota_file import parse
+from bastion.schedule.decision_record import decided
+from bastion.schedule.lifecycle import settle_one
+from bastion.schedule.pending import Lineup
 from bastion.schedule.plan import Inputs, plan
 from tests.bench import jobs
 

@@ -14,11 +14,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from bastion.model.settings.config import Config
-from bastion.quota.file import parse
+from bastion.quota.quota_file import parse
 from bastion.simulate import trace
-from bastion.simulate.report import Report, row
-from bastion.simulate.run import Scene, everybody, simulate
-from bastion.simulate.work import Arrival, Pace
+from bastion.simulate.simulated_run import Scene, everybody, simulate
+from bastion.simulate.simulation_report import Report, row
+from bastion.simulate.workload import Arrival, Pace
 from tests.bench import made
 from tests.bench.rows import Row, short, show
 

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bastion.model import layout
-from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.quota.resources import Resources
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.service.tick import Bastion
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed

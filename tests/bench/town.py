@@ -16,8 +16,8 @@ from bastion.journal import recover
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing
+from bastion.model.interfaces import Ids
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import Ids
 from bastion.model.state.state import State
 from bastion.model.stored.records import Status
 from bastion.model.stored.requests import Submit, job_id

@@ -13,11 +13,11 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Exited, FileChanged, Gone, Started, Submitted
-from bastion.model.stored.holes import Holes
-from bastion.model.stored.objects import pack
+from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import pack
 from bastion.platform.system import ThreadTasks
-from bastion.schedule.ledger_rows import entry_lines
-from bastion.schedule.meter import Window
+from bastion.schedule.ledger_table import entry_lines
+from bastion.schedule.time_integral import Window
 from tests.bench import jobs, stage
 from tests.bench.rows import Row, lap
 

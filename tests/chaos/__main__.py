@@ -16,7 +16,7 @@ import traceback
 from collections import Counter
 from pathlib import Path
 
-from bastion.runners.worker.linux.tree import adopt_orphans
+from bastion.runners.worker.linux.session import adopt_orphans
 from tests.chaos.play import Round, play
 from tests.support.alone import end_all, follow
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from tests.chaos.town import Crew, Town
 
 
@@ -87,12 +87,12 @@ def kill_machine(town: Town, harmed: Harmed) -> str:
     key = crew.name.key
     harmed.jobs.add(key.job)
     harmed.machines.add((key.job, key.attempt))
-    found = [process for process in marks.scan() if process.machine == str(crew.name)]
+    found = [process for process in process_marks.scan() if process.machine == str(crew.name)]
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for process in found:
             with suppress(ProcessLookupError):
                 os.kill(process.pid, number)
-    marks.kill([process for process in marks.scan() if process.machine == str(crew.name)])
+    process_marks.kill([process for process in process_marks.scan() if process.machine == str(crew.name)])
     return f"kill -9 of all of machine {crew.name}"
 
 

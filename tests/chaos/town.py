@@ -16,8 +16,8 @@ from typing import Any
 import psutil
 
 from bastion.model import layout
-from bastion.platform.here import mark
-from bastion.runners.local import marks, render
+from bastion.platform.local_paths import mark
+from bastion.runners.local import process_marks, render
 from bastion.stores.opening import open_part
 from tests.chaos.store import BASTION, Store
 
@@ -101,8 +101,8 @@ class Town:
 
     def crews(self) -> list[Crew]:
         """All machines with live processes."""
-        found: dict[str, list[marks.Marked]] = {}
-        for process in marks.scan():
+        found: dict[str, list[process_marks.Marked]] = {}
+        for process in process_marks.scan():
             name = render.parse(process.machine)
             if name is not None and name.scope == mark(BASTION, self.bucket.url):
                 found.setdefault(process.machine, []).append(process)
@@ -164,7 +164,7 @@ class Town:
             self.known.append(json.loads(out)["id"])
 
 
-def _crew(name: render.Name | None, processes: list[marks.Marked]) -> Crew:
+def _crew(name: render.Name | None, processes: list[process_marks.Marked]) -> Crew:
     assert name is not None
     ours = {process.pid for process in processes if not process.users}
     worker = next((pid for pid in ours if _parent(pid) in ours), None)

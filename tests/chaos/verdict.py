@@ -15,10 +15,10 @@ from bastion.journal import logs
 from bastion.journal.recover import load, objects
 from bastion.model import layout
 from bastion.model.errors import BastionError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import Claimed, Ended, Epoch, Started
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.runners.local import render
 from tests.chaos.acts import Harmed, is_alive
 from tests.chaos.town import PATIENCE_S, Failed, Town

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from bastion.model.errors import TooLarge
-from bastion.model.ports import Bucket
-from bastion.stores.conformance.stage import Check, Stage
+from bastion.model.interfaces import Bucket
+from bastion.stores.conformance.bench import Check, Stage
 from bastion.stores.conformance.suite import CHECKS, FULL
 
 LARGE = 16 << 20

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 
 from bastion.model.errors import BastionError, BucketError, Denied
-from bastion.model.ports import Bucket
-from bastion.stores.once import create_once
+from bastion.model.interfaces import Bucket
+from bastion.stores.create_once import create_once
 from bastion.testing.fleets import until
 from tests.support.faultproxy import FaultProxy, Harm, Refuse
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.platform import host
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.registry import Entry, Registry

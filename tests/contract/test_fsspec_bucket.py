@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from bastion.model.errors import BucketError, Denied, UsageError
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.stores import fsspec
 from bastion.stores.conformance.suite import FENCES, QUICK, UNSAFE, prove
 from bastion.stores.fsspec import FsspecBucket

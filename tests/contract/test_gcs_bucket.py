@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from google.cloud import storage
 
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from tests.contract.bucket_contract import BucketContract
 

@@ -17,7 +17,7 @@ from threading import Event
 import pytest
 
 from bastion.model.errors import Denied, Missing, NoBucket, UsageError
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.stores.conformance.races import race
 from bastion.stores.local import LocalBucket
 from tests.contract.bucket_contract import BucketContract

@@ -14,7 +14,7 @@ import pytest
 
 from bastion.journal import logs
 from bastion.model import layout
-from bastion.model.ports import Sight
+from bastion.model.interfaces import Sight
 from bastion.model.state.state import Cause
 from bastion.platform import host
 from bastion.testing.fleets import workers

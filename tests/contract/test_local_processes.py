@@ -19,13 +19,13 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
+from bastion.model.interfaces import AttemptKey, Placement, Sight
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import AttemptKey, Placement, Sight
 from bastion.model.state.state import Cause
-from bastion.model.stored.gpus import Gpu as GpuFacts
+from bastion.model.stored.gpu_facts import Gpu as GpuFacts
 from bastion.platform import host
 from bastion.platform.system import SystemClock
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from bastion.runners.local.gpus import Gpu
 from bastion.testing.stage import (
     COUNTS,
@@ -117,11 +117,11 @@ def test_a_notice_goes_to_the_worker_and_not_to_the_users_processes() -> None:
         subprocess.Popen(sleep, env=mark | {"BASTION_JOB": "j-1"}, start_new_session=True) as users,
         subprocess.Popen(sleep, env=mark) as helper,
     ):
-        marked = [process for process in marks.scan() if process.machine == mark["BASTION_MACHINE"]]
+        marked = [process for process in process_marks.scan() if process.machine == mark["BASTION_MACHINE"]]
         assert {process.pid for process in marked} == {worker.pid, users.pid, helper.pid}
-        marks.notify(marked)
+        process_marks.notify(marked)
         assert worker.wait() == -signal.SIGTERM
-        marks.kill(marked)
+        process_marks.kill(marked)
         assert (users.wait(), helper.wait()) == (-signal.SIGKILL, -signal.SIGKILL)
 
 

@@ -14,17 +14,17 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Sight
+from bastion.model.interfaces import Sight
 from bastion.platform import host
 from bastion.platform.system import SystemClock
-from bastion.runners.local import guard as guards
+from bastion.runners.local import machine_guard as guards
 from bastion.runners.local import render
-from bastion.runners.local.guard import Guard
+from bastion.runners.local.machine_guard import Guard
 from bastion.runners.local.registry import COMMAND, KEEPER, WORKER, Paper, Registry, register
 from bastion.runners.local.render import Name
 from bastion.runners.local.runner import LocalRunner
-from bastion.runners.worker.linux import family as families
-from bastion.runners.worker.linux import groups
+from bastion.runners.worker.linux import machine_cgroup
+from bastion.runners.worker.linux import process_tree as families
 from bastion.testing.fleets import until, workers
 from bastion.testing.stage import KEY, SAVES, WAIT, Stage, order, placement
 from tests.contract.local_fleet import LocalFleet
@@ -74,7 +74,7 @@ exec sleep 600
 and stands in no registry."""
 
 
-@pytest.mark.parametrize("kinds", [(groups.V2,), (groups.V1,), ()])
+@pytest.mark.parametrize("kinds", [(machine_cgroup.V2,), (machine_cgroup.V1,), ()])
 @pytest.mark.usefixtures("not_adopting")
 def test_what_outlives_its_worker_holds_its_units_until_it_is_ended(
     fleet: LocalFleet, tmp_path: Path, kinds: tuple[str, ...]
@@ -98,9 +98,11 @@ def test_what_outlives_its_worker_holds_its_units_until_it_is_ended(
 
 def test_this_machine_has_a_group_for_each_that_it_starts(fleet: LocalFleet) -> None:
     """Where root runs the tests: the other way is what the last case above takes."""
-    made = [groups.make(f"test-{os.getpid()}-{kind}", (kind,)) for kind in (groups.V2, groups.V1)]
+    made = [
+        machine_cgroup.make(f"test-{os.getpid()}-{kind}", (kind,)) for kind in (machine_cgroup.V2, machine_cgroup.V1)
+    ]
     for group in made:
-        groups.remove(group) if group else None
+        machine_cgroup.remove(group) if group else None
         assert not group or not Path(group).exists()
     assert any(made) == (os.geteuid() == 0)
 

@@ -11,8 +11,8 @@ import pytest
 from bastion.bundler.tar import TarBundler
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Member, World
 from bastion.platform.system import SystemClock

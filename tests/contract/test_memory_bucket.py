@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from bastion.model.errors import UsageError
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.stores.memory import MemoryBucket
 from tests.contract.bucket_contract import BucketContract
 

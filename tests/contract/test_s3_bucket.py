@@ -8,7 +8,7 @@ from uuid import uuid4
 import boto3
 import pytest
 
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.stores.s3 import S3Bucket
 from tests.contract.bucket_contract import BucketContract
 

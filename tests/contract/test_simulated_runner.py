@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 from bastion.stores.memory import MemoryBucket
 from bastion.testing import stage as programs
 from bastion.testing.runner_contract import RunnerContract

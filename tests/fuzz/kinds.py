@@ -13,48 +13,48 @@ from typing import Any
 import zstandard
 
 from bastion.bundler import ignore
-from bastion.bundler.bundle import DIFF_BYTES
 from bastion.bundler.checkout import plain
-from bastion.bundler.gitcall import Wanted
+from bastion.bundler.git_commands import Wanted
+from bastion.bundler.interface import DIFF_BYTES
 from bastion.bundler.unpack import unpack
-from bastion.journal import logs, reading, recover, standing
+from bastion.journal import journal_reader, leadership, logs, recover
 from bastion.journal.fold import apply
-from bastion.journal.traces import Trace
-from bastion.launcher.access import access
-from bastion.launcher.access.conditions import holds
-from bastion.launcher.access.health import FILES, PREFIXES, Level
-from bastion.launcher.explain.gpus import Seen
-from bastion.launcher.explain.pulse import Said
-from bastion.launcher.explain.telling_waiting import ago
-from bastion.launcher.read.rows import rfc3339
+from bastion.journal.tombstones import Trace
+from bastion.launcher.access import bucket_rights
+from bastion.launcher.access.health_checks import FILES, PREFIXES, Level
+from bastion.launcher.access.iam_conditions import holds
+from bastion.launcher.explain.gpu_lines import Seen
+from bastion.launcher.explain.waiting_text import ago
+from bastion.launcher.explain.worker_facts import Said
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.launcher.submit import profiles
-from bastion.launcher.submit.specfile import fields_of
+from bastion.launcher.submit.spec_file import fields_of
 from bastion.model import layout
 from bastion.model.at_once import one_by_one
 from bastion.model.codec import decode, encode
 from bastion.model.errors import RecordError
-from bastion.model.job.byline import split
-from bastion.model.job.repo import faults
+from bastion.model.job.audit_line import split
+from bastion.model.job.repo_url import faults
 from bastion.model.job.spec import deserialize_jobspec, serialize_jobspec
 from bastion.model.settings.config import Config
 from bastion.model.state.state import State
 from bastion.model.stored import status
 from bastion.model.stored.events import FileBroken
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.model.stored.records import Order, StopOrder, World
 from bastion.model.stored.requests import Request, parse
 from bastion.model.stored.status import summary
 from bastion.platform.system import SystemClock
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
+from bastion.runners.worker.exit_reason import fatal_line
 from bastion.runners.worker.progress import Progress
-from bastion.runners.worker.verdict import fatal_line
 from bastion.schedule.plan import Inputs
-from bastion.service import files
+from bastion.service import admin_files
 from bastion.service.checkpoints import Checkpoints
-from bastion.service.inbox import Letter
-from bastion.service.judge import Judge
-from bastion.service.observe import FactsRead, Trouble, note
+from bastion.service.observations import FactsRead, Trouble, note
 from bastion.service.reconcile import read_facts
+from bastion.service.request_handler import Judge
+from bastion.service.request_reader import Letter
 from bastion.simulate import trace
 from tests.fuzz import samples
 from tests.fuzz.samples import KEY
@@ -102,9 +102,9 @@ def admins_file(name: str) -> Callable[[bytes], None]:
 
     def read(data: bytes) -> None:
         bucket = memory()
-        bucket.write(files.KEYS[name], data)
-        (seen,) = (file for file in files.read(bucket, SystemClock()).files if file.file == name)
-        (event,) = files.note(State(now=NOON), seen, lambda _: ())
+        bucket.write(admin_files.KEYS[name], data)
+        (seen,) = (file for file in admin_files.read(bucket, SystemClock()).files if file.file == name)
+        (event,) = admin_files.note(State(now=NOON), seen, lambda _: ())
         assert len(encode(event)) < 2 * len(data) + 8_192
         if isinstance(event, FileBroken):
             raise RecordError(event.problem)
@@ -126,8 +126,8 @@ def looked_at(data: bytes) -> None:
     bucket, holes = memory(), Holes()
     bucket.create(layout.journal(0), samples.FIRST)
     bucket.create(layout.journal(1), data)
-    encode(reading.load(bucket, one_by_one, holes))
-    reading.time_of(bucket, 1)
+    encode(journal_reader.load(bucket, one_by_one, holes))
+    journal_reader.time_of(bucket, 1)
     if holes.found:
         raise RecordError(holes.found[0].problem)
 
@@ -171,10 +171,10 @@ def claim(data: bytes) -> None:
 
 def sign_of_life(data: bytes) -> None:
     """As a standby and as `bastion status` do."""
-    found = standing.parse(data)
+    found = leadership.parse(data)
     if found is None:
         raise RecordError("no status")
-    standing.vacant(found, "h", "b", alive=True)
+    leadership.vacant(found, "h", "b", alive=True)
     json.dumps(summary("b", found, now=NOON, died=False))
     status.problems(found, now=NOON, died=False)
 
@@ -263,8 +263,8 @@ def policy(data: bytes) -> None:
     except (ValueError, RecursionError) as error:
         raise RecordError("no JSON") from error  # the store's client says so
     first, second, *_ = [*told, None, None] if isinstance(told, list) else (told, None)
-    part = access.Part(access.read("b", first, second), "team/", (*PREFIXES, *FILES))
-    found = list(access.checks([part]))
+    part = bucket_rights.Part(bucket_rights.read("b", first, second), "team/", (*PREFIXES, *FILES))
+    found = list(bucket_rights.checks([part]))
     json.dumps([check.found for check in found])
     if any(check.level is not Level.OK for check in found):
         raise RecordError("something is to be done")

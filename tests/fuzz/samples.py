@@ -9,17 +9,17 @@ from datetime import timedelta
 from typing import Any
 
 from bastion.journal.recover import pack_snapshot
-from bastion.journal.traces import Trace
+from bastion.journal.tombstones import Trace
 from bastion.model.codec import encode
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.alternatives import Alternative
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef, JobSpec, Provenance
-from bastion.model.ports import AttemptKey
+from bastion.model.job.spec_changes import Changes
 from bastion.model.settings import config
 from bastion.model.state.state import Cause
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Epoch, Exited, Started, Submitted
-from bastion.model.stored.gpus import Gpu, Xid
-from bastion.model.stored.objects import pack
+from bastion.model.stored.gpu_facts import Gpu, Xid
+from bastion.model.stored.journal_object import pack
 from bastion.model.stored.records import Claim, Facts, Member, Order, StopOrder, World
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from tests.support.doors import folded

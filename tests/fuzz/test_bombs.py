@@ -11,7 +11,7 @@ import pytest
 import zstandard
 
 from bastion.model.errors import BastionError
-from bastion.quota.model import QuotaError
+from bastion.quota.quota import QuotaError
 from tests.fuzz import kinds, samples
 from tests.fuzz.kinds import KINDS
 

@@ -6,7 +6,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.settings.config import Config, render
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.records import Claim

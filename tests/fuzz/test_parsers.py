@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from bastion.model.errors import BastionError
-from bastion.quota.model import QuotaError
+from bastion.quota.quota import QuotaError
 from tests.fuzz.kinds import KINDS, Kind
 from tests.fuzz.mutate import spoiled
 

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import msgspec
 
 from bastion.journal.recover import Snapshot
-from bastion.journal.traces import Trace
+from bastion.journal.tombstones import Trace
 from bastion.model import version
 from bastion.model.job.spec import JobSpec
 from bastion.model.settings.config import Config
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
 from bastion.model.stored.requests import Request
 

@@ -9,11 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from bastion.journal import recover
-from bastion.journal.traces import Trace
+from bastion.journal.tombstones import Trace
 from bastion.model import layout
 from bastion.model.codec import decode, encode
+from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import written_out
-from bastion.model.ports import Bucket
 from bastion.model.settings import config
 from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
 from bastion.model.stored.requests import parse

@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from bastion.journal import recover, traces
+from bastion.journal import recover, tombstones
 from bastion.journal.journal import Journal
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.job.alternatives import Alternative
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef, JobSpec, Provenance, new_jobspec
-from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.job.spec_changes import Changes
 from bastion.model.settings.config import Config, render
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
@@ -56,7 +56,7 @@ from bastion.model.stored.events import (
     Voided,
     Waiting,
 )
-from bastion.model.stored.gpus import Gpu, Xid
+from bastion.model.stored.gpu_facts import Gpu, Xid
 from bastion.model.stored.records import Claim, Facts, Status
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from bastion.runners.local.render import Name
@@ -214,7 +214,7 @@ def tell(bucket: Bucket) -> State:
         if minute == 4:
             bucket.create(layout.snapshot(journal.state.seq), recover.pack_snapshot(journal.state))
             _papers(bucket, journal.state)
-    traces.leave(bucket, journal.state.jobs["plain-11111111"])
+    tombstones.leave(bucket, journal.state.jobs["plain-11111111"])
     for name, request in REQUESTS.items():
         bucket.create(layout.request("alice", name), encode(request))
     bucket.create(layout.CONFIG, render(Config(admins=["root"], capacity={"v4": 8})).encode())

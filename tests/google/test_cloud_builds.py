@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from bastion.bundler.bundle import Bundle
+from bastion.bundler.interface import Bundle
 from bastion.bundler.tar import TarBundler
 from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.bundling import reference
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BastionError, BundleError, RunnerError, UsageError
-from bastion.model.ports import Built
+from bastion.model.interfaces import Built
 from bastion.model.state.state import JobState
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
-from bastion.runners.google.api.door import NoRight
+from bastion.runners.google.api.interface import NoRight
 from bastion.stores.memory import MemoryBucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from bastion.model.interfaces import AttemptKey, Runner
 from bastion.model.job.instances import VM_TYPES
-from bastion.model.ports import AttemptKey, Runner
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.gce import render as gce
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.google_context import Site
 from bastion.runners.google.machines.names import Host, Mark, host_of
-from bastion.runners.google.machines.site import Site
 from bastion.runners.google.tpu import render as tpu
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed

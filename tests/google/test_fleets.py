@@ -12,8 +12,8 @@ from bastion.model.errors import Later
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import CancelRequested
 from bastion.runners.google.api.rate import PER_MINUTE
-from bastion.schedule.decide import FORMING
 from bastion.schedule.desired import desired
+from bastion.schedule.lifecycle import FORMING
 from tests.google.support.fleet import Fleet
 from tests.google.support.kinds import GCE, TPU, Kind
 

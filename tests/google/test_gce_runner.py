@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Machine, Sight
-from bastion.model.settings.google import GoogleSettings
-from bastion.runners.google.api.door import GoogleError, NoLogin, NoRight
+from bastion.model.interfaces import AttemptKey, Machine, Sight
+from bastion.model.settings.google_settings import GoogleSettings
+from bastion.runners.google.api.interface import GoogleError, NoLogin, NoRight
 from tests.google.fake.fake import PROJECT
 from tests.google.support.gces import BULK, FAR_ZONE, OTHER_ZONE, ZONE, Ground, ground, settings
 from tests.google.support.tpus import KEY, placement

@@ -12,7 +12,7 @@ import pytest
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.boot import Birth
 from bastion.testing.stage import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

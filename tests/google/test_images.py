@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Order
 from bastion.testing.stage import order

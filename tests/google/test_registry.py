@@ -14,12 +14,12 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from bastion.bundler.bundle import Bundle
+from bastion.bundler.interface import Bundle
 from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BundleError, UsageError
 from bastion.platform.system import SystemClock
-from bastion.runners.google.api.door import NoLogin
+from bastion.runners.google.api.interface import NoLogin
 from bastion.stores.memory import MemoryBucket
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

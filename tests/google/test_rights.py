@@ -12,8 +12,8 @@ from bastion.cli.launch import tool as launch
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
-from bastion.runners.google.hosting import rights, steps
-from bastion.runners.google.hosting.machine import Machine
+from bastion.runners.google.hosting import rights, setup_steps
+from bastion.runners.google.hosting.vm_status import Machine
 from tests.google.fake.fake import PROJECT
 from tests.google.fake.rights import ROLES
 from tests.google.support.city import City, Login, city
@@ -92,7 +92,7 @@ def test_who_makes_and_ends_a_bastion_needs_what_is_told_and_no_more(
         here.fake.faults.disable("cloudresourcemanager.googleapis.com")
         here.fake.cloud.rows.change(f"projects/{PROJECT}/roles/{here.host.role}", deleted=True)
         other = replace(here.host, image=f"{here.host.image}:next")
-        assert len([step.what for step in steps.steps(other) if step.ensure(owner)]) == 3
+        assert len([step.what for step in setup_steps.steps(other) if step.ensure(owner)]) == 3
         vm = Machine(owner, PROJECT, here.host.zone, here.host.vm)
         vm.console()
         assert here.tool(bastion.TOOL, "stop")[0] == 0

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import zstandard
 
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import AttemptKey
 from bastion.runners.delivery.archive import Archive
 from bastion.testing.stage import order
 from tests.google.support.posted import Posted

@@ -13,7 +13,7 @@ from bastion.model.state.state import Cause
 from bastion.model.stored.records import Member, World
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.boot import Birth
 from bastion.testing.stage import order
 from tests.google.fake import Fake
 from tests.google.support.booted import KEY, Post

@@ -13,14 +13,14 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing
-from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.stored.records import Facts
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.machines.birth import Birth
-from bastion.runners.google.machines.site import Site
+from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.google_context import Site
 from bastion.runners.google.tpu.runner import TpuRunner
 from bastion.stores.opening import open_part
 from bastion.testing.fleets import sealing

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Sight
-from bastion.runners.google.api.door import GoogleError, NoLogin, NoRight
+from bastion.model.interfaces import AttemptKey, Sight
+from bastion.runners.google.api.interface import GoogleError, NoLogin, NoRight
 from tests.google.support.tpus import KEY, OTHER_ZONE, V5_ZONE, ZONE, Ground, ground, placement, settings
 
 OTHER = AttemptKey("other-87654321", 4, 1)

@@ -11,9 +11,9 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey, Placement
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.state.state import Cause
-from bastion.model.stored.gpus import Gpu, line
+from bastion.model.stored.gpu_facts import Gpu, line
 from bastion.runners.local.gpus import inventory
 from bastion.runners.worker.linux.nvml import NvmlGpus
 from bastion.testing.stage import KEY, OTHER, Stage, order

@@ -18,7 +18,7 @@ STARTERS = frozenset("run Popen call check_call check_output".split())
 BELIEVERS = frozenset("extractall unpack_archive".split())
 """What lays out an archive by itself, and believes its names."""
 
-USERS_OWN = {"bastion.runners.worker.run", "bastion.runners.worker.prepare"}
+USERS_OWN = {"bastion.runners.worker.run", "bastion.runners.worker.preparation"}
 """The text of the user's own command and setup goes to a shell on the job's machine: what Bastion is for."""
 
 

@@ -16,13 +16,13 @@ import pytest
 from bastion.cli.bastion import tool as bastion_tool
 from bastion.cli.launch import tool as launch_tool
 from bastion.cli.terminal import main
-from bastion.launcher.read import ends
+from bastion.launcher.read import exit_codes
 from bastion.model import layout
-from bastion.model.ports import AttemptKey, Runner
-from bastion.model.state.moves import ATTEMPT_MOVES, FAILURES, MOVES
+from bastion.model.interfaces import AttemptKey, Runner
 from bastion.model.state.state import Cause
-from bastion.quota import file as quota_file
-from bastion.quota.patterns import LENGTH_MAX
+from bastion.model.state.transitions import ATTEMPT_MOVES, FAILURES, MOVES
+from bastion.quota import quota_file
+from bastion.quota.name_patterns import LENGTH_MAX
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.runners.programs.worker import NEEDED
 from bastion.testing.runner_contract import RunnerContract
@@ -106,7 +106,7 @@ def test_the_states_page_has_every_cause_and_what_it_costs() -> None:
 
 def test_the_page_of_exit_codes_has_every_code() -> None:
     codes = {value for name, value in vars(main).items() if name.isupper() and isinstance(value, int)}
-    codes |= {value for name, value in vars(ends).items() if name.isupper() and isinstance(value, int)}
+    codes |= {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
     assert {int(row[0]) for row in rows("reference/exit-codes.md") if row[0].isdigit()} == codes
 
 

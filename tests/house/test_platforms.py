@@ -21,7 +21,7 @@ MACHINES = {"bastion.runners.programs.worker"}
 
 LINUX_MODULES = {"nis", "ossaudiodev", "spwd"}
 LINUX_PATHS = re.compile(r"/(?:proc|sys|dev/shm)(?:/|$)")
-FALLS_BACK = {"bastion.platform.host": "/proc/sys/kernel/random/boot_id", "bastion.stores.tree": "/proc/self/fd"}
+FALLS_BACK = {"bastion.platform.host": "/proc/sys/kernel/random/boot_id", "bastion.stores.file_tree": "/proc/self/fd"}
 """Who may name a path of Linux's, and which: where there is none, it does without."""
 
 OF_PSUTIL = frozenset(

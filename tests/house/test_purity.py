@@ -29,7 +29,7 @@ NAMESAKES = {"Quota.open"}
 
 SPEAKS = frozenset("open print input exec eval breakpoint __import__".split())
 
-PROTOCOLS = {"bastion.model.errors", "bastion.model.ports", "bastion.runners.worker.doors"}
+PROTOCOLS = {"bastion.model.errors", "bastion.model.interfaces", "bastion.runners.worker.interfaces"}
 """Names and promises only: as good as pure."""
 
 

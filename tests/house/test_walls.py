@@ -63,7 +63,7 @@ HEAVY_OF_PYTHON = {"asyncio"}
 SCREENS = {"bastion.cli.bastion.parts.top_app"}
 """Ours, and as heavy as what they derive from, which they import at their top: imported inside functions themselves."""
 
-CLOUDS = {"bastion.cli.hosting.hosted": {"bastion.cli.hosting.google_host", "bastion.cli.hosting.kubernetes_host"}}
+CLOUDS = {"bastion.cli.hosting.where": {"bastion.cli.hosting.google_host", "bastion.cli.hosting.kubernetes_host"}}
 """Who imports which of ours inside functions: a whole cloud each, which most bastions do not live in."""
 
 LIGHT = {"absl", "msgspec", "psutil"}
@@ -131,7 +131,7 @@ def test_only_the_command_line_runs_the_loop() -> None:
 
 def test_no_client_loads_a_runner_or_the_loop() -> None:
     clients = closure(name for name in modules() if name.startswith(("bastion.cli.launch.", "bastion.launcher.")))
-    assert "bastion.launcher.submit.submit" in clients
+    assert "bastion.launcher.submit.sending" in clients
     runners = {
         name for name in clients if name.endswith((".runner", ".fleet")) or _is_below(name, "bastion.runners.worker")
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bastion.bundler.bundle import Bundle
+from bastion.bundler.interface import Bundle
 from bastion.cli.common.bundler_settings import settings_of
 from bastion.cli.common.image_bundling import image_bundler
 from bastion.model.errors import BastionError, BundleError

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bastion.runners.google.hosting.script import SCRIPT
+from bastion.runners.google.hosting.startup_script import SCRIPT
 from bastion.stores.opening import open_part
 from tests.google.fake import Fake
 from tests.google.support.metadata import Metadata
@@ -89,7 +89,7 @@ def test_an_image_is_small_runs_as_nobody_special_and_says_what_it_is(docker_eng
 
 
 def test_clouds_and_engines_are_in_the_bastions_image_alone(docker_engine: Engine, image: str) -> None:
-    known = "from bastion.runners.google.api.services import VERSIONS, service"
+    known = "from bastion.runners.google.api.service_descriptions import VERSIONS, service"
     services = f"{known}; print(*(len(service(n).document) > 9 for n in VERSIONS))"
     said = inside(docker_engine, image, "/usr/local/bastion/bin/python", "-I", "-c", f"import docker; {services}")
     if image.endswith("worker"):
@@ -100,7 +100,7 @@ def test_clouds_and_engines_are_in_the_bastions_image_alone(docker_engine: Engin
 
 BROUGHT_ALONG = """
 import hashlib, tarfile
-from bastion.runners.delivery.kept import LAID, kept_in
+from bastion.runners.delivery.archive_cache import LAID, kept_in
 found = kept_in([LAID], None)  # without a shell none can be made
 data = found.read()
 print(found.digest == hashlib.sha256(data).hexdigest(), len(data), *sorted(path.name for path in LAID.iterdir()))

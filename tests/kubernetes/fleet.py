@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bastion.model.ports import AttemptKey, Clock
+from bastion.model.interfaces import AttemptKey, Clock
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
 from bastion.runners.kubernetes.client import Client, Login

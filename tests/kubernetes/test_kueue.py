@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bastion.model.ports import Sight
+from bastion.model.interfaces import Sight
 from bastion.model.state.state import Cause
 from bastion.testing.stage import KEY, SAVES, Stage, placement
 from tests.kubernetes.fake.schemas import complaints

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.job.instances import SLICES
-from bastion.model.ports import AttemptKey, Placement
 from bastion.runners.google.machines.names import name
 from bastion.runners.kubernetes import names, render
 from bastion.runners.kubernetes.settings import KubernetesSettings, settings

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Placement, Sight
 from bastion.model.state.state import Cause
 from bastion.runners.kubernetes import client as http
-from bastion.runners.kubernetes.door import ApiError, Expired
+from bastion.runners.kubernetes.interface import ApiError, Expired
 from bastion.runners.kubernetes.runner import DELETE_S, LEAVE_S
 from bastion.testing.stage import HELLO, KEY, SAVES, WAIT, Stage, placement
 from tests.kubernetes.fake.kubelet import Node

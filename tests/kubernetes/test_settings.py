@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bastion.runners.kubernetes.merge import merged
 from bastion.runners.kubernetes.settings import faults
+from bastion.runners.kubernetes.strategic_merge import merged
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Placement, Sight
 from bastion.model.state.state import Cause
 from bastion.runners.kubernetes.listing import AGAIN_S, ANEW_S, LATE_S
 from bastion.runners.kubernetes.runner import PAUSE_S

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bastion.model.interfaces import Built
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import Built
 from bastion.model.state.state import JobState
 from tests.support.clients import Asked
 

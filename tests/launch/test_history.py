@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.journal import retire, snapshot
+from bastion.journal import retirement, snapshot
+from bastion.launcher.read.past_jobs import look_up, records
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.recall import look_up, records
 from bastion.model import layout
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Forgotten
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import Bench
 from tests.support.world import NOON, World
@@ -38,8 +38,8 @@ def ran(world: World, name: str = "train", request: str = "a") -> str:
 
 def left(world: World, job: str) -> None:
     """It ended long ago, and the bastion has let it go."""
-    leaving = retire.retirable(world.journal.state, NOON + LONG)
-    assert job in retire.remove(world.bucket, leaving)
+    leaving = retirement.retirable(world.journal.state, NOON + LONG)
+    assert job in retirement.remove(world.bucket, leaving)
     world.happens(Forgotten(jobs=[job]))
 
 

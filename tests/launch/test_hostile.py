@@ -30,7 +30,7 @@ from bastion.model.stored.events import (
     Stopping,
     Submitted,
 )
-from bastion.model.stored.gpus import Gpu
+from bastion.model.stored.gpu_facts import Gpu
 from bastion.model.stored.records import Facts
 from tests.support.bench import Bench, Said
 from tests.support.world import NOON, World, spec, status

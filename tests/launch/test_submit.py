@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.launcher.submit.submit import send
+from bastion.launcher.submit.sending import send
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError

@@ -19,7 +19,7 @@ S = JobState
 @pytest.fixture
 def town(monkeypatch: pytest.MonkeyPatch) -> Asked:
     town = Asked()
-    monkeypatch.setattr("bastion.cli.common.desk.SystemClock", lambda: town.clock)
+    monkeypatch.setattr("bastion.cli.common.command_context.SystemClock", lambda: town.clock)
     return town
 
 

@@ -13,10 +13,10 @@ from bastion.cli.launch.parts.job_table import Asked
 from bastion.cli.launch.watch import cropped, looks, watch
 from bastion.cli.terminal.formats import JSON, TABLE
 from bastion.cli.terminal.output import Output
+from bastion.launcher.read.job_selection import Filter
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.selection import Filter
 from bastion.model.errors import BucketError, Denied
-from bastion.model.ports import Bucket, Stat
+from bastion.model.interfaces import Bucket, Stat
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Ended, Gone
 from bastion.stores.counting import CountingBucket

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bastion.journal import snapshot, traces
-from bastion.launcher.read.rows import rfc3339
+from bastion.journal import snapshot, tombstones
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
@@ -185,7 +185,7 @@ def test_a_job_that_has_left_is_told_as_it_ended_and_as_it_was(bench: Bench, wor
     world.clock.now += 90_000
     [job] = [job for job in world.journal.state.jobs.values() if job.name == "late"]
     ended = world.clock.wall()
-    traces.leave(world.bucket, job)
+    tombstones.leave(world.bucket, job)
     world.happens(Forgotten(jobs=[job.id]))
     world.clock.now += 90_000
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.explain.account import Account, End, Pulse, Running
-from bastion.launcher.explain.counterfactual import Remedy
-from bastion.launcher.explain.decisions import Effect, Other
-from bastion.launcher.explain.exposure import Claim, Exposure, Threat
+from bastion.launcher.explain.explanation import Account, End, Pulse, Running
 from bastion.launcher.explain.forecast import Expected, Over
-from bastion.launcher.explain.gates import Gate
-from bastion.launcher.explain.line import Ahead, Place
-from bastion.launcher.explain.outlook import Outlook
-from bastion.launcher.explain.stops import Stopped
+from bastion.launcher.explain.held_back import Gate
+from bastion.launcher.explain.preemption_risk import Claim, Exposure, Threat
+from bastion.launcher.explain.preemptions import Stopped
+from bastion.launcher.explain.queue_position import Ahead, Place
+from bastion.launcher.explain.remedies import Remedy
+from bastion.launcher.explain.start_estimate import Outlook
 from bastion.launcher.explain.timing import Awaited, Timing
 from bastion.launcher.explain.waiting import Amount, Holder, Waiting
+from bastion.launcher.explain.what_if_decision import Effect, Other
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/reference/launch-why.md").read_text()

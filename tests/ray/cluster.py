@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 
 from bastion.model.errors import RunnerError
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from bastion.runners.ray import parse, render
 from bastion.runners.ray.api import HttpDashboard
 from bastion.runners.worker.linux.ports import free_port
@@ -131,9 +131,9 @@ class Cluster:
                     out.append(process)
         return out
 
-    def machines(self) -> list[marks.Marked]:
+    def machines(self) -> list[process_marks.Marked]:
         """All processes of workers and of their jobs that it was asked to start."""
-        found = ((one, render.parse(one.machine)) for one in marks.scan())
+        found = ((one, render.parse(one.machine)) for one in process_marks.scan())
         return [one for one, name in found if name and name.session in self._sessions]
 
     def _start(self, part: str, words: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from bastion.testing.fleets import until
 from tests.ray.cluster import Cluster
 
@@ -19,6 +19,6 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
         until(lambda: not cluster.machines(), "the end of all that tests have started on Ray")
     finally:
-        marks.kill(cluster.machines())
+        process_marks.kill(cluster.machines())
         cluster.close()
     assert cluster.processes() == []

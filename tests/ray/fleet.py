@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from bastion.runners.ray.api import Answer, HttpDashboard
 from bastion.runners.ray.render import Name, parse, session_mark
 from bastion.runners.ray.runner import RayRunner
@@ -113,7 +113,7 @@ class RayFleet(ProcessFleet):
         for name in self.spoofs:
             self.cluster.door.ask("POST", f"/api/jobs/{name}/stop")
         live = self._live() - set(self.spoofs)
-        marks.kill([process for process in marks.scan() if process.machine in live])
+        process_marks.kill([process for process in process_marks.scan() if process.machine in live])
         for machine in live:
             self.runner.stop(machine)  # what is not there yet ends where it begins
 

@@ -9,9 +9,9 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey, Sight
+from bastion.model.interfaces import AttemptKey, Sight
 from bastion.model.state.state import Cause
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from bastion.runners.ray.runner import LOST_S
 from bastion.testing.fleets import until
 from bastion.testing.stage import HELLO, KEY, OTHER, STUBBORN, Stage, order, placement
@@ -40,7 +40,7 @@ def test_a_raylet_that_falls_takes_its_worker_along_and_ray_tells_it_later(fleet
     until(lambda: stage.log(), "the program's first word")
     machine = stage.machine().id
     cluster.kill("node", "raylet")
-    until(lambda: not [one for one in marks.scan() if one.machine == machine], "the end of all that ran there")
+    until(lambda: not [one for one in process_marks.scan() if one.machine == machine], "the end of all that ran there")
     until(lambda: stage.runner.list() == [], "Ray's word")
     assert stage.runner.look(machine) is Sight.BLIND
     assert stage.runner.waiting() == {}

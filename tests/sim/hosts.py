@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 from tests.simulation.parts.host import Script, SimHost
 from tests.simulation.parts.kernel import Kernel
 

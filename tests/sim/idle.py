@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import Ids
 from bastion.model.job.spec import JobSpec, new_jobspec
-from bastion.model.ports import Ids
 from bastion.model.stored.requests import Submit
 from bastion.quota.resources import Resources
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.memory import MemoryBucket

@@ -18,7 +18,7 @@ from bastion.model.stored.events import (
     Submitted,
     Voided,
 )
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from tests.simulation.calm_laws import LOOK_S, SETTLE_S, SLOW, START_S, CalmLaws
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.kernel import START

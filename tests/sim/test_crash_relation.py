@@ -8,7 +8,7 @@ from copy import deepcopy
 import pytest
 
 from bastion.model import layout
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, JobState
 from tests.simulation.crashes.outcome import Log, Outcome
 from tests.simulation.crashes.relation import complaints, could, leftovers, logs

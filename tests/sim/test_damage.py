@@ -7,13 +7,13 @@ import os
 
 import pytest
 
-from bastion.launcher.submit.alone import Alone
+from bastion.launcher.submit.without_bastion import Alone
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import Machine
+from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Claim, Facts, World
-from bastion.runners.worker.verdict import no_room
+from bastion.runners.worker.exit_reason import no_room
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel, Life

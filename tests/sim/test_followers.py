@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.logs import follow
-from bastion.launcher.logs.streams import Choice
-from bastion.launcher.logs.watching import WATCH_S
-from bastion.launcher.read.find import find
+from bastion.launcher.logs import task_follower
+from bastion.launcher.logs.follower_notice import WATCH_S
+from bastion.launcher.logs.log_lines import Choice
+from bastion.launcher.read.job_lookup import find
 from bastion.launcher.read.reader import Reader
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Submit
 from bastion.quota.resources import Resources
-from bastion.runners.worker.doors import Pace
+from bastion.runners.worker.interfaces import Pace
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.stores.counting import CountingBucket
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import SimHost, SimProcess
@@ -116,9 +116,9 @@ class Scene:
     def _follow(self, life: Life, bucket: CountingBucket, wrong_s: float) -> None:
         clock, tasks = WrongClock(self.kernel, wrong_s), SimTasks(self.kernel, life)
         reader = Reader(bucket, clock, tasks)
-        doors = follow.Doors(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
-        screen = follow.Screen(lines=self._see, note=lambda _text: None)
-        follow.follow(doors, find("j", reader.look()), 0, Choice(tail=0), screen)
+        doors = task_follower.Doors(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
+        screen = task_follower.Screen(lines=self._see, note=lambda _text: None)
+        task_follower.follow(doors, find("j", reader.look()), 0, Choice(tail=0), screen)
 
     def _see(self, lines: list[str]) -> None:
         self.late += [self.kernel.now - float(line) for line in lines]

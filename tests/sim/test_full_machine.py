@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bastion.launcher.submit.alone import Alone
+from bastion.launcher.submit.without_bastion import Alone
 from bastion.model.errors import BundleError
-from bastion.model.ports import Machine
+from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
-from bastion.runners.worker.verdict import no_room
+from bastion.runners.worker.exit_reason import no_room
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel

@@ -10,11 +10,11 @@ from bastion.journal import logs
 from bastion.journal.recover import load
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import Bucket, Machine
 from bastion.model.job.spec import new_jobspec
-from bastion.model.ports import Bucket, Machine
 from bastion.model.state.state import AttemptState, JobState
 from bastion.model.stored.requests import Submit
-from bastion.runners.worker.doors import Pace
+from bastion.runners.worker.interfaces import Pace
 from bastion.service.tick import Bastion
 from tests.sim.test_zombie import Stage, play
 from tests.simulation.parts.fleet import SimRunner

@@ -140,7 +140,7 @@ def planted(file: str, old: str, new: str, folder: Path) -> Patch:
 def test_what_does_not_run_is_no_planted_bug(tmp_path: Path) -> None:
     told = {}
     for new in ("def vacant(:", "def vacant(status: Nobody = NOBODY,", "# a word more\ndef vacant("):
-        verdict = judge(planted("bastion/journal/standing.py", "def vacant(", new, tmp_path), NO_WORLDS)
+        verdict = judge(planted("bastion/journal/leadership.py", "def vacant(", new, tmp_path), NO_WORLDS)
         assert verdict.by is Catch.INVALID
         told[new] = verdict.told
     assert [text.partition(":")[0] for text in told.values()] == [
@@ -162,7 +162,7 @@ def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatc
     tick = planted("bastion/service/tick.py", "        self.ticks += 1\n", "        self.ticks += 1 // 0\n", tmp_path)
     fell = judge(replace(tick, laws=("never ends",)), Budget(seeds=[0]))
     hang = judge(
-        planted("bastion/service/chores.py", begin, begin + "        while True: pass\n", tmp_path),
+        planted("bastion/service/maintenance.py", begin, begin + "        while True: pass\n", tmp_path),
         Budget(seeds=[0], seeds_s=1),
     )
     assert (crash.by, hang.by, hang.told) == (Catch.CRASH, Catch.HANG, "seed 0 does not end")
@@ -175,7 +175,7 @@ def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatc
 
 @pytest.mark.acceptance
 def test_what_no_world_shows_is_left_to_the_tests_that_load_it(tmp_path: Path) -> None:
-    bug = planted("bundler/names.py", "elif climbed > path.count", "elif climbed < -path.count", tmp_path)
+    bug = planted("bundler/safe_names.py", "elif climbed > path.count", "elif climbed < -path.count", tmp_path)
     verdict = judge(bug, NO_WORLDS)
     assert (verdict.by, verdict.seeds) == (Catch.TEST, 0)
     assert verdict.told.startswith("tests/unit/bundler/")
@@ -192,8 +192,8 @@ def test_tests_that_import_a_file_come_before_those_that_load_it_by_way_of_other
 def test_a_module_that_tests_import_of_its_package_is_imported() -> None:
     package = "tests.unit.launcher.read.test_ends"
     assert "from bastion.launcher.read import ends\n" in modules_of_tests()[package].text
-    assert "bastion.launcher.read.ends" in loads()[package]
-    assert seers_of(["launcher/read/ends.py"])[0] == "tests/unit/launcher/read/test_ends.py"
+    assert "bastion.launcher.read.exit_codes" in loads()[package]
+    assert seers_of(["launcher/read/exit_codes.py"])[0] == "tests/unit/launcher/read/test_ends.py"
 
 
 def test_what_is_loaded_by_its_name_has_tests_too() -> None:
@@ -214,15 +214,17 @@ def test_those_that_are_about_it_come_first_of_many() -> None:
 
 def test_tests_of_an_engine_that_is_not_there_are_left_out() -> None:
     images, registry = "tests/images/test_docker_bundler.py", "tests/google/test_registry.py"
-    everywhere = seers_of(["bundler/engine.py"], lambda need: True)
+    everywhere = seers_of(["bundler/docker_engine.py"], lambda need: True)
     assert everywhere[:2] == [images, registry]
-    without = seers_of(["bundler/engine.py"], lambda need: need != "dockerd")
+    without = seers_of(["bundler/docker_engine.py"], lambda need: need != "dockerd")
     assert set(everywhere) - set(without) >= {images, registry}
     assert without
     assert not [path for path in without if path.startswith("tests/images/")]
     assert needs_of("tests.slurm.test_runner") == {"munged", "slurmctld", "slurmd"}, "by the fixtures of its folder"
     assert not [
-        path for path in seers_of(["bundler/engine.py"], nothing) if path.startswith(("tests/slurm", "tests/ray"))
+        path
+        for path in seers_of(["bundler/docker_engine.py"], nothing)
+        if path.startswith(("tests/slurm", "tests/ray"))
     ]
 
 
@@ -239,7 +241,9 @@ def test_what_fails_without_the_bug_is_run_once_for_all_bugs(tmp_path: Path, mon
     for room in (judging, unplanted):
         monkeypatch.setattr(room, "first_failure", first_failure)
     known, files = Unplanted(tmp_path / "known"), ("tests/a.py", "tests/b.py", "tests/c.py", "tests/d.py")
-    bug = replace(planted("bastion/journal/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.5\n", tmp_path), seen_by=files)
+    bug = replace(
+        planted("bastion/journal/leadership.py", "RETRY_S = 1.0\n", "RETRY_S = 1.5\n", tmp_path), seen_by=files
+    )
     for _ in range(2):
         verdict = judge(bug, NO_WORLDS, known)
         assert (verdict.by, verdict.told) == (Catch.NOTHING, "0 seeds, 4 files of tests")
@@ -262,7 +266,7 @@ def test_what_does_not_fit_by_its_types_is_told(tmp_path: Path) -> None:
     ours = judge(replace(bug, laws=("never ends",)), NO_WORLDS, known, types=True)
     assert ours.by is Catch.INVALID
     assert ours.told.startswith("its types do not fit: bastion/service/loop.py:")
-    harmless = planted("bastion/journal/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
+    harmless = planted("bastion/journal/leadership.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
     assert judge(harmless, Budget(seeds=(), tests_s=0), known, types=True).by is Catch.NOTHING
 
 
@@ -288,7 +292,7 @@ def nothing(need: str) -> bool:
 def test_a_bug_that_survives_is_the_exit_code_and_the_last_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    harmless = planted("bastion/journal/standing.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
+    harmless = planted("bastion/journal/leadership.py", "RETRY_S = 1.0\n", "RETRY_S = 1.0 + 0\n", tmp_path)
     (tmp_path / "harmless.patch").write_text(harmless.text)
     (tmp_path / "stale.patch").write_text("--- a/gone.py\n+++ b/gone.py\n@@ -1 +1 @@\n-a\n+b\n")
     assert main([f"--patches={tmp_path}", "--seeds=1", "--tests_s=0", "--workers=2"]) == 1

@@ -7,7 +7,7 @@ from bastion.model.codec import encode
 from bastion.model.job.spec import new_jobspec
 from bastion.model.state.state import AttemptState, Cause
 from bastion.model.stored.requests import Submit
-from bastion.service.beats import FROZEN_MAX_S
+from bastion.service.liveness import FROZEN_MAX_S
 from bastion.service.tick import Bastion
 from tests.sim.test_outage import Cut
 from tests.sim.test_zombie import play

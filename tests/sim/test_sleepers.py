@@ -7,14 +7,14 @@ from datetime import timedelta
 import pytest
 
 from bastion.cli.bastion.delete import purge
-from bastion.journal import snapshot, traces
+from bastion.journal import snapshot, tombstones
 from bastion.journal.recover import load, objects
-from bastion.journal.retire import KEEP
+from bastion.journal.retirement import KEEP
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.job.spec import new_jobspec
-from bastion.model.ports import AttemptKey, Placement
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import RequestRejected, Started
 from bastion.model.stored.requests import Submit, job_id
@@ -109,7 +109,7 @@ def test_a_machine_that_slept_through_the_end_of_its_job_ends_when_it_wakes() ->
         job = host.machine.key.job
         wakes = stage.kernel.now + 2 * MONTH_S
         host.worker.paused_until = host.process.life.paused_until = wakes
-        traces.leave(stage.bucket, bastion.journal.state.jobs[job])  # the runner said that it was gone: it lied
+        tombstones.leave(stage.bucket, bastion.journal.state.jobs[job])  # the runner said that it was gone: it lied
         stage.bucket.delete([layout.claim(host.machine.key, 0), layout.order(host.machine.key)])
         stage.kernel.sleep(2 * MONTH_S + 60)
         assert not host.there

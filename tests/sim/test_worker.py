@@ -12,7 +12,7 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import BucketError
-from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, Stored
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Facts, StopOrder
 from bastion.stores.memory import MemoryBucket

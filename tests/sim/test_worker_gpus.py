@@ -7,11 +7,11 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.ports import Machine
+from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
-from bastion.model.stored.gpus import Gpu
+from bastion.model.stored.gpu_facts import Gpu
 from bastion.model.stored.records import Facts, StopOrder
-from bastion.runners.worker.doors import Doors, Post
+from bastion.runners.worker.interfaces import Doors, Post
 from bastion.runners.worker.linux.nvml import NvmlGpus
 from bastion.runners.worker.run import run
 from bastion.stores.counting import CountingBucket

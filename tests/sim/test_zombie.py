@@ -13,7 +13,7 @@ from bastion.model.errors import Deposed
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Submit
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.service.tick import Bastion
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import Script, SimHost, SimProcess

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from bastion.model.ports import Bucket, Clock, Runner
+from bastion.model.interfaces import Bucket, Clock, Runner
 from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
-from bastion.service.chores import Doors
-from bastion.service.letter import Authors
+from bastion.service.maintenance import Doors
+from bastion.service.received_request import Authors
 from bastion.service.tick import Bastion
 from tests.simulation.laws.input import ACCOUNTS, NAMES
 from tests.simulation.laws.laws import Laws

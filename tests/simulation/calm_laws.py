@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 
 from bastion.model import layout
 from bastion.model.state.state import AttemptState, Cause, Job, JobState, State
-from bastion.quota.claims import CLASSES, STANDARD
+from bastion.quota.demand import CLASSES, STANDARD
 from bastion.quota.resources import Resources, fits, minus, plus, total
 from bastion.quota.shares import Shares, amounts
-from bastion.schedule.decide import FORMING
+from bastion.schedule.lifecycle import FORMING
 from bastion.schedule.plan import inputs
 from bastion.service.reconcile import OVERTIME, STRAY_S
 from tests.simulation.parts.broken import Broken

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from bastion.journal import loss
+from bastion.journal import lost_tail
 from bastion.model import layout
 from bastion.model.at_once import one_by_one
 from bastion.model.codec import decode
 from bastion.model.errors import RecordError
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 from bastion.model.stored.records import Status
 from tests.simulation.cloud import Cloud
 from tests.simulation.contest import Contest
@@ -209,12 +209,12 @@ class Chaos:
         scene.kernel.sleep(patience_s)
         while any(program.life.alive and program.epoch for program in self._programs):
             scene.kernel.sleep(STANDBY_S / 2)
-        found = loss.survey(bucket, one_by_one)
+        found = lost_tail.survey(bucket, one_by_one)
         if not scene.laws.rollback.open:
             return
         if found.is_nothing:
             raise Broken("bastion recover finds nothing that is lost")
-        loss.accept(bucket, SimClock(scene.kernel), SimIds(scene.kernel), found, user="root", host="desk", pid=0)
+        lost_tail.accept(bucket, SimClock(scene.kernel), SimIds(scene.kernel), found, user="root", host="desk", pid=0)
         scene.trace.seen["accepted"] += 1
 
     # Machines

@@ -8,7 +8,7 @@ from random import Random
 
 from bastion.model import layout
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.quota.resources import Resources
 from tests.simulation.laws.side import on_its_side
 from tests.simulation.line import WeatherLine, bucket_of

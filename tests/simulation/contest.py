@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 from bastion.model.job.spec import JobSpec, new_jobspec
-from bastion.service.files import KEYS
+from bastion.service.admin_files import KEYS
 from tests.simulation import scripts
 from tests.simulation.parts.kernel import Life
 from tests.simulation.parts.plan import Act

@@ -8,7 +8,7 @@ from random import Random
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import AttemptState, Cause
 from bastion.model.stored.records import Claim, Facts
 from tests.simulation.laws.trust import FORGED

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.records import Facts
-from bastion.runners.worker.mask import EVERYTHING
+from bastion.runners.worker.secret_mask import EVERYTHING
 from tests.simulation.parts.broken import Broken
 from tests.simulation.scene import Scene
 

@@ -12,7 +12,7 @@ from bastion.model import layout
 from bastion.model.errors import BucketError
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Cancel, Hold, Pause, Request, Resume, Submit, Top
-from bastion.service.files import KEYS
+from bastion.service.admin_files import KEYS
 from tests.simulation.laws.input import ACCOUNTS
 from tests.simulation.line import bucket_of
 from tests.simulation.parts.kernel import Life

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from bastion.journal import snapshot
 from bastion.model import layout
 from bastion.model.errors import Deposed, LostEnd, Newer, RecordError
-from bastion.model.ports import Stored
+from bastion.model.interfaces import Stored
 from bastion.model.version import JOURNAL, STATUS
 from bastion.service import loop
 from tests.simulation.bastions import SimBastion

@@ -8,8 +8,8 @@ from itertools import accumulate
 from random import Random
 
 from bastion.model import layout
+from bastion.model.interfaces import Machine
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import Machine
 from bastion.model.state.state import JobState
 from tests.simulation.laws.bloat import LIMITS, BloatLaws
 from tests.simulation.laws.laws import Laws

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from tests.simulation.parts.host import SimProcess
 from tests.simulation.scene import Scene
 

@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import UNSET
 
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.submit import submit
+from bastion.launcher.submit import sending
 from bastion.model.errors import BastionError, BucketError
 from bastion.model.job.alternatives import Alternative
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import FINISH_TIMEOUT_S, BundleRef, JobSpec, new_jobspec
+from bastion.model.job.spec_changes import Changes
 from bastion.model.settings.config import parse
 from bastion.model.stored.requests import Cancel, Hold, Release, Request, Submit, Top, Update, job_id
 from tests.simulation import scripts
@@ -83,7 +83,7 @@ class User:
         while True:
             self.bucket.account = ACCOUNTS[by or user]
             try:
-                submit.send(self.bucket, user=user, request_id=request, request=body)
+                sending.send(self.bucket, user=user, request_id=request, request=body)
                 return
             except BucketError:
                 self._scene.kernel.sleep(self._dice.uniform(0, 20))
@@ -105,7 +105,7 @@ class User:
     def _check(self, spec: JobSpec) -> None:
         """What `launch` checks before it writes; whatever it finds, this user submits."""
         try:
-            submit.check(spec, submit.ground(self.bucket, parse(self._scene.config)))
+            sending.check(spec, sending.ground(self.bucket, parse(self._scene.config)))
         except BastionError:
             self._scene.trace.seen["not checked"] += 1
 

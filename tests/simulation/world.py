@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from bastion.model import layout
-from bastion.schedule.decide import FORMING
+from bastion.schedule.lifecycle import FORMING
 from tests.simulation.calm_laws import SETTLE_S, STOP_S, CalmLaws, rest_s
 from tests.simulation.chaos import Chaos
 from tests.simulation.fleet_laws import FleetLaws

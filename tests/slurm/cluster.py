@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from bastion.model.ports import Said
+from bastion.model.interfaces import Said
 from bastion.platform.shell import SystemShell
 from bastion.testing.fleets import until
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Said
+from bastion.model.interfaces import AttemptKey, Said
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.slurm.render import Name, Node
 from bastion.runners.slurm.runner import SlurmRunner

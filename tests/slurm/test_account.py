@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.model.ports import AttemptKey, Said
+from bastion.model.interfaces import AttemptKey, Said
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import archive

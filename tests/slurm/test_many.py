@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from bastion.model.ports import AttemptKey, Said
+from bastion.model.interfaces import AttemptKey, Said
 from bastion.platform.system import RandomIds
 from bastion.runners.slurm.parse import _FIELDS
 from bastion.runners.slurm.render import Name

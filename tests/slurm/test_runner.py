@@ -9,7 +9,7 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Later, RunnerError
-from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Placement, Sight
 from bastion.model.state.state import Cause
 from bastion.testing.stage import HELLO, KEY, OTHER, SAVES, WAIT, Stage, order
 from tests.slurm.cluster import Cluster

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Said
+from bastion.model.interfaces import Said
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
 from bastion.runners.slurm.commands import Commands, SshShell

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Placement, Said
+from bastion.model.interfaces import AttemptKey, Placement, Said
 from bastion.runners.slurm import parse, render
 from bastion.runners.slurm.commands import Refused, _answer
 from bastion.runners.slurm.render import Name, Node

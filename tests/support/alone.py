@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.runners.worker.linux.family import family, kill_all
-from bastion.runners.worker.linux.tree import adopt_orphans
+from bastion.runners.worker.linux.process_tree import family, kill_all
+from bastion.runners.worker.linux.session import adopt_orphans
 
 THEIRS = ("BASTION_", "XDG_CONFIG_", "XDG_CACHE_", "XDG_STATE_", "XDG_DATA_", "AWS_", "AZURE_", "GOOGLE_", "CLOUDSDK_")
 THEIR_ENGINES = ("RAY_", "SLURM_", "KUBECONFIG", "DOCKER_", "STORAGE_EMULATOR_HOST")

@@ -9,7 +9,7 @@ from typing import Any
 
 from bastion.journal.fold import apply
 from bastion.model.errors import BucketError, RunnerError
-from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight, Stat, Stored
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent
 from bastion.platform.system import RandomIds

@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bastion.journal.fold import apply
-from bastion.launcher.explain.counterfactual import Remedy
-from bastion.launcher.explain.decisions import Decisions
-from bastion.launcher.explain.outlook import Outlook, outlook
-from bastion.launcher.explain.supposed import Case
-from bastion.model.job.changes import Changes
+from bastion.launcher.explain.remedies import Remedy
+from bastion.launcher.explain.start_estimate import Outlook, outlook
+from bastion.launcher.explain.what_if_decision import Decisions
+from bastion.launcher.explain.what_if_state import Case
+from bastion.model.job.spec_changes import Changes
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
@@ -33,8 +33,8 @@ from bastion.model.stored.events import (
     Topped,
     Updated,
 )
-from bastion.quota.file import parse
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse
 from bastion.quota.resources import plus
 from bastion.schedule.plan import Inputs, Plan, plan
 from tests.support.world import NOON, spec

@@ -11,7 +11,7 @@ from typing import Any
 
 import hcl2
 
-from bastion.launcher.access.access import Access, read
+from bastion.launcher.access.bucket_rights import Access, read
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "terraform"
 NAMES = ("private", "permanent", "ttl")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from bastion.journal import snapshot
+from bastion.journal.leadership import parse
 from bastion.journal.recover import objects
-from bastion.journal.standing import parse
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Bucket, Builds, Built
+from bastion.model.interfaces import AttemptKey, Bucket, Builds, Built
 from bastion.model.state.state import Cause, Job, JobState
 from bastion.model.stored.events import AnyEvent
 from bastion.model.stored.records import Claim, Facts, Status
@@ -19,7 +19,7 @@ from bastion.model.stored.requests import Cancel, Request, Submit, job_id
 from bastion.platform.system import RandomIds
 from bastion.schedule.plan import plan
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.service.tick import Bastion
 from tests.support.doors import FaultyBucket, HandRunner, HandTasks, memory
 from tests.support.world import HandClock, spec

@@ -12,8 +12,8 @@ from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.job.spec import JobSpec, new_jobspec
-from bastion.model.ports import AttemptKey, Bucket
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Ended, Gone, Started, Submitted
 from bastion.model.stored.records import Status

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from bastion.journal.standing import Fence
+from bastion.journal.leadership import Fence
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Deposed
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.events import AnyEvent, Claimed, Started, Stopping, Submitted
 from bastion.model.stored.records import Claim
 from bastion.platform.system import RandomIds
 from bastion.schedule.desired import desired
-from bastion.service.observe import CapacityRead, Sighting, note
+from bastion.service.observations import CapacityRead, Sighting, note
 from bastion.service.reconcile import Reconciler
-from bastion.service.specs import Specs
+from bastion.service.spec_cache import Specs
 from tests.support.doors import FaultyBucket, HandRunner, HandTasks, folded
 from tests.support.world import NOON, HandClock, spec
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bastion.model.ports import Placement, Runner
-from bastion.runners.ground import Ground
+from bastion.model.interfaces import Placement, Runner
 from bastion.runners.local.runner import LocalRunner
+from bastion.runners.runner_context import Ground
 
 
 class Slots:

@@ -11,11 +11,11 @@ import pytest
 from bastion_slots import SLOTS
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Runner
+from bastion.model.interfaces import AttemptKey, Runner
 from bastion.model.settings.config import Config
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
-from bastion.runners.ground import Ground
 from bastion.runners.local.registry import Entry, Registry
+from bastion.runners.runner_context import Ground
 from bastion.stores.local import LocalBucket
 from bastion.testing.fleets import ProcessFleet, sealing
 from bastion.testing.runner_contract import RunnerContract

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ..wording import shown
-from . import secret
+from . import secret_ref
 
 ENV_MAX = 1_000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
@@ -51,5 +51,5 @@ def env(value: dict[str, str]) -> Iterator[str]:
             yield f"sets {name}, which the worker sets itself; choose another name"
         if "\0" in text or len(text) > 32 * 1024:
             yield f"{shown(name)} holds a NUL character or more than 32 KiB"
-        elif wrong := secret.fault(text):
+        elif wrong := secret_ref.fault(text):
             yield f"{shown(name)} {wrong}"

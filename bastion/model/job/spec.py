@@ -9,16 +9,17 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from bastion.quota.claims import CLASSES, STANDARD
+from bastion.quota.demand import CLASSES, STANDARD
 
 from ..codec import ERROR_MAX, Record, decode, encode, numbered, readable
 from ..errors import Newer, RecordError, SpecError
 from ..nearest import did_you_mean
 from ..version import SPEC
 from ..wording import between, named, one_line, one_of, plain, shown
-from . import alternatives, bundle, command_rules, conditions
+from . import alternatives, command_rules, start_conditions
+from . import bundle_ref as bundle
 from .alternatives import Alternative
-from .bundle import BundleRef as BundleRef
+from .bundle_ref import BundleRef as BundleRef
 
 SPEC_BYTES_MAX = 192 * 1024  # a request, which carries the spec, may have 256 KiB
 COUNT_MAX = 100_000
@@ -155,7 +156,7 @@ def check(spec: JobSpec) -> list[str]:
 
 
 def _as_a_whole(spec: JobSpec) -> list[str]:
-    return [*conditions.in_order(spec.begin, spec.deadline), *alternatives.distinct(spec.choices)]
+    return [*start_conditions.in_order(spec.begin, spec.deadline), *alternatives.distinct(spec.choices)]
 
 
 _HINTS = get_type_hints(JobSpec)
@@ -260,9 +261,9 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("grace_s", between(0, GRACE_MAX_S, " seconds")),
     ("time_limit_s", between(1, SECONDS_MAX, " seconds")),
     ("finish_timeout_s", between(0, SECONDS_MAX, " seconds")),
-    ("after", conditions.after),
-    ("begin", conditions.moment),
-    ("deadline", conditions.moment),
+    ("after", start_conditions.after),
+    ("begin", start_conditions.moment),
+    ("deadline", start_conditions.moment),
     ("max_parallel", between(1, COUNT_MAX)),
     ("job_class", one_of(CLASSES)),
     ("max_tier", between(0, TIER_MAX)),

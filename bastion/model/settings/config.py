@@ -9,12 +9,12 @@ from typing import Any
 
 import msgspec
 
-from bastion.quota import toml
-from bastion.quota.lines import Lines
+from bastion.quota import toml_reader
+from bastion.quota.toml_lines import Lines
 
 from .. import layout
 from ..errors import Newer, RecordError
-from ..job import image
+from ..job import image_ref
 from ..job.alternatives import AMOUNT_MAX, KIND
 from ..job.command_rules import SHELLS
 from ..job.spec import USER
@@ -22,13 +22,13 @@ from ..nearest import did_you_mean
 from ..version import CONFIG, VERSION
 from ..wording import between, shown
 from . import machine_settings
-from .google import GoogleSettings
-from .google import faults as faults_of_google
-from .limits import Limits
-from .limits import faults as faults_of_limits
+from .google_settings import GoogleSettings
+from .google_settings import faults as faults_of_google
 from .machine_settings import Git as Git
 from .machine_settings import JobLimits as JobLimits
 from .runner_settings import faults_of_options, faults_of_placing, faults_of_runners, strays
+from .user_limits import Limits
+from .user_limits import faults as faults_of_limits
 
 CONFIG_BYTES_MAX = 64 * 1024
 POLICIES = ("default", "axlearn")
@@ -117,8 +117,8 @@ def parse(text: str | bytes) -> Config:
         raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
     try:
         text = text if isinstance(text, str) else text.decode()
-        raw = toml.loads(text)
-    except toml.NotToml as error:
+        raw = toml_reader.loads(text)
+    except toml_reader.NotToml as error:
         raise RecordError(f"config.toml is not TOML: line {error.line}: {error.what}") from error
     except ValueError as error:
         raise RecordError(f"config.toml is not TOML: {error}") from error
@@ -262,7 +262,7 @@ def _retention(value: dict[str, int]) -> Iterator[str]:
 
 
 def _docker_repo(value: str) -> Iterator[str]:
-    if value and (wrong := image.fault(f"{value.rstrip('/')}/name")):
+    if value and (wrong := image_ref.fault(f"{value.rstrip('/')}/name")):
         yield wrong
 
 

@@ -1,6 +1,6 @@
 """Where jobs stand: the state that the journal folds into.
 
 For: the fold that changes it, and everybody who reads it.
-Here: `state` (jobs, tasks, attempts), `moves` (which state may follow which), and the indices that the state holds.
+Here: `state` (jobs, tasks, attempts), `transitions` (which state may follow which), and the indices that the state holds.
 Imports: `model`, `model.job`, `quota`. Mutable values, no clock and no files.
 """

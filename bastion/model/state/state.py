@@ -11,19 +11,19 @@ from enum import StrEnum
 
 import msgspec
 
-from bastion.quota.claims import CLASSES, STANDARD
+from bastion.quota.demand import CLASSES, STANDARD
 from bastion.quota.resources import Resources, times, total
 
+from ..audit import Moment, Stamp
+from ..interfaces import AttemptKey
 from ..job.alternatives import Alternative
-from ..job.changes import Changes, Renewal
 from ..job.spec import FINISH_TIMEOUT_S
-from ..ports import AttemptKey
-from ..stamp import Moment, Stamp
-from .blind import Blind
-from .census import Census, Sent
-from .file import File
-from .sharing import one, sharing
-from .used import Used
+from ..job.spec_changes import Changes, Renewal
+from .admin_file_status import File
+from .decayed_usage import Used
+from .interning import one, sharing
+from .unreachable import Blind
+from .user_counters import Census, Sent
 
 
 class JobState(StrEnum):

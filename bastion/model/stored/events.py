@@ -6,10 +6,10 @@ import typing
 
 import msgspec
 
-from ..job.changes import Changes
+from ..audit import Moment
+from ..interfaces import AttemptKey
 from ..job.spec import JobSpec
-from ..ports import AttemptKey
-from ..stamp import Moment
+from ..job.spec_changes import Changes
 from ..state.state import Cause, JobState
 from ..wording import clipped
 
@@ -272,7 +272,7 @@ class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
     Its answer are the next `events`, with their `decision.digest`. So many jobs were `waiting`, and so many held something.
     `now` is said where the object says another. Where others may stand in, `blind` are the runners that did not answer.
-    `rules` are those of the policy that it was decided by (`bastion.quota.claims.RULES`).
+    `rules` are those of the policy that it was decided by (`bastion.quota.demand.RULES`).
     """
 
     events: int = 0

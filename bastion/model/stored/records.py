@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ..audit import Moment, Stamp, movable
 from ..codec import Record, numbered, readable
 from ..job.spec import BundleRef
-from ..stamp import Moment, Stamp, movable
 from ..state.state import Cause
 from ..version import CLAIM, CLOCK, FACTS, ORDER, STATUS, STOP, WORLD
-from .gpus import Gpu
+from .gpu_facts import Gpu
 
 BEAT_S = 15.0
 """Between two beats of a worker, and between two looks at them: one number for both sides, since they must agree."""

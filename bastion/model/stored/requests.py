@@ -9,8 +9,8 @@ import msgspec
 
 from ..codec import Record, decode, numbered, readable, refuse_newer, refuse_unknown
 from ..errors import BastionError, Newer, RecordError
-from ..job.changes import Changes, complaints
 from ..job.spec import NAME, JobSpec, deserialize_jobspec
+from ..job.spec_changes import Changes, complaints
 from ..version import REQUEST, VERSION
 from ..wording import shown
 

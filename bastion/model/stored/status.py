@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..stamp import since
+from ..audit import since
 from .records import Status
 
 SILENCE_S = 30.0

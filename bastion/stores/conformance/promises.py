@@ -12,8 +12,8 @@ from functools import partial
 from hashlib import sha256
 
 from ...model.errors import BastionError, BucketError, TooLarge
-from ...model.ports import Bucket
-from .stage import Broken, Stage, keys, missing, same, true
+from ...model.interfaces import Bucket
+from .bench import Broken, Stage, keys, missing, same, true
 
 ODD_KEYS = (
     "a b/c d",

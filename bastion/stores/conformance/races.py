@@ -8,8 +8,8 @@ from functools import partial
 from threading import Barrier, Event
 from typing import TypeVar
 
-from ...model.ports import Bucket
-from .stage import Stage, keys, missing, same, true
+from ...model.interfaces import Bucket
+from .bench import Stage, keys, missing, same, true
 
 T = TypeVar("T")
 _START_S, _END_S = 120.0, 300.0

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ...model.errors import BastionError
-from ...model.ports import Bucket
+from ...model.interfaces import Bucket
 from . import promises, races
-from .stage import Broken, Check, Scale, Stage
+from .bench import Broken, Check, Scale, Stage
 
 FULL = Scale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
 """For the tests of a store that ships with Bastion."""

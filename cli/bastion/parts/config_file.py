@@ -11,13 +11,13 @@ from bastion.launcher.submit.build import amounts
 from bastion.model.errors import RecordError, UsageError
 from bastion.model.layout import CONFIG
 from bastion.model.settings.config import Config, parse, render
-from bastion.quota import toml
+from bastion.quota import toml_reader
 from bastion.service.config_changes import affected, diff
 
 from ...common import admin_file
 from ...common.admin_file import AdminFile
+from ...common.installed_runners import faults_of_known, unknown
 from ...common.place import known_place_of
-from ...common.registry import faults_of_known, unknown
 from ...terminal.main import Call
 from ...terminal.toml_edit import amended
 
@@ -93,8 +93,8 @@ def _table(value: Any) -> Mapping[str, Any]:
 def _loaded(text: str) -> Mapping[str, Any]:
     """What the text says now; nothing of one that is no TOML, which whoever changes it complains of."""
     try:
-        return toml.loads(text)
-    except toml.NotToml:
+        return toml_reader.loads(text)
+    except toml_reader.NotToml:
         return {}
 
 
@@ -115,7 +115,7 @@ def _value(key: str, text: str) -> Any:
     if kind == dict[str, int] and not text.startswith("{"):
         return amounts([text], key)
     try:
-        found = toml.loads(f"value = {text}")
-    except toml.NotToml:
+        found = toml_reader.loads(f"value = {text}")
+    except toml_reader.NotToml:
         return text
     return found["value"] if len(found) == 1 else text

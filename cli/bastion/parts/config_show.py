@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from bastion.launcher.submit.flag_defaults import Setting
 from bastion.launcher.submit.profiles import KEYS, USUAL
-from bastion.launcher.submit.settings import Setting
 from bastion.model.codec import whole
 from bastion.model.errors import BastionError
 from bastion.model.job.spec import written_out
 from bastion.model.settings.config import Config
 
-from ...common.desk import user_of
+from ...common.command_context import user_of
 from ...common.place import Place, place_of
 from ...common.profile import chosen, path_of, setting_of
 from ...terminal.main import DONE, Call

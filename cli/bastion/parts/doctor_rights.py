@@ -9,11 +9,11 @@ import stat
 from collections.abc import Iterable
 from typing import Any
 
-from bastion.launcher.access import access
-from bastion.launcher.access.access import CREATE, DELETE, Part
-from bastion.launcher.access.health import FILES, PREFIXES, Check, Level
+from bastion.launcher.access import bucket_rights
+from bastion.launcher.access.bucket_rights import CREATE, DELETE, Part
+from bastion.launcher.access.health_checks import FILES, PREFIXES, Check, Level
 from bastion.model.errors import BucketError, Denied, Missing
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.stores.opening import open_google
 from bastion.stores.routed import url_of
 
@@ -37,7 +37,7 @@ def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
             found += _folder(url, f"/{rest.lstrip('/')}")
         elif scheme != "memory":
             found.append(Check(Level.OK, f"rights of others in {url}", _NOT_OURS))
-    return [*access.checks(parts), *found]
+    return [*bucket_rights.checks(parts), *found]
 
 
 def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | None, list[Check]]:
@@ -47,7 +47,7 @@ def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | No
     store = open_google(name)
     try:
         policy, settings = store.rights()
-        return Part(access.read(name, policy, settings), f"{below}/", tuple(homes)), []
+        return Part(bucket_rights.read(name, policy, settings), f"{below}/", tuple(homes)), []
     except Missing:
         return None, [Check(Level.OK, title, "not examined: this store tells nothing of them")]
     except Denied:
@@ -68,7 +68,7 @@ def _own(store: Any, title: str, *, admin: bool) -> Check:
     if held and not admin:
         verbs = " and ".join(right.rpartition(".")[2] for right in held)
         found = f"you may {verbs} everywhere in it, and are no admin"
-        return Check(Level.FAILED, title, found, f"have that right confined; {access.SEE}")
+        return Check(Level.FAILED, title, found, f"have that right confined; {bucket_rights.SEE}")
     return Check(Level.OK, title, unseen)
 
 
@@ -80,7 +80,7 @@ def _folder(url: str, path: str) -> list[Check]:
         return []
     own, around = found
     mode = own.st_mode if around.st_mode & stat.S_ISVTX else own.st_mode | around.st_mode
-    return [access.folder(url, mode, _named(pwd.getpwuid, own.st_uid), _named(grp.getgrgid, own.st_gid))]
+    return [bucket_rights.folder(url, mode, _named(pwd.getpwuid, own.st_uid), _named(grp.getgrgid, own.st_gid))]
 
 
 def _named(look_up: Any, number: int) -> str:

@@ -12,7 +12,7 @@ from bastion.stores.conformance.suite import CHECKS, HANDY, Finding, prove
 from bastion.stores.opening import open_bucket
 
 from ...terminal.main import DONE, FAILED, Call
-from .proving import PREFIX
+from .store_check import PREFIX
 
 
 def run(call: Call, url: str) -> int:

@@ -10,12 +10,12 @@ from typing import Any
 from bastion.launcher.submit.profiles import Profile
 from bastion.model.errors import RunnerError, UsageError
 from bastion.model.job.spec import NAME
-from bastion.platform.here import data_folder
+from bastion.platform.local_paths import data_folder
 
-from ...common import profile, registry
-from ...common.grounds import ground
+from ...common import installed_runners, profile
 from ...common.place import Place
-from ...common.sharing import FOLDER
+from ...common.runner_contexts import ground
+from ...common.shared_host import FOLDER
 from ...terminal.main import Call
 
 ENGINES = {"slurm": "partition", "ray": "dashboard"}
@@ -89,9 +89,9 @@ def check_engine(call: Call, place: Place) -> None:
     engine = engine_of(call)
     if not engine:
         return
-    if wrong := list(registry.faults(place.settings)):
+    if wrong := list(installed_runners.faults(place.settings)):
         raise UsageError("; ".join(wrong))
-    runner = registry.maker(engine).make(ground(place, place.settings, call.environ, engine))
+    runner = installed_runners.maker(engine).make(ground(place, place.settings, call.environ, engine))
     try:
         with call.output.progress(f"asking {engine}"):
             runner.list()

@@ -7,9 +7,9 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.stores.expiry import Term
+from bastion.stores.lifecycle_rules import DIALECTS, Rule, wanted
 from bastion.stores.opening import open_ruled
 from bastion.stores.routed import url_of
-from bastion.stores.rules import DIALECTS, Rule, wanted
 
 from ...common.place import Place
 from ...terminal.main import DONE, Call

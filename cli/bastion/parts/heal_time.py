@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from bastion.journal import healing, past, recover
+from bastion.journal import clock_repair, point_in_time, recover
 from bastion.journal.fold import fold
 from bastion.journal.journal import Journal
 from bastion.model import clocks, layout
@@ -14,7 +14,7 @@ from bastion.model.clocks import OFF_MAX_S
 from bastion.model.errors import BastionError, Deposed
 from bastion.model.state.state import State
 from bastion.model.stored.events import Epoch
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.model.version import VERSION
 from bastion.model.wording import short
 from bastion.platform import host
@@ -22,9 +22,9 @@ from bastion.platform.store_clock import StoreClock
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.local import LocalBucket
 
-from ...common.desk import user_of
+from ...common.command_context import user_of
 from ...common.place import Place, check_admin, known_place_of
-from ...terminal.ask import agree
+from ...terminal.confirm import agree
 from ...terminal.main import DONE, Call
 from ...terminal.table import plain
 
@@ -68,13 +68,13 @@ def _now(place: Place) -> tuple[datetime, float]:
 def _done(place: Place, now: datetime) -> Iterator[str]:
     """What was begun and ended too early, by the journal objects that are dated ahead."""
     bucket, at_once, limit = place.bucket, ThreadTasks().map, now + timedelta(seconds=OFF_MAX_S)
-    first, end = past.number_after(bucket, limit, at_once), past.end(bucket)
-    state = past.state_below(bucket, first, at_once, Holes(), lambda _: None)
+    first, end = point_in_time.number_after(bucket, limit, at_once), point_in_time.end(bucket)
+    state = point_in_time.state_below(bucket, first, at_once, Holes(), lambda _: None)
     listed = bucket.list(layout.JOURNAL, after=layout.journal(first - 1) if first else "")
     dated = {layout.seq_of(stat.key): stat.modified for stat in listed if layout.is_journal(stat.key)}
     for record in recover.objects(bucket, first, at_once, below=end):
         if record.now > limit:
-            early = healing.did(state, record.events, healing.dates(dated, record.seq, now))
+            early = clock_repair.did(state, record.events, clock_repair.dates(dated, record.seq, now))
             yield from early
         fold(state, record)
 

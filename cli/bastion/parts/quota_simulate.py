@@ -8,31 +8,31 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bastion.journal import past, reading
+from bastion.journal import journal_reader, point_in_time
 from bastion.journal.fold import fold
 from bastion.launcher.moments import moment
-from bastion.launcher.read import gaps
-from bastion.launcher.read.rows import rfc3339
+from bastion.launcher.read import gap_lines
+from bastion.launcher.read.job_rows import rfc3339
 from bastion.model.at_once import Map
 from bastion.model.errors import BastionError, UsageError
-from bastion.model.ports import Bucket
+from bastion.model.interfaces import Bucket
 from bastion.model.state.state import State
-from bastion.model.stored.holes import Hole, Holes
+from bastion.model.stored.gaps import Hole, Holes
 from bastion.model.stored.records import Status
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.schedule.plan import inputs
-from bastion.simulate.replay import Replay
-from bastion.simulate.report import project_rows, row
-from bastion.simulate.run import Run, Scene, everybody, simulate
-from bastion.simulate.work import Arrival, Pace
+from bastion.simulate.from_journal import Replay
+from bastion.simulate.simulated_run import Run, Scene, everybody, simulate
+from bastion.simulate.simulation_report import project_rows, row
+from bastion.simulate.workload import Arrival, Pace
 
 from ...common import admin_file
 from ...common.place import Place, known_place_of
-from ...terminal import charts
+from ...terminal import html_charts
 from ...terminal.main import DONE, Call
 from . import simulate_plot, simulated
-from .quota_file import QUOTA_FILE, load
+from .quota_edit import QUOTA_FILE, load
 from .simulating import kind_of, pace_of, read_trace
 
 NAMES = ("present", "proposed")
@@ -90,7 +90,9 @@ def _story(call: Call, place: Place, pace: Pace, kind: str) -> tuple[State, _Sto
     if trace:
         if "since" in call.given:
             raise UsageError("--since is of the journal, and --trace replaces it; leave one out")
-        return reading.load(place.bucket, at_once, holes), _Story(read_trace(Path(trace), kind), {"trace": trace})
+        return journal_reader.load(place.bucket, at_once, holes), _Story(
+            read_trace(Path(trace), kind), {"trace": trace}
+        )
     now = SystemClock().wall()
     since = moment(call.flags["since"], now)
     state, replay = read_replay(place.bucket, since, pace, at_once, holes, call.output.note)
@@ -116,10 +118,10 @@ def read_replay(
 
     One pass over the journal from the newest snapshot that is older; `note` is told if that takes long.
     """
-    begin = past.number_at(bucket, since, at_once)
-    state = past.state_below(bucket, begin, at_once, holes, note)
+    begin = point_in_time.number_at(bucket, since, at_once)
+    state = point_in_time.state_below(bucket, begin, at_once, holes, note)
     replay = Replay(state, since, pace)
-    for record in reading.read(bucket, range(begin, past.end(bucket)), at_once, holes):
+    for record in journal_reader.read(bucket, range(begin, point_in_time.end(bucket)), at_once, holes):
         replay.take(record)
         state.seq = record.seq
         fold(state, record, lenient=bool(holes.found))
@@ -130,14 +132,14 @@ def _show(call: Call, kind: str, runs: Mapping[str, Run], story: _Story) -> None
     reports = [one.report for one in runs.values()]
     if call.flags["plot"]:
         numbers = simulated.lines(NAMES, reports, kind)
-        charts.save(Path(call.flags["plot"]), simulate_plot.page(runs, kind, title="What if", numbers=numbers))
+        html_charts.save(Path(call.flags["plot"]), simulate_plot.page(runs, kind, title="What if", numbers=numbers))
         call.output.note(f"plotted in {call.flags['plot']}")
     if call.output.json:
         rows = {
             name: {**row(one, kind), "by_project": project_rows(one)} for name, one in zip(NAMES, reports, strict=True)
         }
-        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gaps.rows(story.holes)})
+        call.output.data({"schema": 1, "resource": kind, **story.source, **rows, **gap_lines.rows(story.holes)})
         return
     table = simulated.lines(NAMES, reports, kind, call.output.width)
-    foot = [*story.notes, *simulated.notes(NAMES, reports), *gaps.lines(story.holes)]
+    foot = [*story.notes, *simulated.notes(NAMES, reports), *gap_lines.lines(story.holes)]
     call.output.say("\n".join([call.output.bold(table[0]), *table[1:], *foot]))

@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from bastion.schedule.meter import Meter, Window
-from bastion.simulate.run import Run
+from bastion.schedule.time_integral import Meter, Window
+from bastion.simulate.simulated_run import Run
 
-from ...terminal import charts
+from ...terminal import html_charts
 
 Meters = Mapping[str, Meter]
 
 
 def page(runs: Mapping[str, Run], kind: str, *, title: str, numbers: Sequence[str]) -> str:
     """The page. `runs` logged their levels; `numbers` is the table in text."""
-    return charts.page(
+    return html_charts.page(
         title, [part for name, run in runs.items() for part in _of_run(name, run, kind)], "\n".join(numbers)
     )
 
 
 def _of_run(name: str, run: Run, kind: str) -> Iterator[str]:
-    window = Window(run.since, run.until, charts.PARTS)
+    window = Window(run.since, run.until, html_charts.PARTS)
     used, borrowed = _meters(run, kind, window)
-    yield charts.heading(name)
+    yield html_charts.heading(name)
     largest = sorted(used.items(), key=lambda row: (-sum(row[1].sums), row[0]))
     there = _steady(window, run.shares.pool.get(kind, 0))
-    yield charts.stacked(window, largest, there, title=f"{kind} in use, by project")
-    yield charts.few(
-        charts.against_share(
+    yield html_charts.stacked(window, largest, there, title=f"{kind} in use, by project")
+    yield html_charts.few(
+        html_charts.against_share(
             window,
             [("used", meter), ("borrowed", borrowed[project])],
             _steady(window, run.shares.units(project).get(kind, 0)),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bastion.simulate.report import ProjectNumbers, Report, Waits
-from bastion.simulate.run import LEFT_OUT
+from bastion.simulate.simulated_run import LEFT_OUT
+from bastion.simulate.simulation_report import ProjectNumbers, Report, Waits
 
 from ...terminal.table import table
 

@@ -10,9 +10,9 @@ from typing import Any
 from bastion.launcher.durations import seconds
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.nearest import did_you_mean
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.simulate import trace
-from bastion.simulate.work import Arrival, Pace
+from bastion.simulate.workload import Arrival, Pace
 
 DAYS_MAX = 36_500
 

@@ -17,10 +17,10 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from bastion.launcher.durations import short
-from bastion.launcher.explain.board import ORDERS, Asked, Board
+from bastion.launcher.explain.usage_board import ORDERS, Asked, Board
 from bastion.launcher.read.queue import CAPS, HEADS
 from bastion.model.errors import BastionError
-from bastion.model.ports import Tasks
+from bastion.model.interfaces import Tasks
 from bastion.schedule.usage import Use
 
 from ...terminal.main import DONE, INTERRUPTED

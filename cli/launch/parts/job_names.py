@@ -14,9 +14,9 @@ from pathlib import Path
 
 from bastion.launcher.read.view import View
 from bastion.model.job.spec import NAME
-from bastion.platform.here import cache_folder, mark
+from bastion.platform.local_paths import cache_folder, mark
 
-from ...common.desk import Desk, user_of
+from ...common.command_context import Desk, user_of
 from ...terminal.main import Call
 
 NAMES_MAX = 1_000

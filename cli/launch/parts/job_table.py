@@ -7,16 +7,16 @@ import sys
 from dataclasses import dataclass, replace
 from textwrap import wrap
 
-from bastion.launcher.read import gaps
+from bastion.launcher.read import gap_lines
 from bastion.launcher.read.columns import WIDE_HEADS, WIDE_RIGHT, wide_cells
-from bastion.launcher.read.derive import derived
+from bastion.launcher.read.job_selection import Filter
+from bastion.launcher.read.pending_reasons import derived
 from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, SPARE, Queue, footer, queue
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.selection import Filter
 from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.state.state import Job, JobState
 
-from ...common.desk import Desk
+from ...common.command_context import Desk
 from ...terminal.formats import JSON, WIDE
 from ...terminal.output import Output
 from ...terminal.table import table
@@ -56,7 +56,7 @@ def text(shown: Queue, asked: Asked, output: Output) -> str:
 
 def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list[str]]:
     """The table, empty without jobs, and its footer."""
-    notes = [*gaps.lines(shown.view.holes), footer(shown, asked.bastion)]
+    notes = [*gap_lines.lines(shown.view.holes), footer(shown, asked.bastion)]
     foot = [line for note in notes for line in wrap(note, width or sys.maxsize)]
     if not shown.jobs:
         return [], foot
@@ -68,4 +68,4 @@ def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list
 def _json(shown: Queue, bastion: str) -> dict[str, object]:
     age = tick_age_s(shown.view.status, shown.view.now)
     seen = {"name": bastion, "last_tick_age_s": age}
-    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gaps.rows(shown.view.holes)}
+    return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gap_lines.rows(shown.view.holes)}

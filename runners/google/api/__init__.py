@@ -1,6 +1,6 @@
 """Calls to Google's APIs: one interface, and what refusals mean.
 
 For: everything in `runners.google`.
-Here: the interface (`door`), the real `client`, login, failures, rates, long operations, Cloud Build.
+Here: `interface`, the real `client`, login, failures, rates, long operations, Cloud Build.
 Imports: `bastion.model`, and the retries of `bastion.stores`.
 """

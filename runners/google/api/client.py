@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.model.ports import Clock, Ids
-from bastion.stores.asking import ask
+from bastion.model.interfaces import Clock, Ids
+from bastion.stores.retries import ask
 
 from . import failures, rate
-from .door import Answer, GoogleError, NoLogin, TooMany
+from .interface import Answer, GoogleError, NoLogin, TooMany
 from .login import default_credentials
-from .services import Service, service
+from .service_descriptions import Service, service
 
 PAGES_MAX = 10_000
 _CONNECTIONS = 32

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from bastion.model.errors import RunnerError, UsageError
-from bastion.model.ports import Built
+from bastion.model.interfaces import Built
 
-from .builds import TAG, ended
-from .door import Google, GoogleError, NotThere
+from .build_status import TAG, ended
+from .interface import Google, GoogleError, NotThere
 
 PAGE = 200
 LISTED = 1_000

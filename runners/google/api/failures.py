@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .door import BadCall, GoogleError, IsThere, NoLogin, NoQuota, NoRight, NoStock, NotThere, TooMany
+from .interface import BadCall, GoogleError, IsThere, NoLogin, NoQuota, NoRight, NoStock, NotThere, TooMany
 
 ROLES = (
     ("tpu.", "roles/tpu.admin"),

@@ -6,8 +6,8 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 
-from .door import SCOPE
 from .failures import login_failure, short
+from .interface import SCOPE
 
 
 def default_credentials() -> tuple[Any, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import failures
-from .door import Answer, Google, GoogleError
+from .interface import Answer, Google, GoogleError
 
 _WAITS, _PAUSE_S = 60, 5.0
 """Each question waits up to two minutes at Compute Engine; others answer at once, and are asked again after a pause."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 
+from ..machines.google_context import Site
 from ..machines.names import encoded
-from ..machines.site import Site
 from . import parse
 from .parse import Near, Vm
 

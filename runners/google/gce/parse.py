@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Machine
+from bastion.model.interfaces import Machine
 
 from ..machines.names import Host, Mark, mark_of
 

@@ -9,23 +9,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bastion.model.errors import Later, RunnerError
+from bastion.model.interfaces import AttemptKey, Machine, Placement, Sight
 from bastion.model.job.instances import KINDS
-from bastion.model.ports import AttemptKey, Machine, Placement, Sight
 from bastion.quota.resources import Resources
 
-from ..api.door import IsThere
+from ..api.interface import IsThere
 from ..machines import names
+from ..machines.existence import Found
+from ..machines.google_context import Site
 from ..machines.names import Host
 from ..machines.runner import GoogleRunner
-from ..machines.site import Site
-from ..machines.witness import Found
 from . import parse, render
 from . import parse as torn
-from .hopes import Hopes
+from .deletion import Removal
 from .listing import Listing, read
-from .nearness import Nearness
 from .parse import Vm
-from .removal import Removal
+from .pending_vms import Hopes
+from .placement_policies import Nearness
 from .render import Wish
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ..api.door import Answer, Google, GoogleError, NotThere
+from ..api.interface import Answer, Google, GoogleError, NotThere
 from . import rights
-from .host import Host, workers
+from .bastion_vm import Host, workers
 from .rights import Grant
 
 _CHANGED = 5

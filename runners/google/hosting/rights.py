@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bastion.model import layout
 
-from .host import Host
+from .bastion_vm import Host
 
 APIS = {
     "storage.googleapis.com": "the bucket",

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..api.door import Answer
+from ..api.interface import Answer
 from . import rights
-from .host import Host, email, instance
-from .script import SCRIPT
+from .bastion_vm import Host, email, instance
+from .startup_script import SCRIPT
 
 _HEAD = """\
 # The bastion {bastion} in {url}. Made by bastion create --terraform; to change it, make it anew.

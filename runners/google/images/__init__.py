@@ -1,6 +1,6 @@
 """Images that Google builds and keeps.
 
 For: bundlers of images on Google's clouds.
-Here: `cloudbuild` (an image built by Cloud Build), `registry` (Artifact Registry).
+Here: `cloud_build` (an image that Cloud Build makes), `artifact_registry`.
 Imports: `bundler`, `runners.google.api`.
 """

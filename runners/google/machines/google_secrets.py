@@ -14,7 +14,7 @@ from typing import Any
 
 from bastion.model.errors import SecretError
 
-from ...worker.linux.vault import checked
+from ...worker.linux.secret_files import checked
 from ..api.failures import short
 from ..api.login import default_credentials
 

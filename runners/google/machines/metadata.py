@@ -9,7 +9,7 @@ from typing import Any
 
 from bastion.model.errors import RunnerError
 
-from ...worker.doors import Farewell
+from ...worker.interfaces import Farewell
 
 HOST = "169.254.169.254"
 _PATH = "/computeMetadata/v1/instance/?recursive=true&alt=json"

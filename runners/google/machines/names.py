@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 
 _SLUG_MAX = 24
 _LABEL_MAX = 63

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from bastion.model.ports import AttemptKey, Sight
+from bastion.model.interfaces import AttemptKey, Sight
 from bastion.quota.resources import Resources
 
 from . import names
-from .asking import Asking
-from .hopes import Hopes
+from .creation import Asking
+from .existence import Found, Witness
+from .google_context import Site
 from .names import Host
-from .site import Site
-from .witness import Found, Witness
+from .pending_creations import Hopes
 
 
 class GoogleRunner:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 
-from ..api.door import GoogleError
 from ..api.failures import failure
+from ..api.interface import GoogleError
+from ..machines.google_context import Site
 from ..machines.names import Host
-from ..machines.site import Site
 from . import parse
 from .parse import Node, Queued
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bastion.model.interfaces import Machine
 from bastion.model.job.instances import SLICES, Slice
-from bastion.model.ports import Machine
 
 from ..api.failures import Refusal, of_status
 from ..machines.names import Host, Mark, mark_of

@@ -7,11 +7,11 @@ from typing import Any
 
 from bastion.model.errors import RunnerError, SpecError
 from bastion.model.job.instances import SLICES, Slice, slice_of
-from bastion.model.settings.google import GoogleSettings
+from bastion.model.settings.google_settings import GoogleSettings
 from bastion.quota.resources import Resources
 
-from ...delivery.boot import ANY_NAME
-from ..api.door import SCOPE
+from ...delivery.bootstrap import ANY_NAME
+from ..api.interface import SCOPE
 from ..machines.names import Mark, labels
 
 ALONE_S, IN_TURN_S = 24 * 3600, 1800

@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bastion.model.errors import RunnerError
+from bastion.model.interfaces import AttemptKey, Machine, Placement
 from bastion.model.job.instances import KINDS, Slice
-from bastion.model.ports import AttemptKey, Machine, Placement
 from bastion.quota.resources import Resources
 
-from ..api.door import NotThere
+from ..api.interface import NotThere
 from ..machines import names
+from ..machines.existence import Found
+from ..machines.google_context import Site
 from ..machines.names import Host
 from ..machines.runner import GoogleRunner
-from ..machines.site import Site
-from ..machines.witness import Found
 from . import parse, render
-from .hopes import Hopes
+from .deletion import Removal
 from .listing import Listing, read
-from .removal import Removal
+from .pending_slices import Hopes
 
 _T = "tpu.projects.locations."
 

@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bastion.model.errors import BundleError, RunnerError
-from bastion.model.ports import Clock, Ids, Shell
+from bastion.model.interfaces import Clock, Ids, Shell
 from bastion.stores import untrusted
 
-from .account import Account
+from .unix_account import Account
 
 KEPT = 16
 """The most entries that are kept, the last used first."""

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from .tree import adopt_orphans
+from .session import adopt_orphans
 
 
 def keep(worker: Callable[[], int], stand_in: Callable[[str], int]) -> int:

@@ -14,23 +14,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.gitcall import Wanted
+from bastion.bundler.git_commands import Wanted
 from bastion.bundler.unpack import unpack
 from bastion.model.errors import BundleError
 from bastion.model.job.spec import BundleRef
 from bastion.stores import untrusted
 
-from .account import Account, home_of, name_of, run_as
 from .bounds import Bounds
+from .bounds_guard import guard_of
 from .cache import Cache, Entry
 from .container import Host, body, environment, tpus
-from .engine import Container, Engine
-from .family import kill_all
+from .container_engine import Container, Engine
 from .folders import LEFT
-from .guard import guard_of
-from .limits import FIRST_TO_GO
 from .ports import free_port
-from .tree import Tree
+from .process_limits import FIRST_TO_GO
+from .process_tree import kill_all
+from .session import Tree
+from .unix_account import Account, home_of, name_of, run_as
 
 PRIVATE = "private"
 """The flag of a worker whose job's logs and outputs are for its account alone."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Literal
 
-from bastion.model.stored.gpus import GPUS_MAX, WORDS_MAX, Gpu
+from bastion.model.stored.gpu_facts import GPUS_MAX, WORDS_MAX, Gpu
 
 _WAIT_MS = 60_000
 _EVENTS_MAX = 1_000

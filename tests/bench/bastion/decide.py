@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from statistics import median
 from uuid import uuid4
 
-from bastion.model.ports import Bucket, Stat, Stored
-from bastion.quota.file import parse
+from bastion.model.interfaces import Bucket, Stat, Stored
+from bastion.quota.quota_file import parse
 from bastion.stores.memory import MemoryBucket
 from tests.bench import jobs, stage
 from tests.bench.queue import Crowd

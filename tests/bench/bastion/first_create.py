@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from bastion.platform.shell import SystemShell
-from bastion.runners.delivery.kept import kept_in, lay
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.delivery.archive_cache import kept_in, lay
+from bastion.runners.google.machines.boot import Birth
 from tests.bench.rows import Row, lap
 from tests.google.support.fleet import Fleet
 from tests.google.support.kinds import TPU

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 
 from google.cloud import storage
 
+from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import JobSpec, new_jobspec
-from bastion.model.ports import Bucket
 from bastion.stores.gcs import GcsBucket
 from tests.bench import jobs, stage
 from tests.bench.rows import Row, lap

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.local.runner import LocalRunner
 from bastion.stores.local import LocalBucket

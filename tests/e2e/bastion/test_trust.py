@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Claim, Facts
 from tests.support.fleet import Fleet, until

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bastion.launcher.read.ends import REJECTED
+from bastion.launcher.read.exit_codes import REJECTED
 from bastion.model.version import VERSION as OURS
 from bastion.platform import host
 from tests.e2e.bastion import later

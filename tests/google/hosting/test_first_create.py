@@ -13,12 +13,12 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.errors import RunnerError
-from bastion.model.ports import Said
+from bastion.model.interfaces import Said
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import installation
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.delivery.kept import kept_in, lay
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.delivery.archive_cache import kept_in, lay
+from bastion.runners.google.machines.boot import Birth
 from bastion.stores.counting import CountingBucket
 from tests.google.support.fleet import Fleet
 from tests.google.support.gces import BULK

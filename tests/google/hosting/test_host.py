@@ -12,16 +12,16 @@ import msgspec
 import pytest
 
 from bastion.model.errors import UsageError
-from bastion.model.settings.google import GoogleSettings
+from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.door import IsThere, NoRight, NotThere
-from bastion.runners.google.hosting import host as prices
-from bastion.runners.google.hosting import rights, steps, terraform
-from bastion.runners.google.hosting.dry import Dry
+from bastion.runners.google.api.interface import IsThere, NoRight, NotThere
+from bastion.runners.google.hosting import bastion_vm as prices
+from bastion.runners.google.hosting import rights, setup_steps, terraform
+from bastion.runners.google.hosting.bastion_vm import Host, check, instance, metadata_of, slug
+from bastion.runners.google.hosting.dry_run import Dry
 from bastion.runners.google.hosting.grants import leave
-from bastion.runners.google.hosting.host import Host, check, instance, metadata_of, slug
-from bastion.runners.google.hosting.machine import GONE, Machine
+from bastion.runners.google.hosting.vm_status import GONE, Machine
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.support.world import HandClock
@@ -68,7 +68,7 @@ def google(fake: Fake) -> Iterator[GoogleApi]:
 
 
 def made(google: GoogleApi, host: Host = HOST) -> list[str]:
-    return [step.what for step in steps.steps(host) if step.ensure(google)]
+    return [step.what for step in setup_steps.steps(host) if step.ensure(google)]
 
 
 def changes(fake: Fake) -> list[str]:
@@ -169,7 +169,7 @@ def test_another_image_restarts_the_vm_and_nothing_else(fake: Fake, google: Goog
 
 def test_a_dry_run_tells_all_calls_and_changes_nothing(fake: Fake, google: GoogleApi) -> None:
     told: list[str] = []
-    for step in steps.steps(HOST):
+    for step in setup_steps.steps(HOST):
         step.ensure(Dry(google, told.append))
     assert changes(fake) == []
     would = [line.split(": ", 1)[1].split(" ", 1) for line in told if line.startswith("would call")]

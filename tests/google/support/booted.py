@@ -17,10 +17,10 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing
-from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.stored.records import Claim, Facts, Order
 from bastion.runners.delivery.archive import Archive, publish
-from bastion.runners.delivery.boot import Boot, metadata
+from bastion.runners.delivery.bootstrap import Boot, metadata
 from bastion.stores.opening import open_part
 from tests.google.support.bare import METADATA, Bare, Listen
 from tests.google.support.metadata import Metadata

@@ -19,14 +19,14 @@ from bastion.cli.launch import tool as launch
 from bastion.cli.terminal import main
 from bastion.model.layout import CONFIG
 from bastion.model.settings.config import Config, render
-from bastion.model.settings.google import GoogleSettings
-from bastion.platform.here import mark
+from bastion.model.settings.google_settings import GoogleSettings
+from bastion.platform.local_paths import mark
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.hosting import steps
-from bastion.runners.google.hosting.host import Host, workers
+from bastion.runners.google.hosting import setup_steps
+from bastion.runners.google.hosting.bastion_vm import Host, workers
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.stores.opening import open_bucket
 from bastion.stores.prefixed import Prefixed
 from tests.google.fake import Fake
@@ -73,7 +73,7 @@ class City:
     def _create(self) -> None:
         """The accounts and their rights, as an owner makes them."""
         owner = GoogleApi(PROJECT, FakesClock(self.fake), RandomIds(), limit_s=3.0)
-        for step in steps.steps(self.host):
+        for step in setup_steps.steps(self.host):
             step.ensure(owner)
         owner.close()
         self.begun = len(self.fake.calls())

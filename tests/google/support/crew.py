@@ -10,12 +10,12 @@ from typing import Any, cast
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing
-from bastion.model.ports import AttemptKey, Bucket, Clock, Ids
+from bastion.model.interfaces import AttemptKey, Bucket, Clock, Ids
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import BEAT_S, AnyClaim, Facts, StopOrder
 from bastion.runners.google.machines.names import host_of
-from bastion.runners.worker.claiming import claim_of
-from bastion.runners.worker.doors import Doors, Pace, Post
+from bastion.runners.worker.claim import claim_of
+from bastion.runners.worker.interfaces import Doors, Pace, Post
 from tests.google.fake.cloud import Guest
 
 

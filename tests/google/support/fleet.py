@@ -8,22 +8,22 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bastion.journal.fold import apply
-from bastion.journal.standing import Fence
+from bastion.journal.leadership import Fence
 from bastion.model import layout
 from bastion.model.codec import encode
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import new_jobspec
-from bastion.model.ports import AttemptKey
 from bastion.model.state.state import AttemptState, Cause, State
 from bastion.model.stored.events import AnyEvent, Started, Submitted
 from bastion.model.stored.records import Facts
 from bastion.platform.system import RandomIds
+from bastion.runners.google.machines.google_context import Site
 from bastion.runners.google.machines.names import host_of
-from bastion.runners.google.machines.site import Site
-from bastion.schedule.decide import settle
 from bastion.schedule.desired import desired
-from bastion.service.observe import FactsRead, Sighting, Trouble, note
+from bastion.schedule.lifecycle import settle
+from bastion.service.observations import FactsRead, Sighting, Trouble, note
 from bastion.service.reconcile import Reconciler
-from bastion.service.specs import Specs
+from bastion.service.spec_cache import Specs
 from bastion.stores.memory import MemoryBucket
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from bastion.model.settings.google import GoogleSettings
+from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.gce.runner import GceRunner
-from bastion.runners.google.machines.site import Site
+from bastion.runners.google.machines.google_context import Site
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from requests import ConnectionError as Cut
 
-from bastion.model.ports import Clock, Ids
+from bastion.model.interfaces import Clock, Ids
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.services import Service, service
+from bastion.runners.google.api.service_descriptions import Service, service
 from tests.google.fake import Fake
 from tests.google.fake.desk import CutError, Desk, Request
 from tests.google.fake.fake import PROJECT

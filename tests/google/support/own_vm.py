@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bastion.runners.google.hosting.host import IMAGE
+from bastion.runners.google.hosting.bastion_vm import IMAGE
 from tests.google.fake import Fake
 from tests.google.fake.cloud import Delays, Guest
 from tests.google.fake.fake import PROJECT

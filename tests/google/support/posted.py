@@ -17,7 +17,7 @@ from bastion.journal import logs
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
 from bastion.model.stored.records import Facts, Order, StopOrder
 from bastion.stores.local import LocalBucket

@@ -13,13 +13,13 @@ from bastion.journal.own_log import OwnLog
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import new_jobspec
-from bastion.model.ports import AttemptKey
 from bastion.model.state.state import ENDED, Cause, Job
 from bastion.model.stored.requests import Cancel, Request, Submit, job_id
-from bastion.runners.google.machines.site import Site
+from bastion.runners.google.machines.google_context import Site
 from bastion.service import loop
-from bastion.service.chores import Doors
+from bastion.service.maintenance import Doors
 from bastion.service.tick import Bastion
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake

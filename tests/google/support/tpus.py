@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bastion.model.ports import AttemptKey, Machine, Placement
-from bastion.model.settings.google import GoogleSettings
+from bastion.model.interfaces import AttemptKey, Machine, Placement
+from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.machines.site import Site
+from bastion.runners.google.machines.google_context import Site
 from bastion.runners.google.tpu.runner import TpuRunner
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake

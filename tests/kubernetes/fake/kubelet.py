@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bastion.runners.local import marks
+from bastion.runners.local import process_marks
 from tests.kubernetes.fake.containers import Image, container_of, environment
 from tests.kubernetes.fake.store import Row, Store, condition
 
@@ -177,7 +177,7 @@ class Kubelet:
         if one.first:
             self._first_ended(pod, one, code)
             return
-        if any(process.machine == one.machine for process in marks.scan()):
+        if any(process.machine == one.machine for process in process_marks.scan()):
             return
         pod["status"]["phase"] = "Failed" if code or one.dead else "Succeeded"
         if one.dead:
@@ -185,6 +185,6 @@ class Kubelet:
         self.store.touch(pod)
 
     def _kill(self, one: Running) -> None:
-        marks.kill([process for process in marks.scan() if process.machine == one.machine])
+        process_marks.kill([process for process in process_marks.scan() if process.machine == one.machine])
         if one.main.poll() is None:
             one.main.kill()

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from bastion.cli.bastion.parts.file_history import changes
-from bastion.cli.bastion.parts.quota_file import QUOTA_FILE
+from bastion.cli.bastion.parts.admin_file_history import changes
+from bastion.cli.bastion.parts.quota_edit import QUOTA_FILE
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal.main import run
 from bastion.model import layout
 from bastion.model.layout import CONFIG, QUOTA
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.stores.counting import CountingBucket
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed

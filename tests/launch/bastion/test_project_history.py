@@ -11,13 +11,13 @@ import pytest
 
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal.main import run
-from bastion.journal import retire
-from bastion.launcher.history import project_past
+from bastion.journal import retirement
+from bastion.launcher.history import project_reader
 from bastion.model import layout
-from bastion.model.job.byline import sign
+from bastion.model.job.audit_line import sign
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, FileChanged, Forgotten, Stopping
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import QUOTA, Bench, Said
 from tests.support.world import NOON, World
@@ -149,7 +149,7 @@ def read_back(world: World, since: timedelta) -> tuple[list[Any], Counter[str]]:
     counting = CountingBucket(world.bucket)
     holes = Holes()
     moment = world.clock.wall() - since
-    found = project_past.project_history(counting, world.tasks, world.journal.state, "nlp", moment, holes)
+    found = project_reader.project_history(counting, world.tasks, world.journal.state, "nlp", moment, holes)
     return [entry.row() for entry in found], counting.counts
 
 
@@ -171,8 +171,8 @@ def test_jobs_that_the_state_has_forgotten_are_told_as_before() -> None:
     world.happens(FileChanged(file="quota", version="1", text=HALF))
     long_past(world, 3)
     rows, _ = read_back(world, timedelta(days=9))
-    leaving = retire.retirable(world.journal.state, world.clock.wall() + timedelta(days=27))
-    gone = list(retire.remove(world.bucket, leaving))
+    leaving = retirement.retirable(world.journal.state, world.clock.wall() + timedelta(days=27))
+    gone = list(retirement.remove(world.bucket, leaving))
     assert 0 < len(gone) < 12
     world.happens(Forgotten(jobs=gone))
 

@@ -11,9 +11,9 @@ import pytest
 from bastion.cli.bastion.parts import quota_simulate
 from bastion.model import layout
 from bastion.model.state.state import Cause
-from bastion.model.stored.holes import Holes
+from bastion.model.stored.gaps import Holes
 from bastion.platform.system import ThreadTasks
-from bastion.simulate.work import Pace
+from bastion.simulate.workload import Pace
 from bastion.stores.counting import CountingBucket
 from tests.support.bench import QUOTA, Bench
 from tests.support.clients import Asked

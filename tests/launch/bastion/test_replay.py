@@ -7,7 +7,7 @@ import pytest
 from bastion.model import layout
 from bastion.model.errors import Missing
 from bastion.model.stored.events import Decided
-from bastion.model.stored.objects import digest, unpack
+from bastion.model.stored.journal_object import digest, unpack
 from tests.support.bench import Bench
 from tests.support.clients import Asked
 from tests.support.world import World

@@ -15,10 +15,10 @@ from textual.widgets import Static
 
 from bastion.cli.bastion.parts.top_app import Jobs, TopApp, Why, bar
 from bastion.cli.bastion.top import Looker
-from bastion.cli.common.desk import Desk
-from bastion.launcher.explain.board import ORDERS, ROWS_MAX, Asked, board
+from bastion.cli.common.command_context import Desk
+from bastion.launcher.explain.usage_board import ORDERS, ROWS_MAX, Asked, board
 from bastion.model.errors import BucketError
-from bastion.model.ports import AttemptKey, Bucket, Stat
+from bastion.model.interfaces import AttemptKey, Bucket, Stat
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import FileChanged

@@ -13,7 +13,7 @@ from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CapacityChanged, Claimed, Ended, FileChanged, Gone, Started, Stopping, Submitted
-from bastion.model.stored.objects import pack
+from bastion.model.stored.journal_object import pack
 from bastion.platform.system import SystemClock
 from tests.support.bench import QUOTA, Bench
 from tests.support.world import spec

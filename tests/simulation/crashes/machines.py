@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
-from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.quota.resources import Resources
-from bastion.runners.worker.doors import Machine as MachineDoor
+from bastion.runners.worker.interfaces import Machine as MachineDoor
 from tests.simulation.crashes.outcome import WorkerKey
 from tests.simulation.crashes.stage import Stage
 from tests.simulation.crashes.taps import Actor, Fate, TappedMachine

@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from bastion.journal.recover import unpack_snapshot
 from bastion.model import layout
 from bastion.model.codec import decode
-from bastion.model.job.conditions import conditions
+from bastion.model.job.start_conditions import conditions
 from bastion.model.state.state import Job
 from bastion.model.stored.records import Status
-from bastion.service import files
+from bastion.service import admin_files
 from tests.simulation.crashes import relation
 from tests.simulation.crashes.ends import outcome
 from tests.simulation.crashes.outcome import Outcome
@@ -198,7 +198,7 @@ class _Play:
         yield from (f"{job.id} is {job.state}" for job in truth.jobs.values() if not self._rests(job))
         if not (all(service.alive for service in self._story.services) and self._at_work()):
             yield "no bastion is at work, or it has some trouble"
-        for name, key in files.KEYS.items():
+        for name, key in admin_files.KEYS.items():
             if name not in truth.files or truth.files[name].version != str(stage.store.objects[key][1]):
                 yield f"{key} is not read"
         yield from ("the end of the story" for end in self._story.ends if not end())

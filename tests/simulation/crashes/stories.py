@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef, new_jobspec
+from bastion.model.job.spec_changes import Changes
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Submit, Top, Update
 from tests.simulation.crashes.machines import Act, AtNotice
 from tests.simulation.crashes.play import Scenario, Story

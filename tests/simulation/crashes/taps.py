@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bastion.model.errors import BastionError
-from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, Stored
 from tests.simulation.parts.host import SimHost, SimProcess
 from tests.simulation.parts.kernel import Kernel, Life
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bastion.launcher.submit import submit
+from bastion.launcher.submit import sending
 from bastion.model import layout
 from bastion.model.errors import Missing
+from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import new_jobspec
-from bastion.model.ports import Bucket
 from bastion.model.settings.config import parse
 from bastion.model.stored.requests import Cancel, Request, Submit, job_id
 from tests.simulation.crashes.machines import AGAIN_S, Act, Programs
@@ -91,8 +91,8 @@ class Users:
         self._stage.specs[job] = spec
 
         def run(bucket: Bucket) -> None:
-            submit.check(spec, submit.ground(bucket, parse(CONFIG)))
-            submit.send(bucket, user=user, request_id=request, request=Submit(spec=spec))
+            sending.check(spec, sending.ground(bucket, parse(CONFIG)))
+            sending.send(bucket, user=user, request_id=request, request=Submit(spec=spec))
 
         self.command(f"submit {name}", run)
         return job
@@ -109,7 +109,7 @@ class Users:
             self._stage.laws.asked.add(request.job)
 
         def run(bucket: Bucket) -> None:
-            submit.send(bucket, user=user, request_id=name, request=request)
+            sending.send(bucket, user=user, request_id=name, request=request)
 
         self.command(type(request).__name__.lower(), run)
 

@@ -9,7 +9,7 @@ from datetime import date
 
 from bastion.model.codec import encode
 from bastion.model.stored.events import AnyEvent, CancelRequested, FileChanged, JobRejected, OfRequest, RequestRejected
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from tests.simulation.parts.broken import Broken
 
 TEXT_BYTES, REFUSED_BYTES = 2_048, 4_096

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import AttemptKey, Placement
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent, Started
 from bastion.quota.resources import Resources, fits, total

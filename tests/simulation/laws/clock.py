@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import AnyEvent, Epoch, Lapsed, Started, Stopping
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.model.stored.records import ClockNote, Facts
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.kernel import START

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
     AnyEvent,
@@ -19,8 +19,8 @@ from bastion.model.stored.events import (
     Topped,
     Updated,
 )
-from bastion.model.stored.objects import JournalObject
-from bastion.schedule.decide import CRASH
+from bastion.model.stored.journal_object import JournalObject
+from bastion.schedule.lifecycle import CRASH
 from tests.simulation.parts.broken import Broken
 
 

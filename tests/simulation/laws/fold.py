@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import ENDED, Attempt, AttemptState, JobState, State
 from bastion.model.stored.events import (
     AnyEvent,
@@ -28,7 +28,7 @@ from bastion.model.stored.events import (
     Voided,
 )
 from bastion.model.stored.events import Held as HeldBack
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from tests.simulation.parts.broken import Broken
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bastion.model.job.changes import revised
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import AttemptKey
+from bastion.model.job.spec_changes import revised
 from bastion.model.state.state import ENDED, AttemptState, Cause, JobState, State
 from bastion.model.stored.events import AnyEvent, Decided, Epoch, Exited, Started, Stopping, Submitted, Updated
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from tests.simulation.parts.broken import Broken
 
 

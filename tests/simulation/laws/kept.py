@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from bastion.model.ports import AttemptKey
-from bastion.model.state.moves import FAILURES
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, Job, JobState, State
+from bastion.model.state.transitions import FAILURES
 from bastion.model.stored.events import AnyEvent, Decided, Ended, Started
-from bastion.model.stored.objects import JournalObject
-from bastion.quota.claims import CLASSES
-from bastion.quota.model import Quota
+from bastion.model.stored.journal_object import JournalObject
+from bastion.quota.demand import CLASSES
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, minus, total
 from bastion.quota.shares import Shares, amounts
 from bastion.schedule.plan import inputs

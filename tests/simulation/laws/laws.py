@@ -10,7 +10,7 @@ from bastion.journal.fold import fold
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import BastionError
-from bastion.model.ports import AttemptKey, Placement
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.state.state import AttemptState, Cause, JobState, State
 from bastion.model.stored.events import (
     AnyEvent,
@@ -22,8 +22,8 @@ from bastion.model.stored.events import (
     Started,
     Stopping,
 )
-from bastion.model.stored.objects import JournalObject, unpack
-from bastion.model.stored.objects import digest as link
+from bastion.model.stored.journal_object import JournalObject, unpack
+from bastion.model.stored.journal_object import digest as link
 from bastion.model.stored.records import Claim, ClockNote, Facts, Status
 from bastion.quota.resources import Resources, fits, total
 from tests.simulation.laws import clock as clock_laws

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bastion.model import layout
 from bastion.model.state.state import State
-from bastion.model.stored.objects import unpack
+from bastion.model.stored.journal_object import unpack
 from bastion.schedule.replay import Difference, replayed
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.store import Store

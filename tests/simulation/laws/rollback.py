@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bastion.model import layout
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.events import AnyEvent, Epoch, LossAccepted, Started
 from tests.simulation.parts.broken import Broken
 

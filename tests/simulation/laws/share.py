@@ -4,11 +4,11 @@ loses for another project what is its own project's share.
 
 from __future__ import annotations
 
-from bastion.journal.books import shape
+from bastion.journal.task_counters import shape
 from bastion.model.state.state import AttemptState, Cause, Job, State
 from bastion.model.stored.events import AnyEvent, FileChanged, Stopping
-from bastion.model.stored.objects import JournalObject
-from bastion.quota.model import Quota
+from bastion.model.stored.journal_object import JournalObject
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, plus, total
 from bastion.schedule.plan import inputs
 from bastion.schedule.usage import shares, usage

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Bucket, Machine, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.quota.resources import Resources
-from bastion.runners.worker.doors import Doors, Pace, Post
-from bastion.runners.worker.doors import Machine as WorkerMachine
+from bastion.runners.worker.interfaces import Doors, Pace, Post
+from bastion.runners.worker.interfaces import Machine as WorkerMachine
 from bastion.runners.worker.run import run, stand_in
-from bastion.stores.seal import KeyedSeal
+from bastion.stores.machine_seal import KeyedSeal
 from tests.simulation.parts.host import Script, SimHost
 from tests.simulation.parts.kernel import Kernel, Life, SimClock, SimIds, SimTasks
 

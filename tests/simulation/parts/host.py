@@ -9,10 +9,10 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 
 from bastion.model.errors import BundleError
+from bastion.model.interfaces import Machine
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import Machine
 from bastion.quota.resources import Resources
-from bastion.runners.worker.doors import Kept
+from bastion.runners.worker.interfaces import Kept
 from tests.simulation.parts.kernel import Event, Kernel, Life
 
 

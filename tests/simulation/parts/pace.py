@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bastion.runners.worker.doors import Pace
+from bastion.runners.worker.interfaces import Pace
 
 POOL = {"v4": 6, "v5p": 4}
 FLEETS = {False: {"local": POOL}, True: {"local": {"v4": 3, "v5p": 4}, "spot": {"v4": 3}}}

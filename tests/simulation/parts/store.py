@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from bastion.model.errors import BucketError, Missing, TooLarge
-from bastion.model.ports import Stat, Stored
+from bastion.model.interfaces import Stat, Stored
 from bastion.stores.keys import check_size
 from tests.simulation.parts.kernel import START, Kernel, Life
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from bastion.model.errors import Missing
-from bastion.model.ports import Stat, Stored
+from bastion.model.interfaces import Stat, Stored
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.gitcall import Access, Doors, Wanted
+from bastion.bundler.git_commands import Access, Doors, Wanted
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
 from tests.support.gitservers import Repository, git, git_web, quiet_git

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion.bundler.bundle import Bundle
 from bastion.bundler.checkout import Checkout
 from bastion.bundler.git import GitBundler
-from bastion.bundler.gitcall import Access, Doors, Wanted, ssh_command
+from bastion.bundler.git_commands import Access, Doors, Wanted, ssh_command
+from bastion.bundler.interface import Bundle
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
 from tests.support.gitservers import Repository, git, git_daemon, git_web, quiet_git

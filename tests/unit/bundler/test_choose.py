@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion.bundler.choose import Entry, Kind, check_size, check_source, keep
+from bastion.bundler.file_selection import Entry, Kind, check_size, check_source, keep
+from bastion.bundler.file_walk import walk
 from bastion.bundler.ignore import Ignore
-from bastion.bundler.names import link_fault, name_fault
-from bastion.bundler.walk import walk
+from bastion.bundler.safe_names import link_fault, name_fault
 from bastion.model.errors import BundleError
 
 HOME = Path("/home/ada")

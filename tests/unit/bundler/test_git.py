@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.bundler.bundle import Bundle
 from bastion.bundler.git import GitBundler
+from bastion.bundler.interface import Bundle
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
 from tests.support.gitservers import Repository, git, git_daemon, quiet_git

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bastion.bundler.choose import Kind
+from bastion.bundler.file_selection import Kind
+from bastion.bundler.file_walk import walk
 from bastion.bundler.ignore import Ignore, Level, parse
-from bastion.bundler.walk import walk
 from bastion.model.errors import BundleError
 from tests.depth import examples
 

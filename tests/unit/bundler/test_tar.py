@@ -16,11 +16,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.bundler.bundle import Bundle, Bundler, NoneBundler
-from bastion.bundler.choose import Entry, Kind
+from bastion.bundler.file_selection import Entry, Kind
+from bastion.bundler.file_walk import walk
+from bastion.bundler.interface import Bundle, Bundler, NoneBundler
 from bastion.bundler.tar import TarBundler, pack
 from bastion.bundler.unpack import unpack
-from bastion.bundler.walk import walk
 from bastion.model.errors import BundleError
 from tests.depth import examples
 from tests.unit.bundler.doors import CountingBucket, TestClock

@@ -21,7 +21,7 @@ import pytest
 from bastion.cli.bastion.create import store
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal.main import run
-from bastion.model.job.byline import split
+from bastion.model.job.audit_line import split
 from bastion.model.layout import CONFIG, QUOTA
 from bastion.model.settings.config import parse
 from bastion.stores.local import LocalBucket

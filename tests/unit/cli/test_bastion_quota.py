@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from bastion.cli.bastion.tool import TOOL
-from bastion.cli.common.exchange import exchange
+from bastion.cli.common.compare_and_swap import exchange
 from bastion.cli.terminal.main import run
 from bastion.model import layout
 from bastion.model.errors import BastionError
-from bastion.model.job.byline import split
+from bastion.model.job.audit_line import split
 from bastion.model.layout import CONFIG, QUOTA
 from bastion.model.settings.config import Config, render
 from bastion.model.stored.events import FileChanged

@@ -18,7 +18,7 @@ from bastion.model.errors import Full
 from bastion.model.stored.records import Status
 from bastion.model.stored.status import accounts, problems, summary, word
 from bastion.platform import host
-from bastion.stores.folder import FULL, FULL_S, ROOM_BYTES, is_full
+from bastion.stores.folder_identity import FULL, FULL_S, ROOM_BYTES, is_full
 from bastion.stores.local import LocalBucket
 
 NOW = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -12,12 +12,12 @@ from bastion.cli.bastion import tool as bastion
 from bastion.cli.common.bundler_settings import IMAGES, KNOWN, settings_of
 from bastion.cli.launch import tool as launch
 from bastion.cli.launch.parts.job_names import NAMES_MAX
-from bastion.cli.terminal.completion import SHELLS as SCRIPTS
+from bastion.cli.terminal.completion_scripts import SHELLS as SCRIPTS
+from bastion.cli.terminal.completions import actions, commands, flags, name, values
 from bastion.cli.terminal.flags import Tool
 from bastion.cli.terminal.main import run
-from bastion.cli.terminal.offers import actions, commands, flags, name, values
 from bastion.model.settings.config import POLICIES
-from bastion.quota.claims import CLASSES
+from bastion.quota.demand import CLASSES
 from tests.support.bench import Bench
 from tests.support.shells import SHELLS, offered, typed
 

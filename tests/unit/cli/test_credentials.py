@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.cli.hosting.credentials import credentials
+from bastion.cli.hosting.store_credentials import credentials
 from bastion.model.errors import Denied
 
 SECRET = "wJalrXUtnFEMIsecretsecretsecret"

@@ -7,7 +7,7 @@ import logging
 import os
 from pathlib import Path
 
-from bastion.cli.bastion.parts.detached import Output, leads_to
+from bastion.cli.bastion.parts.background import Output, leads_to
 
 
 def test_the_file_makes_way_for_a_new_one_and_no_line_is_lost_between_the_two(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bastion.cli.bastion.parts import doctor_rights
-from bastion.launcher.access.health import Check, Level
-from bastion.model.ports import Bucket
+from bastion.launcher.access.health_checks import Check, Level
+from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bastion.cli.bastion.parts.doctor_look import ODD_MAX, Look
+from bastion.cli.bastion.parts.doctor_checks import ODD_MAX, Look
 from bastion.cli.common.place import Place
 from bastion.model import layout
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.memory import MemoryBucket
 from tests.golden.meaning import BUCKET, recordings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.cli.bastion.parts.proving import admit
+from bastion.cli.bastion.parts.store_check import admit
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal import main
 from bastion.model.settings.config import Config

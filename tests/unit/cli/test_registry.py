@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bastion.cli.bastion.parts.config_file import checked, elsewhere
-from bastion.cli.common import registry
+from bastion.cli.common import installed_runners
 from bastion.model.errors import RecordError, UsageError
 from bastion.model.settings.config import Config, render
 
@@ -45,17 +45,17 @@ MAKER = Maker()
 
 def test_ours_are_installed_as_a_strangers_are(site: Path) -> None:
     package(site, "acme-runner", {"acme": "acme_runner:MAKER"}, acme_runner=MAKER)
-    assert {"acme", "gce", "local", "ray", "tpu"} <= registry.installed().keys()
-    assert registry.maker("acme").__class__.__module__ == "acme_runner"
-    assert registry.maker("local").__class__.__module__ == "bastion.runners.local.fleet"
+    assert {"acme", "gce", "local", "ray", "tpu"} <= installed_runners.installed().keys()
+    assert installed_runners.maker("acme").__class__.__module__ == "acme_runner"
+    assert installed_runners.maker("local").__class__.__module__ == "bastion.runners.local.fleet"
 
 
 def test_a_runner_that_nobody_here_has_is_answered_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"runners has 'locale', which is not installed here; did you mean local\?"):
-        registry.maker("locale")
+        installed_runners.maker("locale")
     with pytest.raises(UsageError, match=r"runners has 'acme', which is not installed here; use .*local.*, or install"):
-        registry.maker("acme")
-    assert list(registry.faults(Config(runners=["tpu", "gcee"]))) == [
+        installed_runners.maker("acme")
+    assert list(installed_runners.faults(Config(runners=["tpu", "gcee"]))) == [
         "runners has 'gcee', which is not installed here; did you mean gce?"
     ]
 
@@ -63,7 +63,7 @@ def test_a_runner_that_nobody_here_has_is_answered_with_the_nearest() -> None:
 def test_a_runners_own_table_is_checked_by_it_alone(site: Path) -> None:
     package(site, "acme-runner", {"acme": "acme_runner:MAKER"}, acme_runner=MAKER)
     options = {"acme": {"queue": "long", "quue": 1}, "local": {"x": 1}, "absent": {"anything": {"goes": 1}}}
-    assert list(registry.faults(Config(runners=["acme"], runner_options=options))) == [
+    assert list(installed_runners.faults(Config(runners=["acme"], runner_options=options))) == [
         "runner_options.acme.quue is no option",
         "runner_options.local.x is no option; leave it out",
     ]
@@ -73,7 +73,7 @@ def test_a_package_that_falls_is_a_fault_of_the_settings_and_no_fall_of_ours(sit
     points = {"acme": "acme_runner:MAKER", "gone": "no_such_module:MAKER", "torn": "torn_runner:MAKER"}
     package(site, "acme-runner", points, acme_runner=MAKER, torn_runner="1 / 0")
     settings = Config(runners=["acme", "gone", "torn"], runner_options={"acme": {"boom": 1}})
-    acme, gone, torn = registry.faults(settings)
+    acme, gone, torn = installed_runners.faults(settings)
     assert acme == "runner_options.acme cannot be checked: OSError('disk on fire')"
     assert gone.startswith("runners has 'gone', and its package cannot be loaded: ModuleNotFoundError(")
     assert torn.startswith("runners has 'torn', and its package cannot be loaded: ZeroDivisionError(")

@@ -6,9 +6,9 @@ import shlex
 
 import pytest
 
-from bastion.cli.launch.parts.tunnel import GCE, TPU, Forward, forwards, gcloud
+from bastion.cli.launch.parts.ssh_tunnel import GCE, TPU, Forward, forwards, gcloud
 from bastion.model.errors import BastionError, UsageError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.runners.google.machines import names
 
 NONCE = "0" * 32

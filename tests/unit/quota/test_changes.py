@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from fractions import Fraction
 
-from bastion.quota.changes import diff, warnings
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
+from bastion.quota.quota_changes import diff, warnings
 
 OLD = Quota(
     tiers=({"v4": 32},),

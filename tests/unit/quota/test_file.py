@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import pytest
 
-from bastion.quota.claims import CLASSES
-from bastion.quota.file import BYTES_MAX, parse
-from bastion.quota.model import GRANTED, Quota, QuotaError
+from bastion.quota.demand import CLASSES
+from bastion.quota.quota import GRANTED, Quota, QuotaError
+from bastion.quota.quota_file import BYTES_MAX, parse
 
 HEAD = '[toml-schema]\nversion = "1"\n'
 GOOD = (

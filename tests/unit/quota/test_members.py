@@ -7,8 +7,8 @@ import re
 import pytest
 
 from bastion.quota.members import Members
-from bastion.quota.model import Quota
-from bastion.quota.patterns import NAME_MAX, complaint
+from bastion.quota.name_patterns import NAME_MAX, complaint
+from bastion.quota.quota import Quota
 
 ROWS = {"team1": ("user1",), "team2": ("user[12]",), "team3": (".*",)}
 

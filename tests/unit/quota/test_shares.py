@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bastion.quota.changes import diff, warnings
-from bastion.quota.claims import CLASSES, Knobs
-from bastion.quota.file import parse
-from bastion.quota.model import Quota, QuotaError
+from bastion.quota.demand import CLASSES, Knobs
 from bastion.quota.policy.scheduler import POLICIES
+from bastion.quota.quota import Quota, QuotaError
+from bastion.quota.quota_changes import diff, warnings
+from bastion.quota.quota_file import parse
 from bastion.quota.shares import TOLERANCE, given_out, units
 from tests.unit.quota.policy.fleet import decide, hold, quota, started, stopped, want
 

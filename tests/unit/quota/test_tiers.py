@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from bastion.quota.tiers import charge, free, pool, take
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from bastion.quota.toml import NotToml, loads
+from bastion.quota.toml_reader import NotToml, loads
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.runners.kubernetes import names, parse
 
 MARK = names.Mark(scope="scope", key=AttemptKey("j-1", 0, 0), epoch=3, nonce="a" * 32, hosts=1, workers=2)

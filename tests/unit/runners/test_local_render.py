@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bastion.launcher.submit.provenance import SESSION_BYTES, session
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.runners.local.render import Name, environment
 
 NAME = Name("scope", AttemptKey("job-12345678", 0, 0), 0, 1, "nonce")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Placement, Sight
+from bastion.model.interfaces import AttemptKey, Placement, Sight
 from bastion.platform.system import RandomIds
 from bastion.runners.ray import api
 from bastion.runners.ray.api import Answer, HttpDashboard

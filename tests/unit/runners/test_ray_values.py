@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Placement
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.runners.ray import parse, render
 from bastion.runners.ray.render import Name
 from bastion.runners.ray.settings import RaySettings, faults, settings_of

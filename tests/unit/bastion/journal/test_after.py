@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from bastion.journal import snapshot
-from bastion.journal.retire import retirable
+from bastion.journal.retirement import retirable
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError, SpecError
-from bastion.model.job.changes import Changes
-from bastion.model.job.conditions import AFTER_MAX
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
+from bastion.model.job.spec_changes import Changes
+from bastion.model.job.start_conditions import AFTER_MAX
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import JobRejected, Lapsed, RequestRejected
 from bastion.model.stored.requests import Hold, Submit, Update, job_id

@@ -9,9 +9,9 @@ from bastion.journal.recover import spec_of
 from bastion.model import layout
 from bastion.model.codec import decode
 from bastion.model.errors import RunnerError
-from bastion.model.job.changes import Changes, revised
+from bastion.model.interfaces import AttemptKey, Built
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import AttemptKey, Built
+from bastion.model.job.spec_changes import Changes, revised
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import ImageBuilt, Lapsed, RequestRejected
 from bastion.model.stored.records import Order

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from bastion.journal import loss, reading, recover, snapshot
+from bastion.journal import journal_reader, lost_tail, recover, snapshot
 from bastion.journal.verify import Walk, walk
 from bastion.model import layout
 from bastion.model.at_once import one_by_one
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, Deposed, LostEnd, RecordError
-from bastion.model.ports import AttemptKey, Bucket
+from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import AttemptLost, CapacityChanged, Epoch, Started
-from bastion.model.stored.holes import Holes
-from bastion.model.stored.objects import digest, unpack
+from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import digest, unpack
 from bastion.model.stored.records import ORDER_BYTES_MAX, Claim
 from bastion.platform.system import RandomIds
 from bastion.stores.memory import MemoryBucket
@@ -69,8 +69,8 @@ def stored(town: Town) -> MemoryBucket:
 
 
 def accepted(town: Town) -> int:
-    found = loss.survey(stored(town), one_by_one)
-    return loss.accept(stored(town), town.clock, RandomIds(), found, user="root", host="h", pid=9)
+    found = lost_tail.survey(stored(town), one_by_one)
+    return lost_tail.accept(stored(town), town.clock, RandomIds(), found, user="root", host="h", pid=9)
 
 
 # Digests
@@ -106,9 +106,9 @@ def test_a_valid_edit_is_named_by_all_who_read(what: str) -> None:
         with pytest.raises(RecordError, match=changed):
             read()
     assert changed in walk(stored(town), one_by_one).problem
-    assert changed in loss.survey(stored(town), one_by_one).problems[0]
+    assert changed in lost_tail.survey(stored(town), one_by_one).problems[0]
     holes = Holes()
-    assert key.job in reading.load(stored(town), one_by_one, holes).jobs, "who only looks goes on"
+    assert key.job in journal_reader.load(stored(town), one_by_one, holes).jobs, "who only looks goes on"
     assert [(hole.first, changed in hole.problem) for hole in holes.found] == [(seq, True)]
 
 
@@ -314,7 +314,7 @@ def test_one_whose_journal_was_purged_is_deposed() -> None:
 
 def test_nothing_is_lost_of_a_whole_journal() -> None:
     town, _ = at_work()
-    assert loss.survey(stored(town), one_by_one).is_nothing
+    assert lost_tail.survey(stored(town), one_by_one).is_nothing
 
 
 def test_an_accepted_loss_gives_no_number_again() -> None:
@@ -326,7 +326,7 @@ def test_an_accepted_loss_gives_no_number_again() -> None:
         if any(isinstance(event, Started) for event in record.events)
     )
     cut(stored(town), ends - begun)
-    assert loss.survey(stored(town), one_by_one).attempts == {(key.job, 0): 1}
+    assert lost_tail.survey(stored(town), one_by_one).attempts == {(key.job, 0): 1}
     number = accepted(town)
     assert number > ends
     town.runner.machines.clear()
@@ -339,13 +339,13 @@ def test_an_accepted_loss_gives_no_number_again() -> None:
     assert (lost, again) == ([0], [1])
     found = walk(stored(town), one_by_one)
     assert (found.problem, found.accepted) == ("", ((begun, number - 1),))
-    assert loss.survey(stored(town), one_by_one).is_nothing
+    assert lost_tail.survey(stored(town), one_by_one).is_nothing
 
 
 def test_of_an_emptied_journal_the_lost_jobs_are_shown_as_rejected_and_a_begin_works() -> None:
     town, key = at_work()
     empty(stored(town))
-    assert list(loss.survey(stored(town), one_by_one).jobs) == [key.job]
+    assert list(lost_tail.survey(stored(town), one_by_one).jobs) == [key.job]
     accepted(town)
     town.bastion = town.begin()
     assert town.job(key.job).state is JobState.REJECTED
@@ -359,7 +359,7 @@ def test_a_lost_job_whose_order_is_damaged_keeps_nobody_from_going_on(damage: by
     town, key = at_work()
     empty(stored(town))
     stored(town).write(layout.order(key), damage)
-    assert loss.survey(stored(town), one_by_one).jobs == {key.job: None}
+    assert lost_tail.survey(stored(town), one_by_one).jobs == {key.job: None}
     accepted(town)
     town.bastion = town.begin()
     assert (town.job(key.job).state, town.job(key.job).name) == (JobState.REJECTED, key.job.rpartition("-")[0])
@@ -368,19 +368,19 @@ def test_a_lost_job_whose_order_is_damaged_keeps_nobody_from_going_on(damage: by
 def test_an_attempt_that_was_live_ends_where_a_later_one_was_begun() -> None:
     town, key = at_work()
     stored(town).create(layout.order(AttemptKey(key.job, 0, 1)), stored(town).read(layout.order(key)).data)
-    found = loss.survey(stored(town), one_by_one)
+    found = lost_tail.survey(stored(town), one_by_one)
     assert found.attempts == {(key.job, 0): 2}
     accepted(town)
     town.bastion = town.begin()
     attempts = town.job(key.job).tasks[0].attempts
-    assert [attempt.reason for attempt in attempts[:2]] == [loss.GONE, loss.GONE]
+    assert [attempt.reason for attempt in attempts[:2]] == [lost_tail.GONE, lost_tail.GONE]
     assert not any(attempt.state != "ENDED" and attempt.number < 2 for attempt in attempts)
 
 
 def test_a_claim_that_no_bastion_can_have_caused_is_refused_and_not_counted_up_to() -> None:
     town, key = at_work()
     stored(town).create(layout.claim(AttemptKey(key.job, 0, 900_000_000), 0), encode(Claim(machine="m", nonce="n")))
-    assert loss.survey(stored(town), one_by_one).is_nothing, "a worker's word alone"
+    assert lost_tail.survey(stored(town), one_by_one).is_nothing, "a worker's word alone"
     cut(stored(town), 1)
     with pytest.raises(BastionError, match="cannot have been; remove it"):
         accepted(town)
@@ -409,7 +409,7 @@ def test_a_fall_while_a_loss_is_accepted_leaves_nothing_to_begin_on_and_is_done_
 
     falls, clock = Falls(stored(town).url), HandClock()
     with pytest.raises(ZeroDivisionError):
-        loss.accept(falls, clock, RandomIds(), loss.survey(falls, one_by_one), user="root", host="h", pid=9)
+        lost_tail.accept(falls, clock, RandomIds(), lost_tail.survey(falls, one_by_one), user="root", host="h", pid=9)
     with pytest.raises(LostEnd):
         town.begin()
     accepted(town)

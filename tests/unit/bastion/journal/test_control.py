@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.launcher.read.rows import reason_of
+from bastion.launcher.read.job_rows import reason_of
 from bastion.model import layout
-from bastion.model.job.changes import Changes
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import RequestRejected, Started
 from bastion.model.stored.requests import AboutJob, Cancel, Hold, Release, Top, Update

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bastion.journal.standing import WINDOW_S, Beacon, Fence, parse, read, vacant
+from bastion.journal.leadership import WINDOW_S, Beacon, Fence, parse, read, vacant
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed, LostEnd

@@ -10,7 +10,7 @@ import pytest
 from bastion.journal.fold import apply, fold
 from bastion.model.codec import encode, readable
 from bastion.model.errors import BastionError, IllegalMove
-from bastion.model.job.changes import Changes
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import AttemptState, Cause, JobState, State, Worker
 from bastion.model.stored.events import (
     AnyEvent,
@@ -37,7 +37,7 @@ from bastion.model.stored.events import (
     Updated,
     Voided,
 )
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from bastion.journal.fold import apply
 from bastion.model.codec import decode, encode, readable
 from bastion.model.errors import IllegalMove
-from bastion.model.job.changes import Changes
-from bastion.model.job.conditions import Condition, conditions
 from bastion.model.job.spec import BundleRef
-from bastion.model.state.awaiting import verdict
+from bastion.model.job.spec_changes import Changes
+from bastion.model.job.start_conditions import Condition, conditions
+from bastion.model.state.decayed_usage import Used
+from bastion.model.state.job_dependencies import verdict
 from bastion.model.state.state import ENDED, AttemptState, Cause, Job, JobState, State
-from bastion.model.state.used import Used
 from bastion.model.stored.events import (
     AnyEvent,
     CancelRequested,

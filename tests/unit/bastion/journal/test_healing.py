@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from bastion.journal.clock_repair import did
 from bastion.journal.fold import apply
-from bastion.journal.healing import did
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import Epoch, Lapsed, Started, Stopping, Submitted
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.schedule.ledger import Ledger
-from bastion.schedule.meter import Window
+from bastion.schedule.time_integral import Window
 from tests.support.world import NOON, World, spec
 
 AHEAD = timedelta(days=3)

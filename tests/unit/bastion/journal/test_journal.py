@@ -7,16 +7,16 @@ from itertools import pairwise
 
 import pytest
 
-from bastion.journal.books import job_of
 from bastion.journal.journal import READ, SLOW_S, Journal, take_over
 from bastion.journal.recover import load, objects
+from bastion.journal.task_counters import job_of
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed, IllegalMove, LostEnd
 from bastion.model.job.spec import deserialize_jobspec
 from bastion.model.state.state import State
 from bastion.model.stored.events import AnyEvent, CapacityChanged, Epoch, FileChanged, Gone, Illegal, Submitted
-from bastion.model.stored.objects import OBJECT_BYTES_MAX
+from bastion.model.stored.journal_object import OBJECT_BYTES_MAX
 from bastion.platform.system import RandomIds
 from tests.support.doors import FaultyBucket, fails, loses_the_answer
 from tests.support.world import NOON, HandClock, spec

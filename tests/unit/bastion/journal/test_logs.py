@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from bastion.journal import logs
 from bastion.journal.logs import Extent, Follower, Lines, SegmentWriter, since, survey, tail
-from bastion.launcher.logs.streams import Choice, Stream
+from bastion.launcher.logs.log_lines import Choice, Stream
 from bastion.model import layout
 from bastion.model.errors import BucketError, RecordError
-from bastion.model.ports import Stat
+from bastion.model.interfaces import Stat
 from bastion.platform.system import ThreadTasks
 from bastion.stores.memory import MemoryBucket
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bastion.journal import past, recover, snapshot
+from bastion.journal import point_in_time, recover, snapshot
 from bastion.journal.fold import fold
 from bastion.journal.recover import objects
 from bastion.model import layout
@@ -15,8 +15,8 @@ from bastion.model.at_once import one_by_one
 from bastion.model.codec import encode
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, Decided
-from bastion.model.stored.holes import Holes
-from bastion.model.stored.objects import digest
+from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import digest
 from tests.support.doors import FaultyBucket
 from tests.support.world import NOON, World
 
@@ -37,7 +37,7 @@ def at(second: float) -> datetime:
 
 
 def below(bucket: FaultyBucket, number: int, said: list[str] | None = None) -> State:
-    return past.state_below(bucket, number, one_by_one, Holes(), (said if said is not None else []).append)
+    return point_in_time.state_below(bucket, number, one_by_one, Holes(), (said if said is not None else []).append)
 
 
 def truth(world: World, number: int) -> State:
@@ -50,7 +50,7 @@ def truth(world: World, number: int) -> State:
 @pytest.fixture
 def near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "FAR", 10)
-    monkeypatch.setattr(past, "LONG", 20)
+    monkeypatch.setattr(point_in_time, "LONG", 20)
 
 
 @pytest.mark.usefixtures("near")
@@ -116,21 +116,23 @@ def test_a_milestone_that_is_damaged_or_gone_only_costs_time(spoil: Callable[...
 def test_a_moment_is_after_all_objects_of_its_time() -> None:
     world = grown(50)
     world.happens(CapacityChanged(runner="other", resources={}))  # of the same second
-    after = {second: past.number_after(world.bucket, at(second), one_by_one) for second in (-1, 0, 0.5, 20, 49, 60)}
+    after = {
+        second: point_in_time.number_after(world.bucket, at(second), one_by_one) for second in (-1, 0, 0.5, 20, 49, 60)
+    }
     assert after == {-1: 0, 0: 1, 0.5: 1, 20: 21, 49: 51, 60: 51}
 
 
 def test_to_find_a_moment_costs_a_few_reads() -> None:
     world = grown(300)
     bucket = FaultyBucket(inner=world.bucket)
-    assert past.number_after(bucket, at(200), one_by_one) == 201
+    assert point_in_time.number_after(bucket, at(200), one_by_one) == 201
     assert len(bucket.calls) <= 2 + 3 * 16
 
 
 def test_a_hole_on_the_way_is_named() -> None:
     world, holes = grown(20, every=100), Holes()
     world.bucket.delete([layout.journal(7)])
-    state = past.state_below(world.bucket, 15, one_by_one, holes, print)
+    state = point_in_time.state_below(world.bucket, 15, one_by_one, holes, print)
     assert (state.seq, holes.found[0].first) == (15, 7)
 
 
@@ -140,7 +142,9 @@ def test_a_moment_is_found_over_objects_that_cannot_be_read() -> None:
         world.bucket.delete([layout.journal(number)])
     world.bucket.write(layout.journal(60), b"rubbish")
     world.bucket.write(layout.journal(70), world.bucket.read(layout.journal(69)).data)
-    found = {second: past.number_after(world.bucket, at(second), one_by_one) for second in (10, 40, 55, 65, 75)}
+    found = {
+        second: point_in_time.number_after(world.bucket, at(second), one_by_one) for second in (10, 40, 55, 65, 75)
+    }
     assert found == {10: 11, 40: 41, 55: 56, 65: 66, 75: 76}
 
 
@@ -149,6 +153,6 @@ def test_the_last_decision_below_a_number_is_found() -> None:
     world.happens(Decided())
     for _ in range(70):
         world.happens(CapacityChanged(runner="local", resources={"v4": 9}))
-    assert past.decision_below(world.bucket, 150, one_by_one) == 80
-    assert past.decision_below(world.bucket, 81, one_by_one) == 80
-    assert past.decision_below(world.bucket, 80, one_by_one) is None
+    assert point_in_time.decision_below(world.bucket, 150, one_by_one) == 80
+    assert point_in_time.decision_below(world.bucket, 81, one_by_one) == 80
+    assert point_in_time.decision_below(world.bucket, 80, one_by_one) is None

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.journal.past_use import lighter, past
+from bastion.journal.recent_usage import lighter, past
 from bastion.journal.recover import pack_snapshot, unpack_snapshot
 from bastion.model.codec import encode
+from bastion.model.state.decayed_usage import FADED, Used
 from bastion.model.state.state import Cause, JobState
-from bastion.model.state.used import FADED, Used
 from bastion.model.stored.events import AnyEvent, Ended, FileChanged, Started, Submitted, Voided
 from tests.depth import examples
 from tests.support.doors import folded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bastion.model import layout
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Illegal, Paused, RequestRejected, Resumed, Started, Stopping
 from bastion.model.stored.requests import Cancel, Hold, Pause, Resume, Update

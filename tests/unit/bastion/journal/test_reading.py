@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.journal import reading, recover, snapshot
+from bastion.journal import journal_reader, recover, snapshot
 from bastion.model import layout
 from bastion.model.at_once import one_by_one
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, Denied, Newer, RecordError
-from bastion.model.ports import Stored
+from bastion.model.interfaces import Stored
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import CapacityChanged
-from bastion.model.stored.holes import Hole, Holes
+from bastion.model.stored.gaps import Hole, Holes
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import NOON, World
 
@@ -46,7 +46,7 @@ def world() -> World:
 
 def look(bucket: MemoryBucket) -> tuple[State, list[Hole]]:
     holes = Holes()
-    return reading.load(bucket, one_by_one, holes), holes.found
+    return journal_reader.load(bucket, one_by_one, holes), holes.found
 
 
 @pytest.mark.parametrize(

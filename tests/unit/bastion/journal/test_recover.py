@@ -26,7 +26,7 @@ from bastion.model.codec import encode
 from bastion.model.errors import BastionError, BucketError, Newer, RecordError
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, JobRejected
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.model.version import SNAPSHOT
 from bastion.stores.memory import MemoryBucket
 from tests.support.doors import FaultyBucket, memory

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bastion.journal import retire
+from bastion.journal import retirement
 from bastion.journal.fold import apply
 from bastion.model import layout
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import new_jobspec
-from bastion.model.ports import AttemptKey
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
     AnyEvent,
@@ -47,12 +47,12 @@ def ended_job() -> State:
 
 def test_a_job_leaves_thirty_days_after_its_end() -> None:
     state = ended_job()
-    assert retire.retirable(state, NOON + timedelta(days=29, hours=23)).jobs == ()
-    assert retire.retirable(state, NOON + timedelta(days=30, seconds=1)).jobs == (state.jobs["a-1"],)
+    assert retirement.retirable(state, NOON + timedelta(days=29, hours=23)).jobs == ()
+    assert retirement.retirable(state, NOON + timedelta(days=30, seconds=1)).jobs == (state.jobs["a-1"],)
 
 
 def test_what_has_not_ended_never_leaves() -> None:
-    assert [job.id for job in retire.retirable(ended_job(), NOON + timedelta(days=3000)).jobs] == ["a-1"]
+    assert [job.id for job in retirement.retirable(ended_job(), NOON + timedelta(days=3000)).jobs] == ["a-1"]
 
 
 def test_orders_leave_before_claims() -> None:
@@ -62,7 +62,7 @@ def test_orders_leave_before_claims() -> None:
 
     deleted: list[set[str]] = []
     key = AttemptKey("a-1", 0, 0)
-    jobs = retire.remove(Recorder("memory://retire"), retire.retirable(ended_job(), NOON + timedelta(days=31)))
+    jobs = retirement.remove(Recorder("memory://retire"), retirement.retirable(ended_job(), NOON + timedelta(days=31)))
     assert jobs == ("a-1",)
     assert layout.order(key) in deleted[0]
     assert layout.claim(key, 0) in deleted[1]
@@ -71,11 +71,11 @@ def test_orders_leave_before_claims() -> None:
 
 def test_more_than_enough_ended_jobs_leave_earlier_but_not_within_a_day() -> None:
     state = State(now=NOON)
-    for number in range(retire.KEEP_MAX + 2):
+    for number in range(retirement.KEEP_MAX + 2):
         apply(state, Submitted(request=str(number), job=f"a-{number}", spec=SPEC), 0, number)
         apply(state, CancelRequested(request=f"c{number}", user="ann", job=f"a-{number}"), 0, number)
-    assert retire.retirable(state, NOON + timedelta(hours=23)).jobs == ()
-    assert len(retire.retirable(state, NOON + timedelta(hours=25)).jobs) == 2
+    assert retirement.retirable(state, NOON + timedelta(hours=23)).jobs == ()
+    assert len(retirement.retirable(state, NOON + timedelta(hours=25)).jobs) == 2
 
 
 def test_a_retired_job_is_forgotten_by_the_state() -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.journal.sight import REWORD, WHY_MAX, news
+from bastion.journal.reachability import REWORD, WHY_MAX, news
 from bastion.model.errors import BucketError, RunnerError
 from bastion.model.state.state import State
 from bastion.model.stored.events import SightChanged

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.journal.standing import Time
+from bastion.journal.leadership import Time
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.journal import reading, retire, traces
+from bastion.journal import journal_reader, retirement, tombstones
 from bastion.journal.recover import load
 from bastion.journal.snapshot import make
 from bastion.model import layout
@@ -26,8 +26,8 @@ def ended(world: World, request: str, **fields: object) -> str:
 
 
 def retired(world: World) -> None:
-    leaving = retire.retirable(world.journal.state, NOON + MONTHS)
-    world.happens(Forgotten(jobs=list(retire.remove(world.bucket, leaving))))
+    leaving = retirement.retirable(world.journal.state, NOON + MONTHS)
+    world.happens(Forgotten(jobs=list(retirement.remove(world.bucket, leaving))))
 
 
 def test_the_state_knows_where_the_events_of_each_job_are() -> None:
@@ -39,8 +39,8 @@ def test_the_state_knows_where_the_events_of_each_job_are() -> None:
     world.happens(RequestRejected(request="q", user="eve", reason="", job=poor))
     world.happens(CancelRequested(request="x", user="bob", job="nobody"))
     state = world.journal.state
-    assert reading.numbers_of(state, state.jobs[victim]) == [1, 3, 4, 5]
-    assert reading.numbers_of(state, state.jobs[poor]) == [2, 5, 6]
+    assert journal_reader.numbers_of(state, state.jobs[victim]) == [1, 3, 4, 5]
+    assert journal_reader.numbers_of(state, state.jobs[poor]) == [2, 5, 6]
     assert state.marks == {"capacity": (0,)}
 
 
@@ -51,8 +51,8 @@ def test_a_snapshot_of_an_older_version_has_the_journal_below_it_read() -> None:
     old = load(world.bucket)
     old.indexed, old.jobs[job].later = old.seq, ()
     world.ends(key, Cause.OK, JobState.SUCCEEDED, code=0)
-    reading.catch_up(world.bucket, old, one_by_one, reading.Holes())
-    assert reading.numbers_of(old, old.jobs[job]) == [1, 2, 3, 4, 5]
+    journal_reader.catch_up(world.bucket, old, one_by_one, journal_reader.Holes())
+    assert journal_reader.numbers_of(old, old.jobs[job]) == [1, 2, 3, 4, 5]
 
 
 def test_what_a_snapshot_holds_of_it_is_what_the_fold_knows() -> None:
@@ -71,7 +71,7 @@ def test_a_job_that_left_is_found_by_its_id_with_one_read() -> None:
     known = world.journal.state.jobs[ended(world, "a", name="train-big")]
     retired(world)
     counting = CountingBucket(world.bucket)
-    found = traces.find(counting, known.id, one_by_one)
+    found = tombstones.find(counting, known.id, one_by_one)
     assert found == known
     assert not world.journal.state.jobs
     assert counting.counts == {"read": 1}
@@ -83,18 +83,18 @@ def test_a_name_is_the_newest_job_that_left_and_no_other_name() -> None:
     ended(world, "d", name="train-big")
     retired(world)
     counting = CountingBucket(world.bucket)
-    found = traces.find(counting, "train", one_by_one)
+    found = tombstones.find(counting, "train", one_by_one)
     assert found is not None
     assert found.id == newest
     assert counting.counts == {"list": 1, "read": 3}
-    assert traces.find(world.bucket, "trai", one_by_one) is None
+    assert tombstones.find(world.bucket, "trai", one_by_one) is None
 
 
 def test_a_job_leaves_twice_after_a_crash() -> None:
     world = World()
     job = ended(world, "a")
-    leaving = retire.retirable(world.journal.state, NOON + MONTHS)
-    retire.remove(world.bucket, leaving)
+    leaving = retirement.retirable(world.journal.state, NOON + MONTHS)
+    retirement.remove(world.bucket, leaving)
     world.happens(RequestRejected(request="q", user="eve", reason="", job=job))
     retired(world)
     assert [stat.key for stat in world.bucket.list(layout.ENDED)] == [layout.ended(job)]
@@ -103,12 +103,12 @@ def test_a_job_leaves_twice_after_a_crash() -> None:
 def test_nothing_is_removed_or_forgotten_before_the_trace_is_there() -> None:
     world = World()
     ended(world, "a")
-    leaving = retire.retirable(world.journal.state, NOON + MONTHS)
+    leaving = retirement.retirable(world.journal.state, NOON + MONTHS)
 
     def falls(_work: object, items: object) -> list[Exception]:
         return [OSError("no room")]
 
     world.bucket.write(leaving.papers[0], b"order")
     with pytest.raises(OSError, match="no room"):
-        retire.remove(world.bucket, leaving, falls)  # type: ignore[arg-type]
+        retirement.remove(world.bucket, leaving, falls)  # type: ignore[arg-type]
     assert world.bucket.read(leaving.papers[0]).data == b"order"

@@ -9,9 +9,9 @@ import pytest
 from bastion.journal.recover import load, spec_of
 from bastion.model import layout
 from bastion.model.codec import decode, encode
-from bastion.model.job.changes import Changes, in_words, revised
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef
-from bastion.model.ports import AttemptKey
+from bastion.model.job.spec_changes import Changes, in_words, revised
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Ended, Illegal, RequestRejected, Started
 from bastion.model.stored.records import Order, StopOrder

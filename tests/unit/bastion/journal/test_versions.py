@@ -10,20 +10,20 @@ import zstandard
 
 from bastion.journal import recover
 from bastion.journal.recover import Snapshot, newest_snapshot, pack_snapshot
-from bastion.journal.traces import Trace
+from bastion.journal.tombstones import Trace
 from bastion.model import layout
 from bastion.model.codec import Record, decode, encode, schema_of
 from bastion.model.errors import Deposed, Newer, RecordError
+from bastion.model.interfaces import Bucket, Sight
 from bastion.model.job.spec import JobSpec, new_jobspec
-from bastion.model.ports import Bucket, Sight
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import JobRejected, RequestRejected
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
 from bastion.model.stored.requests import Hold, Submit, job_id, parse
 from bastion.model.version import VERSION, is_newer
 from bastion.service import loop
-from bastion.service.observe import ClaimRead, FactsRead, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, Trouble
 from tests.support.town import ME, Town
 from tests.support.world import spec
 from tests.support.yard import KEY, Yard, claim

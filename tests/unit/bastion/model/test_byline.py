@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.model.job.byline import Byline, sign, split
+from bastion.model.job.audit_line import Byline, sign, split
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\n#= "))

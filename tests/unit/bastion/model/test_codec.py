@@ -12,7 +12,7 @@ from bastion.model.codec import Record, decode, numbered, readable
 CROWD = """
 import sys
 from threading import Barrier, Thread
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.model.stored.requests import parse
 from bastion.model.codec import decode
 sys.setswitchinterval(1e-6)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from bastion.model.codec import decode, encode
-from bastion.model.stored.gpus import GPUS_MAX, WORDS_MAX, XIDS_MAX, Gpu, Xid, blame, line
+from bastion.model.stored.gpu_facts import GPUS_MAX, WORDS_MAX, XIDS_MAX, Gpu, Xid, blame, line
 from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

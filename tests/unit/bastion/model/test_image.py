@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.model.job.image import NAME_MAX, fault, faults, host_of, split
+from bastion.model.job.image_ref import NAME_MAX, fault, faults, host_of, split
 from bastion.model.job.spec import BundleRef
 
 DIGEST = "0123456789abcdef" * 4

@@ -11,11 +11,11 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RecordError
-from bastion.model.ports import Stat
+from bastion.model.interfaces import Stat
 from bastion.model.settings import config
-from bastion.model.settings.limits import Crowd, Limits, too_much
-from bastion.model.state.census import Census
+from bastion.model.settings.user_limits import Crowd, Limits, too_much
 from bastion.model.state.state import Cause, JobState, State
+from bastion.model.state.user_counters import Census
 from bastion.model.stored.events import (
     Exited,
     FileBroken,
@@ -28,9 +28,9 @@ from bastion.model.stored.events import (
 from bastion.model.stored.records import Facts
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Submit
 from bastion.model.wording import TEXT_BYTES_MAX
-from bastion.schedule.decide import KEEP_REQUESTS, forget
-from bastion.service import inbox
-from bastion.service.mailroom import REFUSALS_MAX, WAITING_BYTES_MAX
+from bastion.schedule.lifecycle import KEEP_REQUESTS, forget
+from bastion.service import request_reader
+from bastion.service.request_queue import REFUSALS_MAX, WAITING_BYTES_MAX
 from tests.support.doors import FaultyBucket, fails, folded
 from tests.support.town import Town
 from tests.support.world import NOON, spec
@@ -203,7 +203,7 @@ def test_what_was_dropped_and_cannot_be_removed_is_told_once() -> None:
 
 def test_garbage_by_the_thousand_stops_nobody_and_does_not_fill_the_journal() -> None:
     town = Town()
-    number = inbox.EACH_MAX + 2_000
+    number = request_reader.EACH_MAX + 2_000
     for each in range(number):
         town.bucket.inner.create(layout.request("eve", f"{each:032}"), b"\xff garbage")
     job = town.submits(user="zoe")
@@ -332,15 +332,15 @@ def test_whatever_is_said_is_stored_in_two_kib() -> None:
 
 
 def test_of_a_user_who_floods_the_inbox_no_more_is_listed_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox, "EACH_MAX", 10)
+    monkeypatch.setattr(request_reader, "EACH_MAX", 10)
     bucket = FaultyBucket()
     for user, number in (("a", 3), ("b", 50), ("b-x", 2), ("b0", 30), ("c", 1)):
         for each in range(number):
             bucket.inner.create(layout.request(user, f"{each:032}"), b"")
-    stats = list(inbox.listed(bucket))
+    stats = list(request_reader.listed(bucket))
     assert Counter(stat.key.split("/")[1] for stat in stats) == {"a": 3, "b": 11, "b-x": 2, "b0": 11, "c": 1}
     assert [verb for verb, _ in bucket.calls] == ["list"] * 3
-    mail = inbox.sort(State(), stats, {})
+    mail = request_reader.sort(State(), stats, {})
     assert mail.cut == {"b", "b0"}
     assert mail.more, "so what asks for a job that is not known waits"
 
@@ -354,15 +354,15 @@ def test_ids_of_a_user_of_whom_not_all_is_listed_are_not_forgotten() -> None:
 def test_no_more_bytes_are_read_in_a_tick_than_fit_and_users_take_turns() -> None:
     large = [Stat(layout.request("eve", f"{n:032}"), "1", REQUEST_BYTES_MAX, NOON) for n in range(1_000)]
     small = Stat(layout.request("zoe", "1"), "1", 10, NOON + timedelta(hours=1))
-    mail = inbox.sort(State(), [*large, small], {})
-    assert sum(stat.size for stat in mail.read) <= inbox.READ_BYTES_MAX + REQUEST_BYTES_MAX
+    mail = request_reader.sort(State(), [*large, small], {})
+    assert sum(stat.size for stat in mail.read) <= request_reader.READ_BYTES_MAX + REQUEST_BYTES_MAX
     assert small in mail.read
     assert len(mail.later) == 1_001 - len(mail.read)
 
 
 def test_what_is_too_large_to_be_read_takes_nothing_of_what_may_be_read() -> None:
     listing = [Stat(layout.request("eve", f"{n:032}"), "1", 10**12, NOON) for n in range(1_500)]
-    assert len(inbox.sort(State(), listing, {}).read) == 1_500
+    assert len(request_reader.sort(State(), listing, {}).read) == 1_500
 
 
 def test_what_waits_for_others_takes_bounded_memory_and_is_refused_beyond() -> None:

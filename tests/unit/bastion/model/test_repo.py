@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.model.job.repo import URL_MAX, fault
+from bastion.model.job.repo_url import URL_MAX, fault
 from bastion.model.job.spec import BundleRef
 
 COMMIT = "0123456789" * 4

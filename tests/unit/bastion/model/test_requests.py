@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from bastion.model import version
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, Newer, RecordError, SpecError
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef, Provenance
+from bastion.model.job.spec_changes import Changes
 from bastion.model.stored.requests import (
     REQUEST_BYTES_MAX,
     Cancel,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.model.job.secret import fault, is_googles, wanted
+from bastion.model.job.secret_ref import fault, is_googles, wanted
 
 
 @pytest.mark.parametrize(

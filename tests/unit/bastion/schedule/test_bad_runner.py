@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bastion.journal.recover import objects
-from bastion.model.ports import AttemptKey, Placement
+from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.state.state import JobState, State
 from bastion.quota.resources import Resources
 from bastion.schedule.replay import Difference, replayed

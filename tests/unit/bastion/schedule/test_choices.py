@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from bastion.journal.fold import apply
-from bastion.launcher.read.rows import row
+from bastion.launcher.read.job_rows import row
 from bastion.model.errors import IllegalMove, SpecError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import deserialize_jobspec, new_jobspec, serialize_jobspec
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import AnyEvent, Ended, Started, Submitted, Voided
-from bastion.model.stored.objects import JournalObject
-from bastion.quota.model import Quota
-from bastion.schedule.admit import complaints, hopeless
+from bastion.model.stored.journal_object import JournalObject
+from bastion.quota.quota import Quota
+from bastion.schedule.admission import complaints, hopeless
 from bastion.schedule.desired import desired, order
 from bastion.schedule.ledger import Ledger
-from bastion.schedule.meter import Window
+from bastion.schedule.time_integral import Window
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import (
     AnyEvent,
@@ -25,9 +25,9 @@ from bastion.model.stored.events import (
     Updated,
     Voided,
 )
-from bastion.schedule import decide
-from bastion.schedule.decide import FORGET_AT_ONCE, FORMING, KEEP_REQUESTS, forget, settle
-from bastion.schedule.holding import finish_by
+from bastion.schedule import lifecycle
+from bastion.schedule.held_work import finish_by
+from bastion.schedule.lifecycle import FORGET_AT_ONCE, FORMING, KEEP_REQUESTS, forget, settle
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 
@@ -211,7 +211,7 @@ def test_losses_in_a_row_back_off_and_a_failure_resets_them() -> None:
 
 
 def test_a_loss_after_thousands_still_has_a_wait() -> None:
-    assert decide._backoff(100_000) == timedelta(minutes=15)
+    assert lifecycle._backoff(100_000) == timedelta(minutes=15)
 
 
 # Crash loops

@@ -8,8 +8,8 @@ import pytest
 
 from bastion.journal.recover import objects
 from bastion.model.stored.events import Claimed, Decided, Started
-from bastion.quota.claims import RULES
-from bastion.schedule import decision
+from bastion.quota.demand import RULES
+from bastion.schedule import decision_record
 from tests.support.town import Town
 
 
@@ -25,16 +25,16 @@ def test_the_marker_stands_before_what_was_decided() -> None:
     town.ticks()
     *_, marker, started = town.journal()
     assert isinstance(started, Started)
-    assert marker == Decided(events=1, waiting=2, digest=decision.digest([started]), rules=RULES)
+    assert marker == Decided(events=1, waiting=2, digest=decision_record.digest([started]), rules=RULES)
 
 
 def test_the_digest_is_of_the_events_as_they_are_written() -> None:
     one = Claimed(job="j", task=0, attempt=0, worker=0, machine="m")
     other = Claimed(job="j", task=0, attempt=0, worker=0, machine="n")
-    assert decision.digest([]) == ""
-    assert decision.digest([one]) != decision.digest([other])
-    assert decision.digest([one, other]) != decision.digest([other, one])
-    assert len(decision.digest([one])) == 16
+    assert decision_record.digest([]) == ""
+    assert decision_record.digest([one]) != decision_record.digest([other])
+    assert decision_record.digest([one, other]) != decision_record.digest([other, one])
+    assert len(decision_record.digest([one])) == 16
 
 
 def test_an_idle_tick_writes_nothing() -> None:
@@ -65,7 +65,7 @@ def test_a_tick_after_one_that_fell_says_when_it_decided(monkeypatch: pytest.Mon
     town.ticks()
     town.submits()
     with monkeypatch.context() as patch:
-        patch.setattr(decision, "decided", lambda *_: 1 / 0)
+        patch.setattr(decision_record, "decided", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             town.ticks()
     town.ticks()

@@ -13,7 +13,7 @@ from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import AnyEvent, Claimed, Ended, Exited, Gone, Started, Stopping, Submitted
 from bastion.model.stored.records import Order
 from bastion.schedule.desired import desired, order, stop_order
-from bastion.service.specs import KEPT, KEPT_BYTES, Specs
+from bastion.service.spec_cache import KEPT, KEPT_BYTES, Specs
 from tests.support.doors import FaultyBucket, fails, folded
 from tests.support.world import NOON, World, spec
 

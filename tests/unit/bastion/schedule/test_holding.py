@@ -10,14 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bastion.journal.fold import apply
-from bastion.model.job.changes import Changes
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Attempt, Cause, Job, JobState, State
 from bastion.model.stored.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted, Updated
-from bastion.quota.claims import LEFT, Hold, Schedule, Stop
-from bastion.quota.model import Quota
-from bastion.schedule.holding import saved, until
-from bastion.schedule.lineup import Lineup
+from bastion.quota.demand import LEFT, Hold, Schedule, Stop
+from bastion.quota.quota import Quota
+from bastion.schedule.held_work import saved, until
+from bastion.schedule.pending import Lineup
 from bastion.schedule.plan import stops, unsettled
 from tests.support.doors import folded
 from tests.support.world import NOON, spec

@@ -30,11 +30,11 @@ from bastion.model.stored.events import (
     Stopping,
     Submitted,
 )
-from bastion.model.stored.holes import Holes
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.gaps import Holes
+from bastion.model.stored.journal_object import JournalObject
 from bastion.schedule.ledger import BY, Ledger
-from bastion.schedule.ledger_rows import entry_lines, total_line
-from bastion.schedule.meter import Meter, Window
+from bastion.schedule.ledger_table import entry_lines, total_line
+from bastion.schedule.time_integral import Meter, Window
 from tests.support.world import NOON, World, spec
 
 QUOTA = """

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from bastion.model.job.changes import Changes
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, Updated
-from bastion.schedule.ledger_rows import entry_lines
-from bastion.schedule.meter import Window
+from bastion.schedule.ledger_table import entry_lines
+from bastion.schedule.time_integral import Window
 from tests.support.world import World
 from tests.unit.bastion.schedule.test_ledger import added, at
 

@@ -9,13 +9,13 @@ import pytest
 
 from bastion.journal.recover import objects
 from bastion.model import layout
-from bastion.model.job.changes import Changes
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.requests import Hold, Pause, Resume, Update
-from bastion.quota.claims import KEPT, RULES
-from bastion.quota.model import Quota
-from bastion.schedule.holding import KEEP
+from bastion.quota.demand import KEPT, RULES
+from bastion.quota.quota import Quota
+from bastion.schedule.held_work import KEEP
 from bastion.schedule.plan import pool_of
 from bastion.schedule.replay import Difference, replayed
 from bastion.schedule.usage import Use, usage

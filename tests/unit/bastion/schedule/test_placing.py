@@ -11,11 +11,11 @@ from bastion.model.job.instances import KINDS
 from bastion.model.settings.config import Config
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import CapacityChanged
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from bastion.quota.tiers import Pool
-from bastion.schedule.placing import Places, places
-from bastion.schedule.pools import pool
+from bastion.schedule.capacity import pool
+from bastion.schedule.runner_choice import Places, places
 from tests.support.doors import HandRunner, folded
 from tests.support.town import Town
 

@@ -25,8 +25,8 @@ from bastion.model.stored.events import (
     Voided,
     Waiting,
 )
-from bastion.quota.claims import Knobs
-from bastion.quota.model import Quota
+from bastion.quota.demand import Knobs
+from bastion.quota.quota import Quota
 from bastion.schedule.plan import INDIFFERENT, Inputs, knobs, plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

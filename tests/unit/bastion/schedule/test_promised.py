@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bastion.model.ports import AttemptKey, Machine
+from bastion.model.interfaces import AttemptKey, Machine
 from bastion.model.state.state import AttemptState, Cause
 from bastion.model.stored.events import Stopping, Waiting
-from bastion.schedule.decide import FORMING, settle
-from bastion.service.observe import Awaited, note
+from bastion.schedule.lifecycle import FORMING, settle
+from bastion.service.observations import Awaited, note
 from tests.support.world import NOON
 from tests.support.yard import J0, KEY, Yard, claim
 

@@ -13,12 +13,12 @@ from bastion.journal.recover import objects
 from bastion.model import layout
 from bastion.model.state.state import Cause, State
 from bastion.model.stored.events import Decided, Epoch, FileChanged, Started, Stopping
-from bastion.model.stored.objects import JournalObject
+from bastion.model.stored.journal_object import JournalObject
 from bastion.model.stored.requests import Cancel, Hold, Pause, Release, Resume, Top
 from bastion.model.version import VERSION
-from bastion.quota.claims import LEFT, RULES
+from bastion.quota.demand import LEFT, RULES
 from bastion.quota.resources import Resources
-from bastion.schedule import decision
+from bastion.schedule import decision_record
 from bastion.schedule.replay import Difference, Replayed, replayed
 from tests.support.bench import QUOTA
 from tests.support.doors import HandRunner
@@ -103,18 +103,18 @@ def test_the_state_is_what_the_decision_rested_on_whenever_one_is_given() -> Non
 
 def test_an_answer_that_the_policy_would_not_give_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     town = Town()
-    decide = decision.decided
+    decide = decision_record.decided
 
-    def forgetful(state: State, *rest: object) -> decision.Decision:
+    def forgetful(state: State, *rest: object) -> decision_record.Decision:
         answer = decide(state, *rest)  # type: ignore[arg-type]
         if len(state.jobs) < 4:
             return answer
         kept = answer.events[:-1]
-        marker = msgspec.structs.replace(answer.marker, events=len(kept), digest=decision.digest(kept))
-        return decision.Decision(marker=marker, events=kept, again=answer.again)
+        marker = msgspec.structs.replace(answer.marker, events=len(kept), digest=decision_record.digest(kept))
+        return decision_record.Decision(marker=marker, events=kept, again=answer.again)
 
     with monkeypatch.context() as patch:
-        patch.setattr(decision, "decided", forgetful)
+        patch.setattr(decision_record, "decided", forgetful)
         for number in range(6):
             town.submits(name=f"j{number}", resources={"v4": 1})
             town.ticks()

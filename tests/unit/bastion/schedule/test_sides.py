@@ -9,7 +9,7 @@ import pytest
 
 from bastion.journal.recover import objects
 from bastion.model import layout
-from bastion.model.job.changes import Changes
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import Decided
 from bastion.model.stored.requests import Update

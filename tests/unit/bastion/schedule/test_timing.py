@@ -10,16 +10,16 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.errors import SpecError
-from bastion.model.job.changes import Changes
+from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef, deserialize_jobspec, serialize_jobspec
-from bastion.model.ports import AttemptKey
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import JobRejected, RequestRejected, Started, Stopping
 from bastion.model.stored.requests import Hold, Pause, Update
-from bastion.quota.claims import CLASSES
-from bastion.quota.model import Quota
-from bastion.schedule.gates import Bar, Gate, gate
-from bastion.schedule.lineup import hold, want
+from bastion.quota.demand import CLASSES
+from bastion.quota.quota import Quota
+from bastion.schedule.eligibility import Bar, Gate, gate
+from bastion.schedule.pending import hold, want
 from tests.support.town import Town
 from tests.support.world import NOON, spec
 

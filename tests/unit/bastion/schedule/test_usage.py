@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from bastion.model.state.state import Attempt, AttemptState, Job, JobState, State, Task
-from bastion.quota.file import parse
-from bastion.quota.model import Quota
-from bastion.schedule.affected import affected, left
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse
+from bastion.schedule.quota_impact import affected, left
 from bastion.schedule.usage import Use, usage
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -20,9 +20,9 @@ from bastion.model.stored.events import (
     Stopping,
     Submitted,
 )
-from bastion.quota.claims import Schedule, Start, Stop
-from bastion.quota.file import parse
-from bastion.quota.model import Quota
+from bastion.quota.demand import Schedule, Start, Stop
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse
 from bastion.quota.tiers import Pool
 from bastion.schedule.plan import Inputs, dropped, plan, pool_of, starts, stops, waiting_tasks
 from tests.support.doors import folded

@@ -9,10 +9,10 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import TooLarge
-from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, Stored
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Request, Submit
-from bastion.service import inbox
-from bastion.service.letter import Authors
+from bastion.service import request_reader
+from bastion.service.received_request import Authors
 from bastion.stores.memory import MemoryBucket
 from tests.support.doors import memory
 from tests.support.world import NOON, spec
@@ -38,12 +38,12 @@ class Owned:
             raise
 
 
-def read(user: str, owner: int | None, data: bytes, authors: Authors = AUTHORS) -> inbox.Letter:
+def read(user: str, owner: int | None, data: bytes, authors: Authors = AUTHORS) -> request_reader.Letter:
     """What comes of a request in this user's name that this account wrote."""
     here, key = Owned(owner), layout.request(user, ID)
     here.inner.create(key, data)
     bucket: Bucket = here  # type: ignore[assignment]  # only read
-    letter = inbox.read(bucket, Stat(key, "1", len(data), NOON), authors=authors)
+    letter = request_reader.read(bucket, Stat(key, "1", len(data), NOON), authors=authors)
     assert letter is not None
     return letter
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.records import BEAT_S
-from bastion.service.beats import BEATS_MISSED, DOUBT_MAX_S, FROZEN_MAX_S, MANY, Watch, WorkerKey
+from bastion.service.liveness import BEATS_MISSED, DOUBT_MAX_S, FROZEN_MAX_S, MANY, Watch, WorkerKey
 
 LOST_S = BEATS_MISSED * BEAT_S
 

@@ -16,13 +16,13 @@ from bastion.journal.fold import apply, concerned
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import IllegalMove
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Attempt, Cause, JobState, State
 from bastion.model.stored.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted
 from bastion.model.stored.records import BEAT_S, Facts
-from bastion.schedule.holding import saved
+from bastion.schedule.held_work import saved
 from bastion.service.checkpoints import BREAKS, CALM, LOOK, SLACK_S, Checkpoints
-from bastion.service.observe import FactsRead
+from bastion.service.observations import FactsRead
 from tests.depth import examples
 from tests.support.doors import folded
 from tests.support.town import Town

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from bastion.journal.standing import Time
+from bastion.journal.leadership import Time
 from bastion.model import layout
 from bastion.model.codec import decode
 from bastion.model.errors import BucketError, OffTime
-from bastion.model.ports import Stat
+from bastion.model.interfaces import Stat
 from bastion.model.stored.events import Epoch
 from bastion.model.stored.records import ClockNote
 from bastion.platform import store_clock
 from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
-from bastion.service.chores import CLOCK_S, Doors
+from bastion.service.maintenance import CLOCK_S, Doors
 from tests.support.doors import FaultyBucket, memory
 from tests.support.town import ME, Town
 from tests.support.world import NOON, HandClock

@@ -8,10 +8,10 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import Sight
+from bastion.model.interfaces import Sight
 from bastion.model.state.state import AttemptState
 from bastion.model.stored.records import Claim, Facts
-from bastion.service.observe import ClaimRead, FactsRead, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, Trouble
 from tests.support.yard import KEY, Yard, claim, stop
 
 

@@ -10,8 +10,8 @@ from bastion.model.settings.config import CONFIG_BYTES_MAX, Config
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, FileBroken, FileChanged, Submitted
 from bastion.schedule.plan import inputs, plan
-from bastion.service import files
-from bastion.service.files import FILE_BYTES_MAX, KEYS, FileRead, note, read
+from bastion.service import admin_files
+from bastion.service.admin_files import FILE_BYTES_MAX, KEYS, FileRead, note, read
 from tests.support.doors import FaultyBucket, fails, folded, memory
 from tests.support.world import NOON, HandClock, spec
 
@@ -143,12 +143,12 @@ def test_a_repaired_file_is_in_force_again() -> None:
 def test_both_files_are_read_and_a_store_that_fails_is_an_error() -> None:
     bucket = FaultyBucket()
     bucket.inner.write(layout.QUOTA, GOOD)
-    reading = files.read(bucket, HandClock(now=7))
+    reading = admin_files.read(bucket, HandClock(now=7))
     assert reading.at == 7
     assert [(read.file, read.data) for read in reading.files] == [("quota", GOOD), ("config", None)]
     bucket.faults = [fails]
     with pytest.raises(BucketError):
-        files.read(bucket, HandClock())
+        admin_files.read(bucket, HandClock())
 
 
 def test_settings_that_no_runner_here_understands_leave_the_last_good_ones_in_force() -> None:

@@ -9,7 +9,7 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.events import Claimed, Started, Submitted
 from bastion.model.stored.records import Facts
 from bastion.schedule.desired import desired

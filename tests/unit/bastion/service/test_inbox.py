@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
+from bastion.model.interfaces import Stat
 from bastion.model.job.spec import JobSpec
-from bastion.model.ports import Stat
 from bastion.model.settings.config import Config
 from bastion.model.state.state import State
 from bastion.model.stored.events import (
@@ -27,13 +27,13 @@ from bastion.model.stored.events import (
     Submitted,
 )
 from bastion.model.stored.requests import REQUEST_BYTES_MAX, Cancel, Hold, Release, Request, Submit, Top
-from bastion.quota.file import parse
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse
 from bastion.schedule.plan import Inputs
-from bastion.service import inbox
-from bastion.service.inbox import PASSES_MAX, READS_MAX, Read, Sorted, in_order, sort
-from bastion.service.judge import Judge
-from bastion.service.letter import Letter
+from bastion.service import request_reader
+from bastion.service.received_request import Letter
+from bastion.service.request_handler import Judge
+from bastion.service.request_reader import PASSES_MAX, READS_MAX, Read, Sorted, in_order, sort
 from tests.support.doors import FaultyBucket, fails, folded, memory
 from tests.support.world import NOON, spec
 
@@ -135,7 +135,7 @@ def test_what_is_no_request_is_a_letter_that_says_so(key: str, data: bytes, prob
     bucket = memory()
     bucket.create(key, data)
     [listed] = bucket.list("inbox/")
-    found = inbox.read(bucket, listed)
+    found = request_reader.read(bucket, listed)
     assert found is not None
     assert found.request is None
     assert problem in found.problem
@@ -146,16 +146,16 @@ def test_what_is_no_request_is_a_letter_that_says_so(key: str, data: bytes, prob
 
 def test_a_request_of_50_mb_is_not_even_fetched() -> None:
     bucket = FaultyBucket()
-    found = inbox.read(bucket, Stat("inbox/a/x.json", "1", 50_000_000, NOON))
+    found = request_reader.read(bucket, Stat("inbox/a/x.json", "1", 50_000_000, NOON))
     assert found is not None
     assert "50000000 bytes" in found.problem
     assert bucket.calls == []
 
 
 def test_a_request_that_is_gone_is_none_and_a_store_that_fails_is_an_error() -> None:
-    assert inbox.read(memory(), stat("a", 0)) is None
+    assert request_reader.read(memory(), stat("a", 0)) is None
     with pytest.raises(BucketError):
-        inbox.read(FaultyBucket(faults=[fails]), stat("a", 0))
+        request_reader.read(FaultyBucket(faults=[fails]), stat("a", 0))
 
 
 # Judging
@@ -316,6 +316,6 @@ def test_a_letter_of_a_newer_client_says_upgrade() -> None:
     bucket = memory()
     bucket.create(stat("a", 0).key, encode({"schema": 2, "kind": "hold", "job": "j"}))
     [listed] = bucket.list("inbox/")
-    found = inbox.read(bucket, listed)
+    found = request_reader.read(bucket, listed)
     assert found is not None
     assert "upgrade" in found.problem

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bastion.journal import snapshot
-from bastion.journal.standing import PATIENCE_S
+from bastion.journal.leadership import PATIENCE_S
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Denied, Deposed, RecordError

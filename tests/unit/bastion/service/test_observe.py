@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import (
     AnyEvent,
@@ -21,7 +21,7 @@ from bastion.model.stored.events import (
     Voided,
 )
 from bastion.model.stored.records import Claim, Facts
-from bastion.service.observe import CapacityRead, ClaimRead, FactsRead, Sighting, Silent, Trouble, note
+from bastion.service.observations import CapacityRead, ClaimRead, FactsRead, Sighting, Silent, Trouble, note
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
 

@@ -12,13 +12,13 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Machine, Sight
+from bastion.model.interfaces import AttemptKey, Machine, Sight
 from bastion.model.state.state import Cause, State
 from bastion.model.stored.events import Exited, Gone, Started, Submitted
 from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
-from bastion.service.observe import ClaimRead, FactsRead, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, Trouble
 from bastion.service.reconcile import ASK_S, OVERTIME, PAPER_BYTES_MAX, STRAY_S
-from bastion.service.specs import Specs
+from bastion.service.spec_cache import Specs
 from tests.support.doors import HandRunner, fails, only
 from tests.support.world import NOON, spec
 from tests.support.yard import J0, KEY, Yard, claim, stop

@@ -10,10 +10,10 @@ import pytest
 from bastion.model import layout
 from bastion.model.state.state import Cause, State
 from bastion.model.stored.events import Started, Submitted
-from bastion.schedule.decide import FORMING
-from bastion.service import stalls
+from bastion.schedule.lifecycle import FORMING
+from bastion.service import watchdog
 from bastion.service.reconcile import OVERTIME
-from bastion.service.stalls import MARGIN, Scene, Vitals, Watchman
+from bastion.service.watchdog import MARGIN, Scene, Vitals, Watchman
 from tests.support.doors import fails, folded
 from tests.support.town import Town
 from tests.support.world import NOON, spec
@@ -145,7 +145,7 @@ def test_a_slow_tick_is_named_for_a_while() -> None:
     vitals = Vitals(decided=0, lag=(100.0, 42.0))
     (line,) = seen(State(), 160, vitals=vitals)
     assert line.startswith("a tick took 42 s, 1 min ago")
-    assert seen(State(), 100 + stalls.LAG_SHOWN_S, vitals=vitals) == []
+    assert seen(State(), 100 + watchdog.LAG_SHOWN_S, vitals=vitals) == []
 
 
 def test_a_tick_measures_itself() -> None:
@@ -199,5 +199,5 @@ def test_of_many_that_stand_still_twenty_are_named() -> None:
         *(Started(**{**J0, "task": n}, runner="gke", tier=0, workers=1) for n in range(50)),
     ]
     lines = seen(folded(*begun))
-    assert len(lines) == stalls.SHOWN + 1
+    assert len(lines) == watchdog.SHOWN + 1
     assert lines[-1] == "30 more stand still"

@@ -8,8 +8,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.journal.standing import WINDOW_S
-from bastion.model.ports import AttemptKey, Machine
+from bastion.journal.leadership import WINDOW_S
+from bastion.model.interfaces import AttemptKey, Machine
 from bastion.model.stored.events import Started, Submitted
 from bastion.service.reconcile import STRAY_S
 from tests.support.world import NOON, spec

@@ -9,7 +9,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.errors import BucketError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import (
     AnyEvent,
@@ -21,8 +21,8 @@ from bastion.model.stored.events import (
     Started,
     Submitted,
 )
-from bastion.service.inbox import READS_MAX
-from bastion.service.mailroom import REFUSALS_MAX, RELIST_S
+from bastion.service.request_queue import REFUSALS_MAX, RELIST_S
+from bastion.service.request_reader import READS_MAX
 from tests.support.doors import fails, only
 from tests.support.town import Town
 

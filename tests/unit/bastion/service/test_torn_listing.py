@@ -8,7 +8,7 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.errors import BucketError
-from bastion.model.ports import Stat
+from bastion.model.interfaces import Stat
 from bastion.model.stored.events import Held, Paused, Released, Resumed
 from bastion.model.stored.requests import AboutAll, AboutJob, Hold, Pause, Release, Resume
 from bastion.platform.system import RandomIds

@@ -7,12 +7,12 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed, RunnerError
-from bastion.model.ports import AttemptKey, Sight
+from bastion.model.interfaces import AttemptKey, Sight
 from bastion.model.stored.records import Claim, Facts
 from bastion.platform.system import RandomIds
-from bastion.service.observe import ClaimRead, FactsRead, Sighting, Stray, Trouble
+from bastion.service.observations import ClaimRead, FactsRead, Sighting, Stray, Trouble
 from bastion.service.reconcile import STRAY_S
-from bastion.stores.seal import KeyedSeal, key_in
+from bastion.stores.machine_seal import KeyedSeal, key_in
 from bastion.testing.fleets import sealing
 from tests.support.doors import FaultyBucket, fails
 from tests.support.yard import KEY, Yard, claim, stop

@@ -9,8 +9,8 @@ import pytest
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError
-from bastion.model.job.changes import Changes
 from bastion.model.job.spec import BundleRef
+from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import JobState
 from bastion.model.stored.events import JobRejected, RequestRejected, Submitted
 from bastion.model.stored.requests import ABOUT_ALL, ABOUT_JOBS, AboutAll, AboutJob, Submit, Update, job_id

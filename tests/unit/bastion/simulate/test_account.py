@@ -10,13 +10,13 @@ import pytest
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import AnyEvent, Decided, Ended, Started, Stopping, Submitted
-from bastion.model.stored.objects import JournalObject
-from bastion.quota.model import Quota
+from bastion.model.stored.journal_object import JournalObject
+from bastion.quota.quota import Quota
 from bastion.quota.shares import Shares
-from bastion.simulate.account import Account
-from bastion.simulate.report import Measure, Report, Waits, report
+from bastion.simulate.simulation_report import Measure, Report, Waits, report
+from bastion.simulate.summary import Account
 from bastion.simulate.trace import EPOCH
-from bastion.simulate.work import Pace
+from bastion.simulate.workload import Pace
 
 POOL = {"gpu": 8, "cpu": 16}
 SHARES = Shares(Quota(tiers=(POOL,), shares={name: {"gpu": Fraction(1, 2)} for name in ("a", "b")}), POOL)

@@ -19,12 +19,12 @@ from bastion.model.stored.events import (
     Stopping,
     Submitted,
 )
-from bastion.model.stored.objects import JournalObject
-from bastion.quota.model import Quota
-from bastion.simulate.replay import Replay
-from bastion.simulate.run import Scene, simulate
+from bastion.model.stored.journal_object import JournalObject
+from bastion.quota.quota import Quota
+from bastion.simulate.from_journal import Replay
+from bastion.simulate.simulated_run import Scene, simulate
 from bastion.simulate.trace import EPOCH
-from bastion.simulate.work import Arrival, Pace
+from bastion.simulate.workload import Arrival, Pace
 
 PACE = Pace(timedelta(minutes=10))
 

@@ -10,12 +10,12 @@ import pytest
 
 from bastion.model.errors import BastionError
 from bastion.model.settings.config import Config
-from bastion.quota.file import parse
-from bastion.quota.model import Quota
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse
 from bastion.simulate import trace
-from bastion.simulate.report import row
-from bastion.simulate.run import Run, Scene, everybody, simulate
-from bastion.simulate.work import Pace
+from bastion.simulate.simulated_run import Run, Scene, everybody, simulate
+from bastion.simulate.simulation_report import row
+from bastion.simulate.workload import Pace
 
 HEADS = "submit_s,duration_s,gpus,project,user,priority"
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)

@@ -12,13 +12,13 @@ from bastion.model.errors import BastionError
 from bastion.model.settings.config import Config
 from bastion.model.state.state import State
 from bastion.model.stored.events import CapacityChanged, Decided, Saved, Started, Stopping
-from bastion.model.stored.objects import JournalObject
-from bastion.quota.claims import Schedule
+from bastion.model.stored.journal_object import JournalObject
+from bastion.quota.demand import Schedule
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.schedule.plan import Inputs
 from bastion.simulate import trace
-from bastion.simulate.work import Pace
-from bastion.simulate.world import World
+from bastion.simulate.simulation import World
+from bastion.simulate.workload import Pace
 from tests.unit.bastion.simulate.test_run import BORROWER, HEADS, OWNER, halves
 
 MINUTE = timedelta(minutes=1)

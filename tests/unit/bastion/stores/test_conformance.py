@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from bastion.model.errors import BucketError, Missing
-from bastion.model.ports import Bucket, Stat, Stored
+from bastion.model.interfaces import Bucket, Stat, Stored
 from bastion.stores.conformance.suite import CHECKS, FENCES, HANDY, UNFIT, UNSAFE, name_of, prove
 from bastion.stores.memory import MemoryBucket
 

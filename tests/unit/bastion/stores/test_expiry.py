@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bastion.model.errors import UsageError
-from bastion.model.ports import Stat
+from bastion.model.interfaces import Stat
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Job, State
 from bastion.stores.expiry import Term, is_old, old_bundles, old_logs, old_outputs, term
-from bastion.stores.rules import Rule, for_google, for_s3, to_google, to_s3, wanted
+from bastion.stores.lifecycle_rules import Rule, for_google, for_s3, to_google, to_s3, wanted
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

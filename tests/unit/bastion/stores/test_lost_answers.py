@@ -10,22 +10,22 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bastion.bundler.upload import upload
+from bastion.bundler.content_upload import upload
 from bastion.cli.bastion.create import store
-from bastion.cli.common.exchange import exchange
-from bastion.journal import logs, snapshot, traces
+from bastion.cli.common.compare_and_swap import exchange
+from bastion.journal import logs, snapshot, tombstones
 from bastion.journal.recover import newest_snapshot
-from bastion.launcher.submit.alone import Alone
-from bastion.launcher.submit.submit import send
+from bastion.launcher.submit.sending import send
+from bastion.launcher.submit.without_bastion import Alone
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
-from bastion.model.ports import AttemptKey, Machine, Stat, Stored
+from bastion.model.interfaces import AttemptKey, Machine, Stat, Stored
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Decided
 from bastion.model.stored.records import Facts
 from bastion.model.stored.requests import Cancel, Submit
-from bastion.runners.worker.report import Slot
+from bastion.runners.worker.worker_report import Slot
 from bastion.stores.memory import MemoryBucket
 from tests.house.source import modules
 from tests.simulation.parts.fleet import SimRunner
@@ -170,11 +170,11 @@ def test_a_snapshot_and_a_trace_are_written_once(again: bool) -> None:
     for stat in world.bucket.list(""):
         lossy.inner.write(stat.key, world.bucket.read(stat.key).data)
     patient(lambda: snapshot.make(lossy))
-    patient(lambda: traces.leave(lossy, world.journal.state.jobs[job]))
+    patient(lambda: tombstones.leave(lossy, world.journal.state.jobs[job]))
     found = newest_snapshot(lossy)
     assert found is not None
     assert job in found.jobs
-    assert traces.of(lossy, job) == world.journal.state.jobs[job]
+    assert tombstones.of(lossy, job) == world.journal.state.jobs[job]
     assert len(lossy.lost) == 2
 
 
@@ -275,12 +275,12 @@ def test_a_job_that_is_run_here_gets_its_papers(again: bool) -> None:
 
 
 WRITERS = {
-    "bastion.stores.once",
-    "bastion.journal.standing",
-    "bastion.bundler.upload",
-    "bastion.cli.bastion.parts.doctor_look",
-    "bastion.cli.common.exchange",
-    "bastion.runners.worker.report",
+    "bastion.stores.create_once",
+    "bastion.journal.leadership",
+    "bastion.bundler.content_upload",
+    "bastion.cli.bastion.parts.doctor_checks",
+    "bastion.cli.common.compare_and_swap",
+    "bastion.runners.worker.worker_report",
 }
 """Who writes under a condition: all else goes through these. The doctor only tries whether it may."""
 

@@ -9,8 +9,8 @@ import pytest
 
 from bastion.model.errors import BucketError
 from bastion.stores.counting import CountingBucket
+from bastion.stores.create_once import Once, create_once
 from bastion.stores.memory import MemoryBucket
-from bastion.stores.once import Once, create_once
 
 
 @dataclass

@@ -11,7 +11,7 @@ import pytest
 from fsspec.registry import _registry
 
 from bastion.model.errors import BastionError, BucketError, UsageError
-from bastion.stores.outputs import File, Outputs
+from bastion.stores.job_files import File, Outputs
 from tests.support.flat import STORES, Flat, registered
 
 

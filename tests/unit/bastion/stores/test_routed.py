@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 
 from bastion.model.errors import Missing
+from bastion.model.interfaces import Bucket
 from bastion.model.layout import LOGS, OUTPUTS
-from bastion.model.ports import Bucket
 from bastion.stores.counting import CountingBucket
 from bastion.stores.memory import MemoryBucket
 from bastion.stores.opening import housed

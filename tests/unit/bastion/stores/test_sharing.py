@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import BucketError, Missing, TooLarge
-from bastion.stores import sharing
+from bastion.stores import shared_folder
 from bastion.stores.local import LocalBucket
 
 ROOT, ADA, BOB, EVE = 0, 1001, 1002, 1003
@@ -28,13 +28,13 @@ def a_stat(uid: int, mode: int = 0o755) -> Any:
         (ADA, ADA, 0o755, ADA),
         (ADA, ROOT, 0o755, ADA),
         (ROOT, ADA, 0o755, ADA),  # root's, or what ada linked there of root's: in both cases it speaks for ada
-        (ROOT, ADA, 0o777, sharing.NOBODY),  # anybody may have linked it there
-        (BOB, ADA, 0o755, sharing.NOBODY),
+        (ROOT, ADA, 0o777, shared_folder.NOBODY),  # anybody may have linked it there
+        (BOB, ADA, 0o755, shared_folder.NOBODY),
         (ROOT, ROOT, 0o755, ROOT),
     ],
 )
 def test_who_put_a_file_there(file: int, folder: int, mode: int, whose: int) -> None:
-    assert sharing.owner(a_stat(file), a_stat(folder, mode), ROOT) == whose
+    assert shared_folder.owner(a_stat(file), a_stat(folder, mode), ROOT) == whose
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_who_put_a_file_there(file: int, folder: int, mode: int, whose: int) -> 
     ],
 )
 def test_the_mode_of_a_folder(path: str, mode: int) -> None:
-    assert sharing.folder_mode(path.encode().split(b"/")) == mode
+    assert shared_folder.folder_mode(path.encode().split(b"/")) == mode
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def shared(tmp_path: Path) -> LocalBucket:
     """A bucket that is shared, made by an account that lets nobody in by itself."""
     before = os.umask(0o077)
     try:
-        for folder in sharing.wanted(str(tmp_path), "demo", None, {"ada": MINE}, MINE):
+        for folder in shared_folder.wanted(str(tmp_path), "demo", None, {"ada": MINE}, MINE):
             folder.make()
         return LocalBucket(f"file://{tmp_path}")
     finally:
@@ -86,7 +86,7 @@ def test_the_key_of_machines_is_the_bastions_alone(shared: LocalBucket, tmp_path
     assert shared.create("demo/seal.key", b"x")
     key = tmp_path / "demo" / "seal.key"
     assert key.stat().st_mode & 0o777 == 0o600
-    sharing.mend(str(tmp_path), "demo")
+    shared_folder.mend(str(tmp_path), "demo")
     assert key.stat().st_mode & 0o777 == 0o600
 
 
@@ -145,7 +145,7 @@ def test_no_link_leads_a_delete_or_a_write_out_of_the_bucket(shared: LocalBucket
 
 
 def test_a_folder_is_mended_and_no_link_is(tmp_path: Path) -> None:
-    wanted = sharing.Wanted(path=os.fsencode(tmp_path / "inbox"), mode=0o1777, uid=MINE)
+    wanted = shared_folder.Wanted(path=os.fsencode(tmp_path / "inbox"), mode=0o1777, uid=MINE)
     assert wanted.fault().endswith("inbox is missing")
     wanted.make()
     assert wanted.fault() == ""
@@ -166,12 +166,12 @@ def test_what_lay_there_before_is_mended(tmp_path: Path) -> None:
         LocalBucket(f"file://{tmp_path}").create("demo/journal/1", b"x")
     finally:
         os.umask(before)
-    sharing.mend(str(tmp_path), "demo")
+    shared_folder.mend(str(tmp_path), "demo")
     assert (tmp_path / "demo" / "journal").stat().st_mode & 0o777 == 0o755
     assert (tmp_path / "demo" / "journal" / "1").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_closed_folder_above_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    assert sharing.closed_above(str(tmp_path / "bucket"))
-    assert sharing.closed_above("/var/lib/bastion/bucket") == ""
+    assert shared_folder.closed_above(str(tmp_path / "bucket"))
+    assert shared_folder.closed_above("/var/lib/bastion/bucket") == ""

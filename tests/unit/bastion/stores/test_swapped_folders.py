@@ -12,11 +12,11 @@ import pytest
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import folders
-from bastion.runners.worker.linux.account import Account
 from bastion.runners.worker.linux.cache import KEPT_FOR, Cache
-from bastion.stores import sharing
+from bastion.runners.worker.linux.unix_account import Account
+from bastion.stores import shared_folder
+from bastion.stores.job_files import Outputs
 from bastion.stores.local import LocalBucket
-from bastion.stores.outputs import Outputs
 from tests.support.swaps import Elsewhere, at_each_call, swap
 
 ME = os.geteuid()
@@ -54,7 +54,7 @@ def follows_nothing(
 
 def a_bucket(here: Path, *, shared: bool) -> LocalBucket:
     if shared:
-        for folder in sharing.wanted(str(here), "demo", None, {}, ME):
+        for folder in shared_folder.wanted(str(here), "demo", None, {}, ME):
             folder.make()
     bucket = LocalBucket(f"file://{here}", create=True)
     bucket.create("demo/status.json", b"x")
@@ -157,6 +157,6 @@ def test_the_modes_of_a_shared_bucket_are_mended(monkeypatch: pytest.MonkeyPatch
         (here / "demo/watch/link").symlink_to(elsewhere)
         os.link(elsewhere / "file", here / "demo/watch/hard")
         os.mkfifo(here / "demo/watch/pipe")
-        return lambda: sharing.mend(str(here), "demo")
+        return lambda: shared_folder.mend(str(here), "demo")
 
     follows_nothing(monkeypatch, tmp_path, victim, scene)

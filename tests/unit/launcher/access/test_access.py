@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.access.access import Access, Part, checks, folder, read
-from bastion.launcher.access.conditions import holds
-from bastion.launcher.access.health import FILES, PREFIXES, Level
+from bastion.launcher.access.bucket_rights import Access, Part, checks, folder, read
+from bastion.launcher.access.health_checks import FILES, PREFIXES, Level
+from bastion.launcher.access.iam_conditions import holds
 from bastion.model import layout
 
 NAME = "projects/_/buckets/b/objects/team/inbox/alice/r.json"

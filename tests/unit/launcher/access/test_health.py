@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from bastion.launcher.access import health
-from bastion.launcher.access.health import Clocks, Level, Probe
+from bastion.launcher.access import health_checks
+from bastion.launcher.access.health_checks import Clocks, Level, Probe
 from bastion.model import layout
 from bastion.model.clocks import Moment, offset
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Attempt, AttemptState, Job, State, Task, Worker
 from bastion.model.stored.records import Status
 
@@ -51,42 +51,42 @@ def probe(prefix: str = "logs/", **refused: str) -> Probe:
 
 def test_all_rights_are_well_for_everybody() -> None:
     for admin in (True, False):
-        assert health.rights(probe(), user="ann", admin=admin).level is Level.OK
+        assert health_checks.rights(probe(), user="ann", admin=admin).level is Level.OK
 
 
 def test_a_right_that_only_the_bastion_needs_is_missed_by_admins_only() -> None:
     tried = probe(create="cannot write: 403")
-    assert health.rights(tried, user="ann", admin=False).level is Level.OK
-    check = health.rights(tried, user="ann", admin=True)
+    assert health_checks.rights(tried, user="ann", admin=False).level is Level.OK
+    check = health_checks.rights(tried, user="ann", admin=True)
     assert (check.level, check.name) == (Level.FAILED, "rights on logs/")
     assert check.found == "may not create: cannot write: 403"
     assert check.advice == "have ann given the right to create below s3://b/demo/logs/"
 
 
 def test_a_user_needs_to_create_in_his_own_inbox() -> None:
-    check = health.rights(probe("inbox/ann/", create="no", delete="no"), user="ann", admin=False)
+    check = health_checks.rights(probe("inbox/ann/", create="no", delete="no"), user="ann", admin=False)
     assert (check.level, check.found) == (Level.FAILED, "may not create: no")
 
 
-@pytest.mark.parametrize("prefix", health.PREFIXES)
+@pytest.mark.parametrize("prefix", health_checks.PREFIXES)
 def test_every_prefix_of_the_layout_has_its_needs(prefix: str) -> None:
-    assert health.rights(probe(prefix), user="ann", admin=False).level is Level.OK
+    assert health_checks.rights(probe(prefix), user="ann", admin=False).level is Level.OK
 
 
 def test_no_prefix_of_the_layout_is_forgotten() -> None:
     known = {v for n, v in vars(layout).items() if n.isupper() and n[0] != "_" and v.endswith("/")}
-    assert set(health.PREFIXES) == known
+    assert set(health_checks.PREFIXES) == known
 
 
 def test_a_file_that_may_not_be_read() -> None:
-    assert health.readable("config.toml", "").level is Level.OK
-    assert health.readable("config.toml", "403").level is Level.FAILED
+    assert health_checks.readable("config.toml", "").level is Level.OK
+    assert health_checks.readable("config.toml", "403").level is Level.FAILED
 
 
 def test_exclusive_create() -> None:
-    assert health.exclusive("s3://b", (), tried=True).level is Level.OK
-    assert health.exclusive("s3://b", (), tried=False).level is Level.OK
-    assert "another store" in health.exclusive("s3://b", ("two won",), tried=True).advice
+    assert health_checks.exclusive("s3://b", (), tried=True).level is Level.OK
+    assert health_checks.exclusive("s3://b", (), tried=False).level is Level.OK
+    assert "another store" in health_checks.exclusive("s3://b", ("two won",), tried=True).advice
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_exclusive_create() -> None:
 def test_a_clock_is_compared_with_the_stores(stored: datetime, off: float, level: Level) -> None:
     moment = Moment(NOW, stored, ago(-2))
     assert offset(moment) == off
-    assert health.clock(moment).level is level
+    assert health_checks.clock(moment).level is level
 
 
 def test_a_clock_that_is_behind_is_told_so() -> None:
-    assert health.clock(Moment(NOW, ago(-100), NOW)).found == "this machine's is 1m40s behind the store's"
-    assert health.clock(Moment(NOW, ago(101), NOW)).found == "this machine's is 1m40s ahead of the store's"
-    assert health.clock(None).level is Level.OK
+    assert health_checks.clock(Moment(NOW, ago(-100), NOW)).found == "this machine's is 1m40s behind the store's"
+    assert health_checks.clock(Moment(NOW, ago(101), NOW)).found == "this machine's is 1m40s ahead of the store's"
+    assert health_checks.clock(None).level is Level.OK
 
 
 AHEAD, BEHIND = Moment(NOW, ago(101), NOW), Moment(NOW, ago(-100), NOW)
@@ -149,7 +149,7 @@ RIGHT = Moment(NOW, NOW, NOW)
     ],
 )
 def test_the_clock_that_is_wrong_is_named_and_no_other(seen: Clocks, found: list[str]) -> None:
-    assert [check.found for check in health.clocks(seen, NOW)] == found
+    assert [check.found for check in health_checks.clocks(seen, NOW)] == found
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ def test_the_clock_that_is_wrong_is_named_and_no_other(seen: Clocks, found: list
     ],
 )
 def test_the_age_of_the_bastion(status: Status | None, died: bool, level: Level) -> None:
-    check = health.age(status, now=NOW, died=died)
+    check = health_checks.age(status, now=NOW, died=died)
     assert check.level is level
     assert (check.advice == "") is (level is Level.OK)
 
 
 def test_what_the_bastion_complains_of() -> None:
     sick = msgspec.structs.replace(STATUS, problems=["the runner is blind"])
-    assert [check.found for check in health.troubles(sick, now=NOW, died=False)] == ["the runner is blind"]
-    assert list(health.troubles(STATUS, now=NOW, died=False)) == []
-    assert list(health.troubles(None, now=NOW, died=False)) == []
+    assert [check.found for check in health_checks.troubles(sick, now=NOW, died=False)] == ["the runner is blind"]
+    assert list(health_checks.troubles(STATUS, now=NOW, died=False)) == []
+    assert list(health_checks.troubles(None, now=NOW, died=False)) == []
 
 
 @pytest.mark.parametrize(
@@ -180,19 +180,19 @@ def test_what_the_bastion_complains_of() -> None:
     [("1.0", ["1.0"], Level.OK), ("1.0", [], Level.OK), ("1.1", ["1.0"], Level.WARNING), ("1.0", [""], Level.WARNING)],
 )
 def test_versions(client: str, workers: list[str], level: Level) -> None:
-    assert health.versions(client, STATUS, workers).level is level
-    assert health.versions("9.9", None, []).level is Level.OK
+    assert health_checks.versions(client, STATUS, workers).level is level
+    assert health_checks.versions("9.9", None, []).level is Level.OK
 
 
 def test_files_that_make_no_sense() -> None:
-    assert health.file("quota", "", "makes sense").level is Level.OK
-    check = health.file("quota", "line 3: nonsense.", "the last good one")
+    assert health_checks.file("quota", "", "makes sense").level is Level.OK
+    check = health_checks.file("quota", "line 3: nonsense.", "the last good one")
     assert (check.level, check.advice) == (Level.FAILED, "correct it: bastion quota edit")
 
 
 @pytest.mark.parametrize(("beat", "level"), [(ago(10), Level.OK), (ago(90), Level.WARNING), (None, Level.WARNING)])
 def test_a_worker_that_is_silent(beat: datetime | None, level: Level) -> None:
-    silent, strays = health.workers(state(), {(KEY, 0): beat} if beat else {}, NOW)
+    silent, strays = health_checks.workers(state(), {(KEY, 0): beat} if beat else {}, NOW)
     assert silent.level is level
     assert strays.level is Level.OK
     assert ("live-1/0/0, worker 0" in silent.found) is (level is Level.WARNING)
@@ -200,32 +200,35 @@ def test_a_worker_that_is_silent(beat: datetime | None, level: Level) -> None:
 
 def test_a_worker_that_should_not_be_at_work() -> None:
     beats = {(KEY, 0): NOW, (AttemptKey("over-1", 0, 0), 0): NOW, (AttemptKey("unknown-1", 0, 0), 3): NOW}
-    _, strays = health.workers(state(), beats, NOW)
+    _, strays = health_checks.workers(state(), beats, NOW)
     assert strays.level is Level.WARNING
     assert strays.found.startswith("over-1/0/0, worker 0, unknown-1/0/0, worker 3: still at work")
 
 
 def test_a_worker_whose_job_has_just_ended_is_no_stray() -> None:
     now = ago(500)
-    _, strays = health.workers(state(), {(KEY, 0): now, (AttemptKey("over-1", 0, 0), 0): now}, now)
+    _, strays = health_checks.workers(state(), {(KEY, 0): now, (AttemptKey("over-1", 0, 0), 0): now}, now)
     assert strays.level is Level.OK
 
 
 def test_claims_of_jobs_that_nobody_knows() -> None:
     keys = [AttemptKey(f"unknown-{n}", 0, 0) for n in range(5)]
     old = {(key, 0): ago(9999) for key in keys}
-    check = health.claims(state(), {**old, (KEY, 0): ago(9999)}, NOW)
+    check = health_checks.claims(state(), {**old, (KEY, 0): ago(9999)}, NOW)
     assert (check.level, "and 2 more" in check.found) == (Level.WARNING, True)
-    assert health.claims(state(), {(keys[0], 0): NOW, (KEY, 0): ago(9999)}, NOW).level is Level.OK
+    assert health_checks.claims(state(), {(keys[0], 0): NOW, (KEY, 0): ago(9999)}, NOW).level is Level.OK
 
 
 def test_what_is_damaged_is_named() -> None:
-    check = health.damaged("journal/", "object 7 is missing")
+    check = health_checks.damaged("journal/", "object 7 is missing")
     assert (check.level, check.name, check.found) == (Level.FAILED, "journal", "object 7 is missing")
 
 
 def test_a_check_says_what_to_do_unless_it_is_well() -> None:
-    checks = [health.rights(replace(probe(), refused={"list": "no"}), user="u", admin=False), health.clock(None)]
+    checks = [
+        health_checks.rights(replace(probe(), refused={"list": "no"}), user="u", admin=False),
+        health_checks.clock(None),
+    ]
     assert [bool(check.advice) for check in checks] == [True, False]
 
 
@@ -241,8 +244,8 @@ def test_a_check_says_what_to_do_unless_it_is_well() -> None:
 def test_jobs_of_others_as_the_bastions_own_account_are_warned_of(
     account: str, jobs_as: str, url: str, level: Level
 ) -> None:
-    (check,) = health.accounts(msgspec.structs.replace(STATUS, account=account, jobs_as=jobs_as), url)
+    (check,) = health_checks.accounts(msgspec.structs.replace(STATUS, account=account, jobs_as=jobs_as), url)
     assert check.level is level
     assert check.found.startswith(f"{jobs_as}, ")
     assert bool(check.advice) is (level is Level.WARNING)
-    assert list(health.accounts(STATUS, url)) == list(health.accounts(None, url)) == []
+    assert list(health_checks.accounts(STATUS, url)) == list(health_checks.accounts(None, url)) == []

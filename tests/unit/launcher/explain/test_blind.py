@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.launcher.explain.prospects import prospects
-from bastion.launcher.read.derive import derived
+from bastion.launcher.explain.ahead import prospects
+from bastion.launcher.read.pending_reasons import derived
 from bastion.launcher.read.queue import Queue
 from bastion.model.job.alternatives import Alternative
 from bastion.model.stored.events import CapacityChanged, FileChanged, Held, SightChanged, Started

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.launcher.explain.decisions import Decisions
-from bastion.launcher.explain.exposure import Claim, Exposure, exposure
+from bastion.launcher.explain.preemption_risk import Claim, Exposure, exposure
+from bastion.launcher.explain.what_if_decision import Decisions
 from tests.support.scenes import Asked, Scene
 from tests.support.world import NOON
 

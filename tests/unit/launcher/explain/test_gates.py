@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.explain.decisions import Decisions
-from bastion.launcher.explain.gates import gates, lifted, met
-from bastion.launcher.explain.outlook import outlook
+from bastion.launcher.explain.held_back import gates, lifted, met
+from bastion.launcher.explain.start_estimate import outlook
+from bastion.launcher.explain.what_if_decision import Decisions
 from tests.support.scenes import Asked, Scene, starts
 from tests.support.world import NOON
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bastion.launcher.explain.gpus import gpus
-from bastion.launcher.explain.pulse import WORKERS_MAX
+from bastion.launcher.explain.gpu_lines import gpus
+from bastion.launcher.explain.worker_facts import WORKERS_MAX
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
-from bastion.model.ports import AttemptKey, Stored
+from bastion.model.interfaces import AttemptKey, Stored
 from bastion.model.state.state import Cause, JobState
-from bastion.model.stored.gpus import Gpu, Xid
+from bastion.model.stored.gpu_facts import Gpu, Xid
 from bastion.model.stored.records import Facts
 from bastion.stores.counting import CountingBucket
 from tests.support.world import NOON, World

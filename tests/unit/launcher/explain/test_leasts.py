@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.launcher.explain.leasts import least
+from bastion.launcher.explain.smallest import least
 from tests.depth import examples
 
 LAW = settings(max_examples=examples(100), derandomize=True, deadline=None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bastion.launcher.explain.line import ahead, line, place
+from bastion.launcher.explain.queue_position import ahead, line, place
 from bastion.launcher.explain.waiting import waiting
 from tests.support.scenes import Asked, Scene
 

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from bastion.launcher.explain.counterfactual import Remedy
-from bastion.launcher.explain.decisions import Decisions
-from bastion.launcher.explain.outlook import outlook
+from bastion.launcher.explain.remedies import Remedy
+from bastion.launcher.explain.start_estimate import outlook
+from bastion.launcher.explain.what_if_decision import Decisions
 from bastion.model.state.state import State
-from bastion.quota.claims import Schedule, Start
-from bastion.schedule.lineup import Lineup
+from bastion.quota.demand import Schedule, Start
+from bastion.schedule.pending import Lineup
 from bastion.schedule.plan import Inputs, Plan
 from tests.support.scenes import Asked, Scene, acted, less, starts, stopped_for
 from tests.support.world import NOON

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bastion.launcher.explain.decisions import AT_MOST
+from bastion.launcher.explain.what_if_decision import AT_MOST
 from tests.depth import examples
 from tests.support.scenes import MEMBERS, PROJECTS, Asked, Scene, acted, less, starts, stopped_for
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.explain.decisions import Other
-from bastion.launcher.explain.stops import Stopped, stopped
+from bastion.launcher.explain.preemptions import Stopped, stopped
+from bastion.launcher.explain.what_if_decision import Other
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import Forgotten, Stopping
 from tests.support.world import World

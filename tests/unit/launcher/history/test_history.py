@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 from bastion.journal import recover
-from bastion.launcher.history.history import WORDS, history
-from bastion.launcher.logs.streams import bastion_lines
+from bastion.launcher.history.job_history import WORDS, history
+from bastion.launcher.logs.log_lines import bastion_lines
 from bastion.model import layout
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import (

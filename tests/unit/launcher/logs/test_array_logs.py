@@ -9,11 +9,11 @@ import pytest
 
 from bastion.launcher.logs import array_logs
 from bastion.launcher.logs.array_logs import chosen, follow, snapshot
-from bastion.launcher.logs.follow import Doors, Screen
-from bastion.launcher.logs.streams import Choice
-from bastion.launcher.read.find import find
+from bastion.launcher.logs.log_lines import Choice
+from bastion.launcher.logs.task_follower import Doors, Screen
+from bastion.launcher.read.job_lookup import find
 from bastion.model.errors import UsageError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause, JobState
 from tests.support.world import World
 from tests.unit.launcher.logs.test_follow import ended

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.logs.follow import END_MARKER_S, LOOK_S, Doors, Screen, follow, snapshot
-from bastion.launcher.logs.streams import Choice, pattern, worker_list
+from bastion.launcher.logs.log_lines import Choice, pattern, worker_list
+from bastion.launcher.logs.task_follower import END_MARKER_S, LOOK_S, Doors, Screen, follow, snapshot
 from bastion.launcher.moments import moment
-from bastion.launcher.read.find import find
+from bastion.launcher.read.job_lookup import find
 from bastion.model import layout
 from bastion.model.errors import BastionError, BucketError, Denied
-from bastion.model.ports import AttemptKey, Bucket, Stored
+from bastion.model.interfaces import AttemptKey, Bucket, Stored
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, Claimed, Ended, Gone, Started, Voided
 from bastion.stores.memory import MemoryBucket

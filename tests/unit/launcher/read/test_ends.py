@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.launcher.read import ends
+from bastion.launcher.read import exit_codes
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, JobRejected
 from tests.support.world import World
@@ -34,16 +34,16 @@ def test_each_end_has_its_code(cause: Cause, outcome: JobState, code: int | None
 
     state = world.look().state
 
-    assert ends.code(state.jobs[job], None) == expected
-    assert ends.code(state.jobs[job], 0) == expected
-    assert ends.ended(state.jobs[job], None) == (expected != ends.NOT_ENDED)
+    assert exit_codes.code(state.jobs[job], None) == expected
+    assert exit_codes.code(state.jobs[job], 0) == expected
+    assert exit_codes.ended(state.jobs[job], None) == (expected != exit_codes.NOT_ENDED)
 
 
 def test_a_rejected_job_has_its_own_code() -> None:
     world = World()
     world.happens(JobRejected(request="r", job="j-r", name="j", user="a", project="p", reason="no"))
 
-    assert ends.code(world.look().state.jobs["j-r"], None) == 104
+    assert exit_codes.code(world.look().state.jobs["j-r"], None) == 104
 
 
 def test_a_job_that_was_cancelled_before_it_began_is_cancelled() -> None:
@@ -51,8 +51,8 @@ def test_a_job_that_was_cancelled_before_it_began_is_cancelled() -> None:
     job = world.submitted(count=5)
     world.happens(CancelRequested(request="c", user="alice", job=job))
 
-    assert ends.code(world.look().state.jobs[job], None) == 103
-    assert ends.code(world.look().state.jobs[job], 4) == 103
+    assert exit_codes.code(world.look().state.jobs[job], None) == 103
+    assert exit_codes.code(world.look().state.jobs[job], 4) == 103
 
 
 def test_tasks_that_failed_alike_share_their_code() -> None:
@@ -62,7 +62,7 @@ def test_tasks_that_failed_alike_share_their_code() -> None:
         outcome = JobState.FAILED if code else JobState.SUCCEEDED
         world.ends(world.runs(job, task=task), Cause.CODE if code else Cause.OK, outcome, code=code)
 
-    assert ends.code(world.look().state.jobs[job], None) == 3
+    assert exit_codes.code(world.look().state.jobs[job], None) == 3
 
 
 def test_tasks_that_failed_differently_have_none() -> None:
@@ -73,5 +73,5 @@ def test_tasks_that_failed_differently_have_none() -> None:
 
     job_now = world.look().state.jobs[job]
 
-    assert ends.code(job_now, None) == 100
-    assert [ends.code(job_now, task) for task in (0, 1)] == [3, 4]
+    assert exit_codes.code(job_now, None) == 100
+    assert [exit_codes.code(job_now, task) for task in (0, 1)] == [3, 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.launcher.read.find import find, one_task
+from bastion.launcher.read.job_lookup import find, one_task
 from bastion.model.errors import NotFound, UsageError
 from tests.support.world import World
 

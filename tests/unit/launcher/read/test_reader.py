@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bastion.launcher.read.reader import Reader
 from bastion.model import layout
-from bastion.model.ports import Stored
+from bastion.model.interfaces import Stored
 from bastion.model.stored.events import Submitted
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import World, spec

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.launcher.read.find import find
+from bastion.launcher.read.job_lookup import find
 from bastion.launcher.read.reader import Reader
-from bastion.launcher.read.wait import Waiter, wait
+from bastion.launcher.read.wait_for_end import Waiter, wait
 from bastion.model.errors import BucketError, Denied
-from bastion.model.ports import Stored
+from bastion.model.interfaces import Stored
 from bastion.model.state.state import Cause, JobState
 from bastion.stores.memory import MemoryBucket
 from tests.support.world import World

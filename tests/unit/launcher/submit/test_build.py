@@ -11,9 +11,9 @@ from bastion.launcher.submit.build import Wish, amounts, build, choices, command
 from bastion.model.errors import SpecError, UsageError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import BundleRef, JobSpec, Provenance
-from bastion.model.stored.gpus import is_accelerator, is_gpu
-from bastion.quota.file import parse
-from bastion.quota.model import Quota
+from bastion.model.stored.gpu_facts import is_accelerator, is_gpu
+from bastion.quota.quota import Quota
+from bastion.quota.quota_file import parse
 
 QUOTA = parse("""
 [toml-schema]

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 import msgspec
 import pytest
 
-from bastion.launcher.submit.submit import check, ground
+from bastion.launcher.submit.sending import check, ground
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, SpecError

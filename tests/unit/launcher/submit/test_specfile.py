@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bastion.launcher.submit.specfile import fields_of
+from bastion.launcher.submit.spec_file import fields_of
 from bastion.model.errors import SpecError
 from bastion.model.job.spec import SPEC_BYTES_MAX, BundleRef
 

@@ -8,8 +8,8 @@ from math import inf
 
 from hypothesis import strategies as st
 
-from bastion.quota.claims import STANDARD
-from bastion.quota.model import Quota
+from bastion.quota.demand import STANDARD
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.drive import Fleet, Job
 

@@ -13,9 +13,9 @@ from math import inf
 
 from msgspec.structs import replace
 
-from bastion.quota.claims import STANDARD, Hold, Knobs, Schedule, Stop, Want
-from bastion.quota.model import Quota
-from bastion.quota.policy.board import Board
+from bastion.quota.demand import STANDARD, Hold, Knobs, Schedule, Stop, Want
+from bastion.quota.policy.index import Board
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, minus, total
 from tests.unit.quota.policy.fleet import NOW, decide, stopping
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
-from bastion.quota.claims import RULES, Hold, Knobs, Schedule, Want
-from bastion.quota.model import Quota
-from bastion.quota.policy.board import Board
+from bastion.quota.demand import RULES, Hold, Knobs, Schedule, Want
+from bastion.quota.policy.index import Board
 from bastion.quota.policy.scheduler import POLICIES
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from bastion.quota.tiers import Pool
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from bastion.quota.claims import Want
+from bastion.quota.demand import Want
 from bastion.quota.policy.axlearn import Ranking, queues
-from bastion.quota.policy.board import Board
+from bastion.quota.policy.index import Board
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import NOW
 from tests.unit.quota.policy.incumbent import Job, Verdict

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.claims import Hold, Schedule
-from bastion.quota.model import Quota
+from bastion.quota.demand import Hold, Schedule
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, total
 from tests.unit.quota.policy import incumbent
 from tests.unit.quota.policy.fleet import NOW, ago, decide

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.claims import Hold, Schedule, Start, Want
-from bastion.quota.policy.board import Board
+from bastion.quota.demand import Hold, Schedule, Start, Want
+from bastion.quota.policy.index import Board
 from bastion.quota.resources import Resources, fits, minus, plus, total
 from tests.unit.quota.policy.fleet import decide, hold, quota, started, stopped, want
 

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from bastion.quota.claims import Hold, Want
-from bastion.quota.policy.board import Board
+from bastion.quota.demand import Hold, Want
+from bastion.quota.policy.index import Board
 from bastion.quota.resources import Resources
 from bastion.quota.tiers import Pool
 from tests.unit.quota.policy.fleet import NOW, decide, hold, quota, started, stopped, stopping, want

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.quota.policy.board import Board
+from bastion.quota.policy.index import Board
 from bastion.quota.resources import total
 from tests.depth import examples
 from tests.unit.quota.policy.draws import Life, lives

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.quota.claims import STANDARD, Hold, Want
-from bastion.quota.model import Quota
+from bastion.quota.demand import STANDARD, Hold, Want
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, times, total
 from bastion.quota.shares import Shares
 from tests.depth import examples

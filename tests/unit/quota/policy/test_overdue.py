@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from bastion.quota.claims import Hold, Want
+from bastion.quota.demand import Hold, Want
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import NOW, ago, decide, hold, quota, started, stopped, want
 

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.claims import Start
-from bastion.quota.model import Quota
+from bastion.quota.demand import Start
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import NOW, ago, decide, hold, quota, started, stopped, stopping, want
 

@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from bastion.quota.claims import Hold, Schedule, Want
-from bastion.quota.model import Quota
+from bastion.quota.demand import Hold, Schedule, Want
+from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, times, total
 from bastion.quota.shares import Shares, amounts
 from tests.depth import examples

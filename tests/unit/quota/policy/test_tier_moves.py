@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bastion.quota.claims import Move, Start
+from bastion.quota.demand import Move, Start
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import decide, hold, quota, want
 

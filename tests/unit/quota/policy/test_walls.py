@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.claims import Hold, Move, Want
+from bastion.quota.demand import Hold, Move, Want
 from bastion.quota.policy.reasons import impossible
 from bastion.quota.tiers import Pool
 from tests.unit.quota.policy.fleet import NOW, decide, hold, quota, started, stopped, want

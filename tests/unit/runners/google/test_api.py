@@ -12,7 +12,7 @@ from google.auth.exceptions import RefreshError
 from bastion.model.errors import Later, UsageError
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.api.door import (
+from bastion.runners.google.api.interface import (
     BadCall,
     GoogleError,
     IsThere,
@@ -24,7 +24,7 @@ from bastion.runners.google.api.door import (
     TooMany,
 )
 from bastion.runners.google.api.rate import PER_MINUTE
-from bastion.runners.google.api.services import OVERRIDES
+from bastion.runners.google.api.service_descriptions import OVERRIDES
 from tests.unit.runners.google.server import Scripted, serving
 
 ZONE = "projects/p/locations/us-central2-b"

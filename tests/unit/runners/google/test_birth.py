@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bastion.model.errors import BucketError
-from bastion.model.ports import AttemptKey, Shell
+from bastion.model.interfaces import AttemptKey, Shell
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.google.machines.boot import Birth
 from bastion.stores.memory import MemoryBucket
 
 KEY = AttemptKey("train-12345678", 0, 0)

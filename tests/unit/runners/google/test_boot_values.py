@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey
-from bastion.runners.delivery.boot import SCRIPT, Boot, flags_of, metadata
+from bastion.model.interfaces import AttemptKey
+from bastion.runners.delivery.bootstrap import SCRIPT, Boot, flags_of, metadata
 from bastion.runners.google.machines.metadata import MAINTAINED_S, MAINTAINED_WITH_GPUS_S, PREEMPTED_S, farewell
 
 KEY = AttemptKey("train-12345678", 3, 1)

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 from bastion.runners.delivery.archive import packed
-from bastion.runners.delivery.closure import canonical, closure, providers, with_required
+from bastion.runners.delivery.worker_dependencies import canonical, closure, providers, with_required
 
 TEXTS = {
     "app": "",

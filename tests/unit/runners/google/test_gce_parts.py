@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey
-from bastion.model.settings.google import GoogleSettings
-from bastion.runners.delivery.boot import Boot, flags_of, metadata
+from bastion.model.interfaces import AttemptKey
+from bastion.model.settings.google_settings import GoogleSettings
+from bastion.runners.delivery.bootstrap import Boot, flags_of, metadata
 from bastion.runners.google.gce import parse, render
 from bastion.runners.google.machines.names import Mark, host_of, labels
 

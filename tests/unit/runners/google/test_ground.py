@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey, Said
-from bastion.runners.delivery.boot import Boot, metadata
-from bastion.runners.google.machines.ground import Disk, flags, make_account, roomiest
+from bastion.model.interfaces import AttemptKey, Said
+from bastion.runners.delivery.bootstrap import Boot, metadata
+from bastion.runners.google.machines.machine_context import Disk, flags, make_account, roomiest
 from tests.unit.bundler.doors import TestClock
 
 HERE = getpass.getuser()

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.runners.google.machines import zones
 from bastion.runners.google.machines.names import Host, Mark, host_of, labels, mark_of, name
 

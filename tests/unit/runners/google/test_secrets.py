@@ -16,7 +16,7 @@ from google.oauth2.credentials import Credentials
 
 from bastion.model.errors import SecretError
 from bastion.runners.google.machines.google_secrets import GoogleSecrets, default_session
-from bastion.runners.worker.linux.vault import VALUE_MAX
+from bastion.runners.worker.linux.secret_files import VALUE_MAX
 from bastion.runners.worker.secrets import Kept
 
 NAME = "projects/acme-ml/secrets/HF_TOKEN"

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from bastion.launcher.access.access import CREATE, DELETE, ROLES, Part, checks
-from bastion.launcher.access.health import FILES, PREFIXES, Level
+from bastion.launcher.access.bucket_rights import CREATE, DELETE, ROLES, Part, checks
+from bastion.launcher.access.health_checks import FILES, PREFIXES, Level
 from bastion.model import layout
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from tests.support.terraform import FOLDER, NAMES, VARS, plan
 
 KEY = AttemptKey("j-12345678", 0, 0)

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from bastion.model.ports import AttemptKey
-from bastion.model.settings.google import GoogleSettings
+from bastion.model.interfaces import AttemptKey
+from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
-from bastion.runners.google.api.door import NotThere
+from bastion.runners.google.api.interface import NotThere
+from bastion.runners.google.machines.google_context import Site
 from bastion.runners.google.machines.names import Host, Mark, labels
-from bastion.runners.google.machines.site import Site
 from bastion.runners.google.tpu import parse
+from bastion.runners.google.tpu.deletion import Removal
 from bastion.runners.google.tpu.listing import Listing
-from bastion.runners.google.tpu.removal import Removal
 from bastion.testing.fleets import sealing
 from tests.support.doors import HandTasks
 from tests.support.world import HandClock

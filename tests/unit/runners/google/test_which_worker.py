@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.delivery.boot import flags_of
-from bastion.runners.google.machines.birth import Birth
+from bastion.runners.delivery.bootstrap import flags_of
+from bastion.runners.google.machines.boot import Birth
 from bastion.runners.google.machines.names import host_of
 from bastion.runners.google.tpu.render import machine
 from bastion.stores.memory import MemoryBucket

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.runners.worker.linux.account import Account, account, chosen, is_known
+from bastion.runners.worker.linux.unix_account import Account, account, chosen, is_known
 
 
 @pytest.mark.parametrize(

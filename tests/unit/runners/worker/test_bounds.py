@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from bastion.model.state.state import Cause
-from bastion.runners.worker.linux import guard as guards
+from bastion.runners.worker.linux import bounds_guard as guards
 from bastion.runners.worker.linux.bounds import Bounds, Excess
+from bastion.runners.worker.linux.bounds_guard import LOOK_S, QUIET_S, LocalGuard
 from bastion.runners.worker.linux.cgroup import LEAF, group
-from bastion.runners.worker.linux.family import Member
-from bastion.runners.worker.linux.guard import LOOK_S, QUIET_S, LocalGuard
+from bastion.runners.worker.linux.process_tree import Member
 
 GIB = 2**30
 
@@ -163,8 +163,8 @@ os.read(0, 1)
 
 def test_memory_that_several_share_counts_once_and_all_that_is_below_is_put_down() -> None:
     script = (
-        "from bastion.runners.worker.linux.tree import adopt_orphans\n"
-        "from bastion.runners.worker.linux.family import family, kill_all, memory\n"
+        "from bastion.runners.worker.linux.session import adopt_orphans\n"
+        "from bastion.runners.worker.linux.process_tree import family, kill_all, memory\n"
         "import subprocess, sys\n"
         "adopt_orphans()\n"
         "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
@@ -197,7 +197,7 @@ ctypes.CDLL(None).pthread_exit(None)
 def test_descendants_are_found_whichever_thread_had_them_and_whoever_they_lost(lists: bool) -> None:
     script = (
         "from bastion.runners.worker.linux import family\n"
-        "from bastion.runners.worker.linux.tree import adopt_orphans\n"
+        "from bastion.runners.worker.linux.session import adopt_orphans\n"
         "import subprocess, sys\n"
         f"family._LISTS_CHILDREN &= {lists}\n"
         "adopt_orphans()\n"

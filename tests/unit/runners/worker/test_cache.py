@@ -15,9 +15,9 @@ from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import cache as cache_module
-from bastion.runners.worker.linux.account import account
 from bastion.runners.worker.linux.cache import KEPT, KEPT_FOR, Cache, Entry
-from bastion.runners.worker.prepare import name_of
+from bastion.runners.worker.linux.unix_account import account
+from bastion.runners.worker.preparation import name_of
 from bastion.testing.stage import KEY, order
 from tests.unit.bastion.stores.test_untrusted import STRANGE, Make, link
 

@@ -9,13 +9,13 @@ import pytest
 
 from bastion.model import layout
 from bastion.model.codec import encode
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.records import Claim
 from bastion.platform.system import RandomIds
 from bastion.runners.google.machines.names import Host
 from bastion.runners.kubernetes.names import pod_id
 from bastion.runners.slurm.render import Name, Node
-from bastion.runners.worker.doors import Post
+from bastion.runners.worker.interfaces import Post
 from bastion.runners.worker.run import NOTHING_DONE, run
 from tests.support.doors import memory
 from tests.support.world import HandClock

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from bastion.model.errors import BundleError
-from bastion.runners.google.machines.registry import login
+from bastion.runners.google.machines.image_credentials import login
 from bastion.runners.worker.linux.bounds import Bounds
 from bastion.runners.worker.linux.container import Host, body, environment, tpus
-from bastion.runners.worker.linux.engine import Engine
+from bastion.runners.worker.linux.container_engine import Engine
 
 HOST = Host(uid=1500, gid=1501, oom_score=500, groups=(44,))
 IMAGE = "r.example/team/x@sha256:" + "ab" * 32

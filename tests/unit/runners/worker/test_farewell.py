@@ -6,10 +6,10 @@ import signal
 
 import pytest
 
-from bastion.model.ports import AttemptKey
+from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
-from bastion.runners.worker.doors import Farewell, Pace
-from bastion.runners.worker.supervise import Halt, Halted, StopWatch, Supervision, TimeLimit
+from bastion.runners.worker.interfaces import Farewell, Pace
+from bastion.runners.worker.supervision import Halt, Halted, StopWatch, Supervision, TimeLimit
 from bastion.stores.memory import MemoryBucket
 from tests.unit.bundler.doors import TestClock
 

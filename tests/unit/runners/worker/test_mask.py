@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bastion.journal.logs import Follower, SegmentWriter
-from bastion.runners.worker.mask import Mask
-from bastion.runners.worker.output import Output
+from bastion.runners.worker.job_output import Output
+from bastion.runners.worker.secret_mask import Mask
 from bastion.runners.worker.spool import Spool
 from bastion.stores.memory import MemoryBucket
 from tests.depth import examples

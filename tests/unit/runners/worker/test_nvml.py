@@ -5,7 +5,7 @@ from __future__ import annotations
 import pynvml
 import pytest
 
-from bastion.model.stored.gpus import WORDS_MAX, Gpu
+from bastion.model.stored.gpu_facts import WORDS_MAX, Gpu
 from bastion.runners.worker.linux.nvml import NvmlGpus
 from tests.support.fake_nvml import FakeNvml
 

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.gitcall import Doors
+from bastion.bundler.git_commands import Doors
 from bastion.model.errors import Denied
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
-from bastion.runners.worker.linux.account import Account, account
 from bastion.runners.worker.linux.cache import Cache
-from bastion.runners.worker.linux.engine import Engine
+from bastion.runners.worker.linux.container_engine import Engine
 from bastion.runners.worker.linux.machine import LocalMachine
-from bastion.runners.worker.outputs import BYTES_MAX, Keeping, Put, matches, not_kept
+from bastion.runners.worker.linux.unix_account import Account, account
+from bastion.runners.worker.output_folder import BYTES_MAX, Keeping, Put, matches, not_kept
 
 SHELL = {"PATH": "/usr/bin:/bin"}
 

@@ -11,7 +11,7 @@ import pytest
 from bastion.model.errors import BundleError
 from bastion.model.job.spec import BundleRef
 from bastion.runners.worker.linux.machine import LocalMachine
-from bastion.runners.worker.prepare import in_shell
+from bastion.runners.worker.preparation import in_shell
 from bastion.testing.stage import KEY, order
 from tests.unit.runners.worker.test_machine import machine as machine  # the fixture
 

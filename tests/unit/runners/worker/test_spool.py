@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bastion.journal.logs import Follower, SegmentWriter
 from bastion.model.errors import BucketError, RecordError
-from bastion.runners.worker.output import Output
+from bastion.runners.worker.job_output import Output
 from bastion.runners.worker.spool import Spool
 from bastion.stores.memory import MemoryBucket
 from tests.sim.hosts import host

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bastion.model.state.state import Cause
 from bastion.model.wording import TEXT_BYTES_MAX
+from bastion.runners.worker.exit_reason import cause_of, fatal_line, short
 from bastion.runners.worker.progress import Progress
-from bastion.runners.worker.verdict import cause_of, fatal_line, short
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)

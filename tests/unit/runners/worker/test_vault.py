@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bastion.model.errors import SecretError
-from bastion.runners.worker.linux.vault import VALUE_MAX, FolderSecrets
+from bastion.runners.worker.linux.secret_files import VALUE_MAX, FolderSecrets
 
 Put = Callable[..., Path]
 

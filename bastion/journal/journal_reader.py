@@ -1,0 +1,192 @@
+"""The journal as those read it who only look: over its holes, which they name. Who decides reads `recover`, which refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from ..model import layout
+from ..model.at_once import Map
+from ..model.codec import decode, readable
+from ..model.errors import Denied, Missing, Newer, RecordError
+from ..model.interfaces import Bucket
+from ..model.job.spec import JobSpec
+from ..model.job.spec_changes import revised
+from ..model.state.state import Job, State
+from ..model.stored.events import AnyEvent, Illegal, Submitted, Updated
+from ..model.stored.gaps import Holes
+from ..model.stored.journal_object import JournalObject, broken_link, digest, unpack
+from . import recover
+from .fold import fold
+
+_EVENTS = b',"events":['
+_LOST = Illegal(what="this event cannot be read")
+_HEAD_MAX = 1_024
+TRIES = 16
+PROBES = 16
+_OneEvent = list[AnyEvent]
+
+readable(_OneEvent)
+
+
+def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes) -> Iterator[JournalObject]:
+    """The journal objects of these numbers, a read each; of a damaged one what is left. Raises `BucketError`, `Newer`."""
+    return (record for record, _ in _linked(bucket, numbers, at_once, holes))
+
+
+def _linked(
+    bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes, known: str = "", *, chained: bool = False
+) -> Iterator[tuple[JournalObject, str]]:
+    """The objects, each with its digest. `known` is that of the one before the first. One that was changed is a hole, too."""
+    last = numbers[0] - 1 if numbers else -1
+    for start in range(0, len(numbers), recover.AT_ONCE):
+        batch = numbers[start : start + recover.AT_ONCE]
+        for number, found in zip(batch, at_once(lambda one: _look(bucket, one), batch), strict=True):
+            if isinstance(found, Exception):
+                raise found
+            record, problem, head = found
+            if record and last == number - 1 and (broken := broken_link(number, record.prev, known, chained=chained)):
+                holes.met(number - 1 if record.prev else number, broken)
+            if record:
+                holes.passed(record.now)
+            if problem:
+                holes.met(number, problem)
+            if record:
+                yield record, head
+            last, known, chained = number, head, chained or bool(record and record.prev)
+
+
+def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
+    """The state now, as far as it can be known. Raises `RecordError` if nothing of it can, `BucketError`, `Newer`."""
+    state = recover.newest_snapshot(bucket) or State()
+    if state.now:
+        holes.passed(state.now)
+    catch_up(bucket, state, at_once, holes)
+    if holes.found and state.now is None:
+        raise RecordError(holes.found[0].problem)
+    return state
+
+
+def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
+    """Fold what the journal holds beyond the state; after a hole, what does not fit is left out."""
+    fold_on(bucket, state, recover.end(bucket, state.seq), at_once, holes)
+
+
+def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
+    """The same, of the journal objects below this number only."""
+    numbers = range(state.seq, end)
+    for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
+        state.seq = record.seq
+        fold(state, record, head, lenient=bool(holes.found))
+    state.seq = end
+
+
+def number_at(bucket: Bucket, state: State, moment: datetime, at_once: Map) -> int:
+    """The number of the first journal object of this time or a later one; `state.seq` if there is none.
+
+    What the state knows of its jobs narrows it down; then a few reads together leave a part of what is left, again and
+    again. At a hole it may be too low.
+    """
+    low = max((job.seq + 1 for job in state.jobs.values() if job.submitted < moment), default=0)
+    high = min((job.seq for job in state.jobs.values() if job.submitted >= moment), default=state.seq)
+    while low < high:
+        for probe, at, now in _next_times(bucket, low, high, at_once):
+            if now is None or now >= moment:
+                high = probe
+                break
+            low = at + 1
+    return low
+
+
+def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[tuple[int, int, datetime | None]]:
+    """A few numbers between these, each with what `_next_time` says of it."""
+    probes = range(low, high, -(-(high - low) // PROBES))
+    for probe, found in zip(probes, at_once(lambda number: _next_time(bucket, number, high), probes), strict=True):
+        if isinstance(found, Exception):
+            raise found
+        yield probe, *found
+
+
+def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | None]:
+    """The first object from this number on that can be read, and its time; None if there is none among a few."""
+    for seq in range(number, min(end, number + TRIES)):
+        if now := time_of(bucket, seq):
+            return seq, now
+    return end, None
+
+
+def time_of(bucket: Bucket, number: int) -> datetime | None:
+    """When an object was written, for which its head is enough; None if it cannot be read. Raises `BucketError`, `Newer`."""
+    try:
+        head, found, _ = bucket.read(layout.journal(number)).data.partition(_EVENTS)
+        record = _of_head(head, number) if found and len(head) <= _HEAD_MAX else None
+        return record.now if record and record.seq == number else None
+    except Newer:
+        raise
+    except (Missing, Denied, RecordError):
+        return None
+
+
+def numbers_of(state: State, job: Job) -> list[int]:
+    """The numbers of the journal objects that hold the events of a job, in order. `job` may have left the state."""
+    assert state.indexed is not None
+    return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
+
+
+def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | None:
+    """The spec of a job as it is in force; None if it was rejected, or lies in a hole."""
+    places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
+    events = {
+        (record.seq, index): event
+        for record in read(bucket, sorted({seq for seq, _ in places}), at_once, holes)
+        for index, event in enumerate(record.events)
+        if (record.seq, index) in places
+    }
+    first, *newer = [events.get(place) for place in places]
+    changes = [event.changes if isinstance(event, Updated) else None for event in newer]
+    return revised(first.spec, *changes, job.changes, digest=job.digest) if isinstance(first, Submitted) else None
+
+
+def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
+    """What can be read of an object, what is wrong with it, and its digest if nothing is."""
+    try:
+        data = bucket.read(layout.journal(number)).data
+    except Missing:
+        return None, f"journal object {number} is missing", ""
+    except Denied as denied:
+        return None, f"journal object {number} cannot be read: {denied}", ""
+    try:
+        record = unpack(data, number)
+    except Newer:
+        raise
+    except RecordError as damage:
+        return _rest_of(data, number), str(damage), ""
+    if record.seq != number:
+        return None, f"journal object {number} cannot be read: it says that it is number {record.seq}", ""
+    return record, "", digest(data)
+
+
+def _rest_of(data: bytes, number: int) -> JournalObject | None:
+    """What is left of a damaged object: each event is a line. One that is lost leaves its place to an `Illegal`."""
+    head, found, body = data.partition(_EVENTS)
+    if not found or len(head) > _HEAD_MAX:
+        return None
+    lines = body.removesuffix(b"]}").split(b",\n")
+    try:
+        record = _of_head(head, number)
+    except RecordError:
+        return None
+    events = [event for line in lines for event in _event(line)]
+    return JournalObject(seq=number, epoch=record.epoch, nonce=record.nonce, now=record.now, events=events)
+
+
+def _of_head(head: bytes, number: int) -> JournalObject:
+    return unpack(head + _EVENTS + b"]}", number)
+
+
+def _event(line: bytes) -> list[Any]:
+    try:
+        return decode(b"[" + line + b"]", _OneEvent, "an event")
+    except RecordError:
+        return [_LOST]

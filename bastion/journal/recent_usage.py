@@ -1,0 +1,112 @@
+"""Who used a project's share of late: kept by the fold, asked by the policy. Pure but for the state it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from bastion.quota.policy.interface import Past
+from bastion.quota.resources import Resources
+
+from ..model.errors import BastionError
+from ..model.settings.config import parse
+from ..model.state.decayed_usage import Used, UserUse
+from ..model.state.state import Job, State
+
+Who = tuple[str, str]
+"""A project and a user of it."""
+
+
+def begins(state: State, job: Job) -> None:
+    """An attempt of the job is about to hold what it asks for."""
+    _hold(state, job, +1)
+
+
+def ends(state: State, job: Job) -> None:
+    """An attempt of the job is about to give back what it held."""
+    _hold(state, job, -1)
+
+
+def heed(state: State, settings: str) -> None:
+    """New settings are in force: use fades by their half-life from now on. What cannot be read changes nothing."""
+    half_life_s = _half_life_s(settings)
+    if half_life_s is not None and state.now is not None:
+        _used(state).change_half_life(half_life_s, state.now)
+
+
+class PastUse(Mapping[Who, float]):
+    """Each user's use of a project, as a part of the pool times hours: the largest part over all kinds of it.
+
+    Computed when it is asked for: a decision asks for few. Kinds that the pool has no more do not count.
+    """
+
+    def __init__(self, used: Used, pool: Resources, now: datetime) -> None:
+        self._used, self._pool, self._now = used, pool, now
+        self._known: dict[Who, float] = {}
+
+    def __getitem__(self, who: Who) -> float:
+        if who not in self._known:
+            self._known[who] = self._part(self._used.rows["/".join(who)])
+        return self._known[who]
+
+    def __iter__(self) -> Iterator[Who]:
+        for row in self._used.rows:
+            project, _, user = row.partition("/")
+            yield project, user
+
+    def __len__(self) -> int:
+        return len(self._used.rows)
+
+    def _part(self, use: UserUse) -> float:
+        hours = use.hours_at(self._now, self._used.half_life_s)
+        return max((amount / self._pool[kind] for kind, amount in hours.items() if self._pool.get(kind)), default=0.0)
+
+
+def past(state: State, pool: Resources, now: datetime) -> PastUse:
+    """The use of all users as it counts now, what they hold included. `pool` is what all tiers hold together."""
+    return PastUse(_used(state), pool, now)
+
+
+def lighter(state: State, job: Job, past: Past) -> list[tuple[str, float]]:
+    """The other users of the job's project with tasks that wait, who used less than the job's user, least first."""
+    own = past.get((job.project, job.user), 0.0)
+    users = {other.user for other in map(state.jobs.__getitem__, state.pending) if other.project == job.project}
+    rows = [(user, past.get((job.project, user), 0.0)) for user in users - {job.user}]
+    return sorted((row for row in rows if row[1] < own), key=lambda row: (row[1], row[0]))
+
+
+def _hold(state: State, job: Job, sign: int) -> None:
+    assert state.now is not None
+    _used(state).hold(_row(job), job.demand, sign, state.now)
+
+
+def _row(job: Job) -> str:
+    return f"{job.project}/{job.user}"
+
+
+def _used(state: State) -> Used:
+    """What the state keeps. A snapshot of a version that kept nothing yet knows the attempts of a month."""
+    if state.used is None:
+        state.used = Used()
+        settings = state.files.get("config")
+        half_life_s = _half_life_s(settings.text) if settings and settings.text else None
+        state.used.half_life_s = state.used.half_life_s if half_life_s is None else half_life_s
+        for moment, sign, job in sorted(_attempts(state), key=lambda row: row[0]):
+            state.used.hold(_row(job), job.demand, sign, moment)
+    return state.used
+
+
+def _attempts(state: State) -> Iterator[tuple[datetime, int, Job]]:
+    for job in state.jobs.values():
+        for task in job.tasks.values():
+            for attempt in task.attempts:
+                yield attempt.started, +1, job
+                if attempt.ended:
+                    yield attempt.ended, -1, job
+
+
+def _half_life_s(settings: str) -> float | None:
+    try:
+        return parse(settings).usage_half_life
+    except BastionError:
+        return None

@@ -1,0 +1,57 @@
+"""What the bucket keeps of a job that has left the state, for ever: the job as it ended, with the numbers of its events."""
+
+from __future__ import annotations
+
+from ..model import layout
+from ..model.at_once import Map
+from ..model.codec import Record, decode, encode, numbered, readable
+from ..model.errors import Missing
+from ..model.interfaces import Bucket
+from ..model.state.state import Job
+from ..model.version import TRACE
+from ..stores.create_once import create_once
+
+NEWEST_OF = 64
+"""Among how many traces of one name, those stored last, the newest job is looked for."""
+
+
+class Trace(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`ended/…`: a job that the state has forgotten. Create-only."""
+
+    schema: int = numbered(TRACE)
+    job: Job
+
+
+readable(Trace)
+
+
+def leave(bucket: Bucket, job: Job) -> None:
+    """Write the trace of a job. One that is there already stays: a crash has a job leave twice. Raises `BucketError`."""
+    create_once(bucket, layout.ended(job.id), encode(Trace(job=job)))
+
+
+def of(bucket: Bucket, job: str) -> Job | None:
+    """The job of this id, if it has left. One read. Raises `BucketError`, `RecordError`."""
+    return _read(bucket, layout.ended(job))
+
+
+def find(bucket: Bucket, word: str, at_once: Map) -> Job | None:
+    """The job of this id, or else the newest of this name, among those that left. One read, or a list and a few.
+
+    Raises `BucketError`; `RecordError` for a trace that cannot be read.
+    """
+    if "-" in word and (job := of(bucket, word)):
+        return job
+    traces = sorted(bucket.list(layout.ended_of(word)), key=lambda stat: (stat.modified, stat.key))[-NEWEST_OF:]
+    found = at_once(lambda stat: _read(bucket, stat.key), traces)
+    for job in found:
+        if isinstance(job, Exception):
+            raise job
+    return max((job for job in found if job), key=lambda job: (job.seq, job.index), default=None)
+
+
+def _read(bucket: Bucket, key: str) -> Job | None:
+    try:
+        return decode(bucket.read(key).data, Trace, key).job
+    except Missing:
+        return None

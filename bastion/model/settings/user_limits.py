@@ -1,0 +1,112 @@
+"""How much users may have and send, each of them and all together: so memory and journal stay bounded whatever comes. Pure.
+
+It changes only its own counts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+from itertools import takewhile
+
+import msgspec
+
+from ..state.state import State
+from ..state.user_counters import Census
+from ..wording import shown
+
+_MOST, _BYTES_MOST = 10_000_000, 10**12
+_MORE = "wait until some have ended, or ask an admin of the bastion for more"
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How many at the most: jobs that have not ended, their tasks, requests a day (UTC), and bytes of these."""
+
+    jobs: int = 200_000
+    jobs_per_user: int = 20_000
+    tasks: int = 1_000_000
+    tasks_per_user: int = 200_000
+    requests: int = 500_000
+    requests_per_user: int = 100_000
+    request_bytes: int = 2**30
+    request_bytes_per_user: int = 2**28
+
+
+def faults(limits: Limits) -> Iterator[str]:
+    """What is wrong with these limits."""
+    for name in limits.__struct_fields__:
+        highest = _BYTES_MOST if name.startswith("request_bytes") else _MOST
+        if not 1 <= (most := getattr(limits, name)) <= highest:
+            yield f"{name} is {shown(most)}; use a whole number from 1 to {highest}"
+
+
+def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:
+    """Why the user may not have one more job with so many tasks; empty if they may."""
+    for own, of_all, more, what, name in (
+        (census.jobs[user], census.all_jobs, 1, "jobs that have not ended", "jobs"),
+        (census.tasks[user], census.all_tasks, tasks, "tasks of jobs that have not ended", "tasks"),
+    ):
+        most, most_each = getattr(limits, name), getattr(limits, f"{name}_per_user")
+        if own + more > most_each:
+            return f"{user} has {own} {what}, and at most {most_each} are allowed (limits.{name}_per_user); {_MORE}"
+        if of_all + more > most:
+            return f"all users have {of_all} {what}, and at most {most} are allowed (limits.{name}); {_MORE}"
+    return ""
+
+
+class Crowd:
+    """What every user has sent today: counted from the state, and kept up with what is added to it."""
+
+    def __init__(self, state: State) -> None:
+        self._day = date.min
+        self._requests = Counter[str]()
+        self._all_requests = 0
+        if state.now is not None:
+            self._begin(state.now)
+            today = takewhile(lambda known: known[1].date() == self._day, reversed(state.requests.items()))
+            writers = state.sent.writers if state.sent else {}
+            for name, at in list(today):
+                self.sent(writers.get(name) or _user(name), at)
+
+    def sent(self, user: str, now: datetime) -> None:
+        """A request of this user's was consumed, and is remembered for a day."""
+        if now.date() != self._day:
+            self._begin(now)
+        self._requests[user] += 1
+        self._all_requests += 1
+
+    def too_many(self, user: str, state: State, now: datetime, limits: Limits) -> str:
+        """Why nothing more is heeded of this user today but the end of a job; empty if it is."""
+        sent = state.sent.on(now) if state.sent else {}
+        today = now.date() == self._day
+        for own, of_all, what, most_are, name in (
+            (self._requests[user], self._all_requests, "requests", "read", "requests"),
+            (sent.get(user, 0), sum(sent.values()), "bytes of requests", "taken in", "request_bytes"),
+        ):
+            most, most_each = getattr(limits, name), getattr(limits, f"{name}_per_user")
+            if today and own >= most_each:
+                allowed = f"at most {most_each} are {most_are} (limits.{name}_per_user)"
+                return f"{user} has sent {own} {what} today, and {allowed}; {_again(now)}"
+            if today and of_all >= most:
+                allowed = f"at most {most} are {most_are} (limits.{name})"
+                return f"all users have sent {of_all} {what} today, and {allowed}; {_again(now)}"
+        return ""
+
+    def senders(self) -> list[str]:
+        """Who has sent something today."""
+        return list(self._requests)
+
+    def _begin(self, now: datetime) -> None:
+        self._day = now.date()
+        self._requests.clear()
+        self._all_requests = 0
+
+
+def _user(request: str) -> str:
+    return request.partition("/")[0]
+
+
+def _again(now: datetime) -> str:
+    tomorrow = now + timedelta(days=1)
+    return f"that begins again at {tomorrow:%Y-%m-%dT00:00Z}, and until then only the end of a job is heeded"

@@ -1,0 +1,82 @@
+"""Whether a job may enter: asked by the client before it writes anything, and by the bastion again. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from bastion.quota.quota import Quota
+from bastion.quota.resources import Resources, fits, text, total
+
+from ..model.job.alternatives import Alternative
+from ..model.job.spec import JobSpec
+from ..model.nearest import did_you_mean
+
+Faults = Callable[[Resources, int | None], Iterable[str]]
+"""What is wrong with these resources in these tiers."""
+
+
+def complaints(
+    spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None, faults: Faults | None
+) -> list[str]:
+    """Every reason against the job. `sides` are what each side of the pool holds, `faults` what keeps a shape from its runner.
+    What is None is not known now, so nothing is said of it.
+    """
+    wrong = []
+    if quota is not None and not quota.admits(spec.user, spec.project):
+        wrong.append(_stranger(spec, quota))
+    elif quota is not None and not quota.grants(spec.project, spec.job_class):
+        wrong.append(not_granted(spec.project, spec.job_class))
+    if sides is not None:
+        wrong += _never(spec, sides)
+    if faults is not None:
+        wrong += [fault for choice in spec.choices for fault in faults(choice.resources, spec.max_tier)]
+    return wrong
+
+
+def _never(spec: JobSpec, sides: Sequence[Resources]) -> list[str]:
+    """Why it can never start, in whatever shape; nothing if it can in one."""
+    found = [_too_much(choice, sides) for choice in spec.choices]
+    return [text for one in found for text in one] if all(found) else []
+
+
+def hopeless(spec: JobSpec, sides: Sequence[Resources]) -> Iterator[str]:
+    """Of its choices those that can never start, while others may, and why."""
+    for number, choice in enumerate(spec.choices, start=1):
+        if wrong := _too_much(choice, sides):
+            yield f"choice {number}, {text(choice.demand)}, can never start: {'; '.join(wrong)}"
+
+
+def _stranger(spec: JobSpec, quota: Quota) -> str:
+    known = sorted({*quota.members, *quota.shares})
+    if spec.project not in known:
+        return f"there is no project {spec.project}; {did_you_mean(spec.project, known, f'projects are {_few(known)}')}"
+    own = quota.projects_of(spec.user)
+    belongs = f"{spec.user} belongs to {_few(own)}" if own else f"{spec.user} belongs to no project"
+    return f"{spec.user} is not a member of {spec.project} ({belongs}); ask for a line in [project_membership]"
+
+
+def not_granted(project: str, job_class: str) -> str:
+    """What to say of a class of jobs that a project may not use."""
+    return f"{project} was not granted {job_class} jobs; ask an admin for a line in [project_classes]"
+
+
+_NO_POOL = "the pool holds nothing; have an admin say what there is, with bastion config set capacity=KIND=AMOUNT or a quota file"
+
+
+def _too_much(choice: Alternative, sides: Sequence[Resources]) -> list[str]:
+    wrong, pool = [], total(sides)
+    for kind, amount in choice.demand.items():
+        if kind not in pool:
+            hint = did_you_mean(kind, list(pool), f"the pool holds {text(pool)}" if pool else _NO_POOL)
+            wrong.append(f"nobody has the resource {kind}; {hint}")
+        elif amount > pool[kind]:
+            wrong.append(f"it asks for {kind}={amount}, and the pool holds {kind}={pool[kind]}; ask for less")
+    if not wrong and not any(fits(choice.demand, side) for side in sides):
+        held = ", nor ".join(map(text, sides))
+        wrong.append(f"it asks for {text(choice.demand)}, and no runner's tiers hold that: not {held}; ask for less")
+    return wrong
+
+
+def _few(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:8])
+    return f"{shown} and {len(names) - 8} more" if len(names) > 8 else shown or "none"

@@ -1,0 +1,109 @@
+"""A ledger as numbers that people read: hours, medians, totals. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .ledger import Entry, Ledger
+from .time_integral import Meter
+
+HOUR = 3_600_000_000
+SECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One entry. Amounts are unit-hours by kind; waits are seconds, None if nothing started."""
+
+    who: str
+    jobs: int
+    starts: int
+    wait_median_s: float | None
+    wait_p95_s: float | None
+    suffered: int
+    caused: int
+    unit_hours: dict[str, float]
+    share_hours: dict[str, float]
+
+    def row(self) -> dict[str, Any]:
+        """For scripts, without the name."""
+        return {
+            "jobs": self.jobs,
+            "starts": self.starts,
+            "wait_s": {"median": self.wait_median_s, "p95": self.wait_p95_s},
+            "preemptions": {"suffered": self.suffered, "caused": self.caused},
+            "unit_hours": self.unit_hours,
+            "share_hours": self.share_hours,
+        }
+
+
+def entry_lines(ledger: Ledger, by: str) -> list[Line]:
+    """Every entry, the largest part of the fleet first. Projects have shares, also those that used nothing."""
+    promised = _promised(ledger) if by == "project" else {}
+    names = {*ledger.entries, *promised}
+    empty = Entry()
+    found = [_line(name, ledger.entries.get(name, empty), promised.get(name, {})) for name in names]
+    pool = _hours(ledger.pool)
+    return sorted(found, key=lambda line: (-_part(line.unit_hours, pool), line.who))
+
+
+def total_line(ledger: Ledger, lines: Iterable[Line]) -> Line:
+    """All entries together; the share of all is what there was."""
+    everybody = Entry()
+    for entry in ledger.entries.values():
+        everybody.jobs += entry.jobs
+        everybody.waits.extend(entry.waits)
+        everybody.suffered += entry.suffered
+        everybody.caused += entry.caused
+    line = _line("TOTAL", everybody, _hours(ledger.pool))
+    for each in lines:
+        for kind, hours in each.unit_hours.items():
+            line.unit_hours[kind] = line.unit_hours.get(kind, 0.0) + hours
+    return line
+
+
+def _line(who: str, entry: Entry, share_hours: dict[str, float]) -> Line:
+    waits = sorted(entry.waits)
+    return Line(
+        who=who,
+        jobs=entry.jobs,
+        starts=len(waits),
+        wait_median_s=_median(waits) / SECOND if waits else None,
+        wait_p95_s=_p95(waits) / SECOND if waits else None,
+        suffered=entry.suffered,
+        caused=entry.caused,
+        unit_hours=_hours(entry.held),
+        share_hours=share_hours,
+    )
+
+
+def _median(waits: list[int]) -> float:
+    return (waits[(len(waits) - 1) // 2] + waits[len(waits) // 2]) / 2
+
+
+def _p95(waits: list[int]) -> int:
+    """The smallest wait that at least 95% of all waits do not exceed."""
+    return waits[-(-95 * len(waits) // 100) - 1]
+
+
+def hours(amounts: Mapping[str, int]) -> dict[str, float]:
+    """Units times microseconds, by kind, as unit-hours."""
+    return {kind: round(amount / HOUR, 6) for kind, amount in sorted(amounts.items()) if amount}
+
+
+def _hours(meters: dict[str, Meter]) -> dict[str, float]:
+    return {kind: round(sum(meter.sums) / HOUR, 6) for kind, meter in sorted(meters.items()) if any(meter.sums)}
+
+
+def _promised(ledger: Ledger) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for (project, kind), meter in sorted(ledger.promised.items()):
+        if any(meter.sums):
+            found.setdefault(project, {})[kind] = round(sum(meter.sums) / HOUR, 6)
+    return found
+
+
+def _part(hours: dict[str, float], pool: dict[str, float]) -> float:
+    return max((amount / pool.get(kind, 1.0) for kind, amount in hours.items()), default=0.0)

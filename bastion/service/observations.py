@@ -1,0 +1,173 @@
+"""What was seen outside, as values; and the events that each sight asks for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from ..journal import image_builds
+from ..model.interfaces import AttemptKey, Built
+from ..model.state.state import AttemptState, Cause, State
+from ..model.stored.events import AnyEvent, CapacityChanged, Claimed, Exited, Gone, Stopping, Voided, Waiting
+from ..model.stored.records import Claim, Facts
+from ..model.wording import one_line
+
+WAITS_MAX = 1_024
+"""Characters of what is said of a wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRead:
+    """The claim of a worker: its own, or the bastion's void in its place."""
+
+    key: AttemptKey
+    worker: int
+    claim: Claim
+
+
+@dataclass(frozen=True, slots=True)
+class FactsRead:
+    """The facts of a worker. `gone`: they were read after the runner had said that the machine is gone."""
+
+    key: AttemptKey
+    worker: int
+    facts: Facts | None
+    gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A worker whose beat has not changed for so long that it counts as lost."""
+
+    key: AttemptKey
+    worker: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CapacityRead:
+    """What a runner says that its machines hold, and the kinds that it names as its own."""
+
+    runner: str
+    resources: dict[str, int] | None
+    offers: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """What an attempt without machines waits for, as its runner says; "": for its workers only."""
+
+    key: AttemptKey
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something in the bucket that cannot be understood; for `bastion status`."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stray:
+    """A machine of somebody's making, or one that nobody desires, and how it was made; for `bastion status`."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildEnded:
+    """A build of images has ended."""
+
+    build: str
+    end: Built
+
+
+Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Awaited | BuildEnded | Trouble | Stray
+
+
+def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
+    """The events that a sighting asks for; none if it is old news."""
+    match seen:
+        case ClaimRead():
+            yield from _claim(state, seen)
+        case FactsRead():
+            yield from _facts(state, seen, now)
+        case Silent():
+            yield from _silent(state, seen, now)
+        case BuildEnded():
+            yield from image_builds.ended(state, seen.build, seen.end)
+        case Awaited():
+            yield from _awaited(state, seen)
+        case Trouble() | Stray():
+            return
+        case CapacityRead():
+            known = state.capacity.get(seen.runner), state.offers.get(seen.runner)
+            if seen.runner not in state.capacity or known != (seen.resources, seen.offers):
+                yield CapacityChanged(runner=seen.runner, resources=seen.resources, offers=seen.offers)
+
+
+def _claim(state: State, seen: ClaimRead) -> Iterator[AnyEvent]:
+    key, attempt = seen.key, state.attempt(seen.key)
+    if attempt is None or attempt.state is AttemptState.ENDED:
+        return
+    worker = attempt.workers[seen.worker]
+    if worker.seen or worker.over:
+        return
+    if seen.claim.void:
+        yield Voided(job=key.job, task=key.task, attempt=key.attempt, worker=seen.worker)
+    else:
+        yield Claimed(
+            job=key.job,
+            task=key.task,
+            attempt=key.attempt,
+            worker=seen.worker,
+            machine=seen.claim.machine,
+            address=seen.claim.address,
+            port=seen.claim.port,
+        )
+
+
+def _facts(state: State, seen: FactsRead, now: datetime) -> Iterator[AnyEvent]:
+    key, attempt, facts = seen.key, state.attempt(seen.key), seen.facts
+    if attempt is None or attempt.state is AttemptState.ENDED:
+        return
+    worker = attempt.workers[seen.worker]
+    if worker.over:
+        return
+    if facts is not None and facts.cause is not None and worker.cause is None:
+        began = _bounded(facts.started, attempt.started, now)
+        yield Exited(
+            job=key.job,
+            task=key.task,
+            attempt=key.attempt,
+            worker=seen.worker,
+            cause=facts.cause,
+            exit_code=facts.exit_code,
+            message=one_line(facts.message, 2_048),
+            step=facts.step,
+            started=began,
+            saved=facts.checkpoint_at is not None,
+            ended=_bounded(facts.ended, began or attempt.started, now),
+        )
+    if seen.gone:
+        yield Gone(job=key.job, task=key.task, attempt=key.attempt, worker=seen.worker)
+
+
+def _bounded(said: datetime | None, least: datetime, now: datetime) -> datetime | None:
+    """What a worker says of a time; it cannot have been before the journal promised it room, nor is it still to come."""
+    return None if said is None else max(least, min(said, now))
+
+
+def _awaited(state: State, seen: Awaited) -> Iterator[AnyEvent]:
+    key, attempt, said = seen.key, state.attempt(seen.key), one_line(seen.said, WAITS_MAX)
+    if attempt is not None and attempt.state is AttemptState.STARTING and attempt.waits_for != said:
+        yield Waiting(job=key.job, task=key.task, attempt=key.attempt, reason=said)
+
+
+def _silent(state: State, seen: Silent, now: datetime) -> Iterator[AnyEvent]:
+    key, attempt = seen.key, state.attempt(seen.key)
+    if attempt is not None and attempt.state is AttemptState.RUNNING and attempt.workers[seen.worker].cause is None:
+        why = f"worker {seen.worker} has been silent for {seen.seconds:.0f} s"
+        yield Stopping(job=key.job, task=key.task, attempt=key.attempt, cause=Cause.LOST, deadline=now, reason=why)

@@ -1,0 +1,174 @@
+"""What a request becomes: an event, that says why if it has no effect. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import cache, cached_property
+from typing import Any
+
+from bastion.quota.resources import Resources
+
+from ..model.job.spec import JobSpec
+from ..model.job.start_conditions import conditions
+from ..model.settings.user_limits import too_much
+from ..model.state.job_dependencies import faults
+from ..model.state.state import State
+from ..model.stored.events import (
+    AnyEvent,
+    CancelRequested,
+    Held,
+    JobRejected,
+    Paused,
+    Released,
+    RequestRejected,
+    Resumed,
+    Submitted,
+    Topped,
+    Updated,
+)
+from ..model.stored.requests import (
+    AboutAll,
+    AboutJob,
+    Cancel,
+    Hold,
+    Pause,
+    Release,
+    Resume,
+    Submit,
+    Top,
+    Update,
+    job_id,
+)
+from ..schedule.admission import complaints
+from ..schedule.permissions import not_for, refusal
+from ..schedule.plan import Inputs, pool_of
+from ..schedule.runner_choice import Places, places
+from .received_request import LONG_AGO, Letter
+
+LATE, OLDEST = timedelta(seconds=10), timedelta(days=30)
+"""A request that was stored so long before it was judged keeps its own time, but for no longer than this."""
+
+
+class Judge:
+    """Judges the requests of one tick. What the pool holds, and which shapes it takes, is found once: no request changes it."""
+
+    def __init__(self, state: State, inputs: Inputs) -> None:
+        self._state, self._inputs = state, inputs
+        self._faults_of = cache(self._found_faults)
+
+    def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
+        """What a request becomes; None if it has to wait until all others of its listing are read."""
+        request = letter.request
+        if letter.name in self._state.requests:
+            return None
+        if isinstance(request, Submit):
+            return self._submit(letter, request.spec, all_read)
+        if request is None:
+            return self._unread(letter)
+        if isinstance(request, (Pause, Resume)):
+            return self._about_all(letter, request)
+        return self._about_job(letter, request, all_read)
+
+    @cached_property
+    def _sides(self) -> tuple[Resources, ...] | None:
+        """What each side of the pool holds; None if nobody has said it yet."""
+        return pool_of(self._state, self._inputs).of_sides() if self._state.capacity else None
+
+    @cached_property
+    def _places(self) -> Places:
+        return places(self._state, self._inputs.config)
+
+    def _faults(self, resources: Resources, max_tier: int | None) -> Sequence[str]:
+        """What keeps jobs of this shape from their runner."""
+        return self._faults_of(tuple(resources.items()), max_tier)
+
+    def _found_faults(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
+        return tuple(self._places.faults(dict(kinds), max_tier))
+
+    def _unread(self, letter: Letter) -> AnyEvent:
+        """What is no request is shown as a job that was rejected, so that its user sees why; also where its name is no name."""
+        job = job_id(letter.job.name, letter.id) if letter.job else ""
+        if letter.job is None or job in self._state.jobs:
+            return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
+        return JobRejected(
+            request=letter.name,
+            job=job,
+            name=letter.job.name,
+            user=letter.user,
+            project=letter.job.project,
+            reason=letter.problem,
+            at=self._asked_at(letter),
+        )
+
+    def _submit(self, letter: Letter, spec: JobSpec, all_read: bool) -> AnyEvent | None:
+        state, inputs = self._state, self._inputs
+        job, wanted = job_id(spec.name, letter.id), conditions(spec.after)
+        if not all_read and any(each.job not in state.jobs for each in wanted):
+            return None
+        if spec.user != letter.user:
+            reason = f"the spec names the user {spec.user}, but lies in the inbox of {letter.user}"
+            return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+        if job in state.jobs:
+            reason = f"there is a job {job} already; submit it again"
+            return RequestRejected(request=letter.name, user=letter.user, reason=reason, job=job)
+        wrong = complaints(spec, inputs.quota, self._sides, self._faults)
+        wrong += faults(wanted, job, state.jobs)
+        wrong += filter(None, [too_much(state.census(), spec.user, spec.count, inputs.config.limits)])
+        if wrong:
+            return JobRejected(
+                request=letter.name,
+                job=job,
+                name=spec.name,
+                user=spec.user,
+                project=spec.project,
+                reason="; ".join(wrong),
+                at=self._asked_at(letter),
+            )
+        return Submitted(request=letter.name, job=job, spec=spec, at=self._asked_at(letter))
+
+    def _asked_at(self, letter: Letter) -> datetime | None:
+        """When its request was stored, if that was long before now. A file's owner can date it as he likes: within bounds."""
+        now = self._state.now
+        if now is None or letter.stored == LONG_AGO or now - letter.stored <= LATE:
+            return None
+        return max(letter.stored, now - OLDEST)
+
+    def _about_job(self, letter: Letter, request: AboutJob, all_read: bool) -> AnyEvent | None:
+        state, inputs = self._state, self._inputs
+        wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
+        known = request.job in state.jobs
+        if not all_read and not (known and all(each.job in state.jobs for each in wanted)):
+            return None
+        wrong = refusal(request, letter.user, state, inputs) if known else f"there is no job {request.job}"
+        wrong = wrong or "; ".join(faults(wanted, request.job, state.jobs))
+        if wrong:
+            return RequestRejected(request=letter.name, user=letter.user, reason=wrong, job=request.job)
+        asked: dict[str, Any] = {"request": letter.name, "user": letter.user, "job": request.job}
+        match request:
+            case Cancel():
+                return CancelRequested(**asked, task=request.task)
+            case Hold():
+                return Held(**asked)
+            case Release():
+                return Released(**asked)
+            case Top():
+                return Topped(**asked)
+            case Update():
+                return Updated(**asked, changes=request.changes)
+
+    def _about_all(self, letter: Letter, request: AboutAll) -> AnyEvent:
+        if wrong := not_for(letter.user, request, self._inputs.config.admins):
+            return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
+        return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)
+
+
+def others(letter: Letter) -> set[str]:
+    """The jobs that have to be known before it can be judged."""
+    request = letter.request
+    if request is None or isinstance(request, (Pause, Resume)):
+        return set()
+    if isinstance(request, Submit):
+        return {each.job for each in conditions(request.spec.after)}
+    wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
+    return {request.job, *(each.job for each in wanted)}

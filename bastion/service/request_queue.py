@@ -1,0 +1,225 @@
+"""The inbox from tick to tick: what was read and waits, what is done with, and who sends more than is heeded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import msgspec
+
+from ..model.errors import BucketError
+from ..model.interfaces import Stat
+from ..model.settings.user_limits import Crowd
+from ..model.state.state import ENDED, State
+from ..model.stored.events import AnyEvent, JobRejected, OfRequest, RequestRejected, RequestsDropped
+from ..model.stored.requests import Cancel, Submit, job_id
+from ..schedule.permissions import refusal
+from ..schedule.plan import Inputs
+from . import request_reader
+from .maintenance import Doors
+from .problems import Troubles
+from .received_request import Letter
+from .request_handler import Judge, others
+
+REFUSALS_MAX = 100
+"""So many refusals of one user are told one by one in a tick; those beyond become one event."""
+
+RELIST_S = 5.0
+"""While a long listing is worked off, a new one is taken this often: so long waits who comes meanwhile."""
+
+RELIST_SHARE = 0.1
+"""Where listing takes long, more seldom: it is to take no more than this share of the time."""
+
+WAITING_BYTES_MAX = 8 * 1024**2
+"""So many bytes of one user's requests are held in memory while they wait for others."""
+
+
+_Found = Letter | Exception | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """What one look into the inbox brought."""
+
+    sorted: request_reader.Sorted
+    read: request_reader.Read
+
+    @property
+    def letters(self) -> bool:
+        """There is something to judge."""
+        return bool(self.read.now or self.read.later)
+
+
+class Mailroom:
+    """Takes requests in. `done` are keys to remove: their effect is known, or they have none.
+
+    `backlog`: there is more than was read. `stuck` are keys that cannot be read, or wait for others, since when.
+    """
+
+    def __init__(self, doors: Doors, troubles: Troubles, state: State) -> None:
+        self.backlog = False
+        self.done: dict[str, None] = {}
+        self.crowd = Crowd(state)
+        self.stuck: dict[str, float] = {}
+        self._bucket, self._at_once, self._clock, self._troubles = doors.bucket, doors.tasks.map, doors.clock, troubles
+        self._authors = doors.authors
+        self._relist_at, self._recall = float("-inf"), False
+        self._rest: tuple[Stat, ...] = ()
+        self._cut: frozenset[str] = frozenset()
+        self._waiting: dict[str, Letter] = {}
+        self._known: frozenset[str] = frozenset()
+        self._dropped: set[str] = set()
+
+    def fetch(self, state: State) -> Mail | None:
+        """List, unless much is left of the last listing, and read. None if the store does not answer."""
+        self.backlog = False  # unless the store answers: nobody hurries a store that is away
+        try:
+            mail = self._sorted(state)
+        except BucketError as error:
+            self._troubles.say("inbox", error)
+            return None
+        self._recall = state.forgotten is not None
+        found = self._read(mail.read)
+        mail, found, late = self._completed(mail, found)
+        read = request_reader.in_order(mail, found)
+        read = replace(read, later=(*read.later, *late))
+        failed = read.failed
+        self._troubles.tell("inbox", [f"{len(failed)} requests cannot be read: {error}" for error in failed[:1]])
+        unread = [stat.key for stat, one in zip(mail.read, found, strict=True) if isinstance(one, Exception)]
+        at = self._clock.monotonic()
+        self.stuck = {key: self.stuck.get(key, at) for key in (*unread, *self._waiting)}
+        return Mail(mail, read)
+
+    def _read(self, stats: Sequence[Stat]) -> list[_Found]:
+        def read(stat: Stat) -> Letter | None:
+            return request_reader.read(self._bucket, stat, recall=self._recall, authors=self._authors)
+
+        return self._at_once(read, stats)
+
+    def _completed(
+        self, mail: request_reader.Sorted, found: list[_Found]
+    ) -> tuple[request_reader.Sorted, list[_Found], list[Letter]]:
+        """With what was asked before what was read, and not listed with it. Where that is not known now, the latter is late."""
+        new = {one.key: one for one in found if isinstance(one, Letter) and request_reader.keeps_order(one)}
+        if not new:
+            return mail, found, []
+        try:
+            if mail.fresh:
+                more = request_reader.missed(self._bucket, mail, new.values())
+                return replace(mail, read=(*mail.read, *more)), [*found, *self._read(more)], []
+        except BucketError as error:
+            self._troubles.say("inbox", error)
+        kept = [(stat, one) for stat, one in zip(mail.read, found, strict=True) if stat.key not in new]
+        return replace(mail, read=tuple(stat for stat, _ in kept)), [one for _, one in kept], list(new.values())
+
+    def _sorted(self, state: State) -> request_reader.Sorted:
+        rest, self._rest = self._rest, ()  # what is read now, and not judged for want of the files, is listed again
+        began = self._clock.monotonic()
+        if rest and began < self._relist_at:
+            mail = request_reader.sort(state, rest, {}, self._dropped)
+            return replace(mail, kept=tuple(self._waiting.values()), cut=self._cut, fresh=False)
+        self._known = frozenset(self._waiting)
+        mail = request_reader.sort(state, request_reader.listed(self._bucket), self._waiting, self._dropped)
+        took = self._clock.monotonic() - began
+        self._relist_at, self._cut = began + max(RELIST_S, took / RELIST_SHARE), mail.cut
+        self._dropped &= set(mail.known)
+        return mail
+
+    def judge(self, mail: Mail, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]) -> None:
+        """Requests become events, by `add`; what has to wait is not read again, unless it would take too much memory."""
+        self.done |= dict.fromkeys(mail.sorted.known)
+        all_read = not mail.sorted.more and not mail.read.failed
+        turn = _Turn(self.crowd, state, inputs, now, add)
+        self._waiting, held, unborn = {}, Counter[str](), set[str]()
+        for letter in mail.read.now:
+            # That a job is not there is told by a listing begun after the request about it was read: one that was taken
+            # while both were written may show the later one alone. Nor is one not there whose submission waits itself.
+            settled = all_read and letter.key in self._known and unborn.isdisjoint(others(letter))
+            event = turn.event(letter, all_read=settled)
+            if event is None and letter.name not in state.requests and held[letter.user] > WAITING_BYTES_MAX:
+                event = turn.event(letter, all_read=True)
+            if event is None:
+                unborn |= _submitted(letter)
+                self._wait(letter, held)
+            elif turn.takes(letter, event):
+                self.done[letter.key] = None
+        for letter in mail.read.later:
+            if held[letter.user] <= WAITING_BYTES_MAX:
+                self._wait(letter, held)
+        turn.close()
+        self.backlog = mail.sorted.more and len(mail.read.failed) < len(mail.sorted.read)
+        self._rest = (*mail.sorted.later, *mail.read.missed) if self.backlog else ()
+        self._dropped |= turn.dropped
+        self.done |= dict.fromkeys(turn.dropped)
+
+    def limited(self, state: State, now: datetime, inputs: Inputs) -> dict[str, str]:
+        """The users of whom nothing more is heeded today, and why."""
+        limits = inputs.config.limits
+        told = ((user, self.crowd.too_many(user, state, now, limits)) for user in self.crowd.senders())
+        return {user: why for user, why in told if why}
+
+    def _wait(self, letter: Letter, held: Counter[str]) -> None:
+        self._waiting[letter.key] = letter
+        held[letter.user] += letter.size
+
+
+def _submitted(letter: Letter) -> set[str]:
+    request = letter.request
+    return {job_id(request.spec.name, letter.id)} if isinstance(request, Submit) else set()
+
+
+class _Turn:
+    """One tick's judgements."""
+
+    def __init__(
+        self, crowd: Crowd, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
+    ) -> None:
+        self.dropped: set[str] = set()
+        self._crowd, self._state, self._inputs, self._now, self._add = crowd, state, inputs, now, add
+        self._judge = Judge(state, inputs)
+        self._refused = Counter[str]()
+        self._told: dict[str, tuple[int, str]] = {}
+
+    def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
+        """What it becomes; None if it has to wait."""
+        return self._judge.event(letter, all_read=all_read)
+
+    def takes(self, letter: Letter, event: AnyEvent) -> bool:
+        """Add the event, or count it among the dropped. True if it was added."""
+        user = letter.user
+        closed = self._crowd.too_many(user, self._state, self._now, self._inputs.config.limits)
+        if closed and not self._ends_something(letter):
+            return self._drop(letter, closed)
+        if isinstance(event, JobRejected | RequestRejected):
+            self._refused[user] += 1
+            if self._refused[user] > REFUSALS_MAX:
+                return self._drop(letter, f"too many at once; the last one: {event.reason}")
+        if isinstance(event, OfRequest):
+            event = msgspec.structs.replace(event, size=letter.size)
+        if not self._add(event):
+            return False
+        self._crowd.sent(user, self._now)
+        return True
+
+    def close(self) -> None:
+        """One event for each user of whom something was dropped."""
+        for user, (count, reason) in self._told.items():
+            self._add(RequestsDropped(user=user, count=count, reason=reason))
+
+    def _drop(self, letter: Letter, reason: str) -> bool:
+        self.dropped.add(letter.key)
+        self._told[letter.user] = self._told.get(letter.user, (0, ""))[0] + 1, reason
+        return False
+
+    def _ends_something(self, letter: Letter) -> bool:
+        """A user who sent too much can still stop what they have."""
+        request, state = letter.request, self._state
+        job = state.jobs.get(request.job) if isinstance(request, Cancel) else None
+        if job is None or not isinstance(request, Cancel) or refusal(request, letter.user, state, self._inputs):
+            return False
+        if request.task is None:
+            return job.ended is None and not job.cancelled_by
+        task = job.tasks.get(request.task)
+        return job.task_state(request.task) not in ENDED and not (task and task.cancel)

@@ -1,0 +1,126 @@
+"""A stretch of a journal as jobs that come: what was submitted, and how long it really ran. Pure but for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import msgspec
+
+from ..journal.task_counters import shape
+from ..model.job.spec import JobSpec
+from ..model.job.start_conditions import ANY, conditions
+from ..model.state.state import Cause, Job, JobState, State
+from ..model.stored.events import Ended, Started, Stopping, Submitted
+from ..model.stored.journal_object import JournalObject
+from .workload import NONE, Arrival, Pace
+
+BROKEN_OFF = frozenset({Cause.PREEMPTED, Cause.LOST, Cause.VOID, Cause.UPDATED})
+"""After an end of these causes a task goes on from its last checkpoint; any other end is the whole of a try."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """A job and the work of its tasks, as far as it is known.
+
+    `live` is since when a task holds something, `lost` the seconds of that which its stop lost, if they were counted.
+    """
+
+    at: datetime
+    spec: JobSpec
+    work: dict[int, timedelta] = field(default_factory=dict)
+    live: dict[int, datetime] = field(default_factory=dict)
+    lost: dict[int, float] = field(default_factory=dict)
+
+
+class Replay:
+    """Give it the journal from a state on, and close it.
+
+    Jobs that are there already at its beginning come then, with the work that they still do. `unfinished` tasks still
+    ran at the end: they have only the work that they did by then. `unknown` jobs never ran, so nobody knows for how long
+    they would: they do not come.
+    """
+
+    def __init__(self, state: State, since: datetime, pace: Pace) -> None:
+        self.unfinished = self.unknown = 0
+        self.arrivals: list[Arrival] = []
+        self._since, self._pace = since, pace
+        self._seen: dict[str, _Seen] = {}
+        for job in state.jobs.values():
+            if job.ended is None:
+                live = dict.fromkeys(state.live.get(job.id, ()), since)
+                self._seen[job.id] = _Seen(since, _spec_of(job), live=live)
+
+    def take(self, record: JournalObject) -> None:
+        """Take one journal object."""
+        for event in record.events:
+            if isinstance(event, Submitted):
+                self._seen[event.job] = _Seen(record.now, event.spec)
+            elif isinstance(event, (Started, Stopping, Ended)) and event.job in self._seen:
+                self._attempt(self._seen[event.job], event, record.now)
+
+    def close(self, now: datetime) -> None:
+        """The journal ends here."""
+        for seen in self._seen.values():
+            self.unfinished += len(seen.live)
+            for task, began in seen.live.items():
+                seen.work[task] = seen.work.get(task, NONE) + (now - began)
+        known = {job: None for job, seen in self._seen.items() if seen.work}
+        self.unknown = len(self._seen) - len(known)
+        for job in known:
+            seen = self._seen[job]
+            work = tuple(seen.work[task] for task in sorted(seen.work))
+            self.arrivals.append(Arrival(seen.at, job, _again(seen.spec, len(work), known), work))
+        self.arrivals.sort(key=lambda arrival: arrival.at)
+
+    def _attempt(self, seen: _Seen, event: Started | Stopping | Ended, now: datetime) -> None:
+        if isinstance(event, Started):
+            seen.live[event.task] = now
+        elif event.task not in seen.live:  # it began in a hole of the journal
+            return
+        elif isinstance(event, Ended):
+            self._end(seen, event, now)
+        elif event.lost_s is not None:
+            seen.lost[event.task] = event.lost_s
+
+    def _end(self, seen: _Seen, event: Ended, now: datetime) -> None:
+        held = now - seen.live.pop(event.task)
+        goes_on = event.outcome is JobState.PENDING and event.cause in BROKEN_OFF
+        lost_s, work = seen.lost.pop(event.task, None), held
+        if goes_on and lost_s is not None:
+            work = max(NONE, held - timedelta(seconds=lost_s))
+        elif goes_on:
+            work = self._pace.saved(held, event.attempt)
+        seen.work[event.task] = seen.work.get(event.task, NONE) + work
+
+
+def _again(spec: JobSpec, count: int, known: Collection[str]) -> JobSpec:
+    """The spec with so many tasks, and without what the real run has settled: nothing fails, and nothing is cut off.
+
+    It waits for the ends of the jobs for which it waited then, if they come, too, however they end.
+    """
+    after = [str(wanted._replace(kind=ANY, task=None)) for wanted in conditions(spec.after) if wanted.job in known]
+    return msgspec.structs.replace(spec, count=count, grace_s=0.0, deadline=None, after=after)
+
+
+def _spec_of(job: Job) -> JobSpec:
+    """What decisions need of a spec, from what the state knows."""
+    wanted = shape(job, 0)
+    return JobSpec(
+        name=job.name,
+        user=job.user,
+        project=job.project,
+        command=["work"],
+        resources=dict(wanted.resources),
+        replicas=wanted.replicas,
+        alternatives=list(job.choices[1:]),
+        count=job.count,
+        priority=job.priority,
+        job_class=job.job_class,
+        max_tier=job.max_tier,
+        time_limit_s=job.time_limit_s,
+        after=list(job.after),
+        begin=job.begin,
+        max_parallel=job.max_parallel,
+    )

@@ -1,0 +1,120 @@
+"""One run from its scene to its numbers. Pure but for itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+
+from bastion.quota.quota import Quota
+from bastion.quota.resources import Resources, fits, total
+from bastion.quota.shares import Shares
+from bastion.quota.tiers import pool
+
+from ..model.errors import BastionError
+from ..model.settings.config import Config, render
+from ..model.stored.events import CapacityChanged, FileChanged
+from ..schedule.plan import Inputs
+from .simulation import RUNNER, World
+from .simulation_report import Measure, Report, report
+from .summary import Account, Level
+from .workload import Arrival, Pace
+
+LEFT_OUT = MappingProxyType(
+    {
+        "larger_than_pool": "ask for more than there is",
+        "unknown_project": "belong to a project that the quota file does not know",
+        "not_a_member": "have a user who is no member of their project",
+        "class_not_granted": "are of a class that their project was not granted",
+        "after_the_window": "come after the window",
+    }
+)
+"""Why jobs have no part in a run, for scripts and in words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What a run happens on, and how it is measured.
+
+    `capacity` is what there is, None: what the quota says. The window begins with the first arrival and ends after
+    `until`, None: with the last job. `kind` is what sizes are counted in, `big` the size from which on a job is a big
+    gang. `log`: keep every change of what projects hold.
+    """
+
+    quota: Quota
+    config: Config
+    pace: Pace
+    kind: str
+    capacity: Resources | None = None
+    until: timedelta | None = None
+    big: int = 16
+    log: bool = False
+
+    @property
+    def pool(self) -> Resources:
+        """What there is of each kind."""
+        return total(pool(self.quota, self.capacity))
+
+    def under(self, config: Config) -> Scene:
+        """The same under other settings."""
+        return replace(self, config=config)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of it: its numbers, and if they were logged the levels from `since` to `until`."""
+
+    report: Report
+    shares: Shares
+    since: datetime
+    until: datetime
+    levels: Sequence[Level]
+
+
+def everybody(quota: Quota) -> Quota:
+    """The same quota, with every user a member of every project that it knows: a trace tells who worked for whom."""
+    return replace(quota, members=dict.fromkeys(sorted({*quota.shares, *quota.members}), (".*",)))
+
+
+def simulate(scene: Scene, arrivals: Sequence[Arrival]) -> Run:
+    """Run the arrivals, which are in the order of their time. Raises `BastionError` if none of them can be run."""
+    since = arrivals[0].at
+    until = since + scene.until if scene.until is not None else None
+    shares = Shares(scene.quota, scene.pool)
+    why = [_left_out(scene, arrival, until) for arrival in arrivals]
+    runnable = [arrival for arrival, reason in zip(arrivals, why, strict=True) if not reason]
+    left_out = Counter(reason for reason in why if reason)
+    if not runnable:
+        raise BastionError(f"no job can be run: {', '.join(f'{n} {LEFT_OUT[why]}' for why, n in left_out.items())}")
+    capacity = dict(scene.capacity) if scene.capacity is not None else None
+    settings = FileChanged(file="config", version="simulated", text=render(scene.config))
+    opening = (settings, CapacityChanged(runner=RUNNER, resources=capacity))
+    world = World(opening, Inputs(quota=scene.quota, config=scene.config), runnable, scene.pace)
+    account = Account(shares, scene.pace, since, until, log=scene.log)
+    for record in world.run():
+        account.take(record)
+    account.close()
+    numbers = report(
+        account,
+        Measure(scene.kind, scene.big),
+        policy=scene.config.policy,
+        decisions=world.decisions,
+        left_out={reason: left_out[reason] for reason in LEFT_OUT},
+    )
+    return Run(report=numbers, shares=shares, since=since, until=account.until, levels=account.levels)
+
+
+def _left_out(scene: Scene, arrival: Arrival, until: datetime | None) -> str:
+    """Why a job cannot be run; empty if it can."""
+    spec, quota = arrival.spec, scene.quota
+    if until is not None and arrival.at >= until:
+        return "after_the_window"
+    if not quota.is_open and spec.project not in quota.shares and spec.project not in quota.members:
+        return "unknown_project"
+    if not quota.admits(spec.user, spec.project):
+        return "not_a_member"
+    if not quota.grants(spec.project, spec.job_class):
+        return "class_not_granted"
+    return "" if any(fits(choice.demand, scene.pool) for choice in spec.choices) else "larger_than_pool"

@@ -1,0 +1,147 @@
+"""A bastion whose clock, fleet and users are computed: its events, decisions and state are the real ones. Pure but for itself.
+
+It turns as `bastion.service.tick` does: what happened becomes events, ends are settled, the policy is asked, and all of it is one
+journal object. It turns only when something happens. Machines are there, and gone, at once: nothing takes time but work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from bastion.quota.demand import Start
+
+from ..journal.fold import apply
+from ..model.errors import BastionError
+from ..model.job.start_conditions import conditions
+from ..model.state.state import Cause, Job, State
+from ..model.stored.events import AnyEvent, Claimed, Exited, Forgotten, Gone, Saved, Stopping, Submitted
+from ..model.stored.journal_object import JournalObject
+from ..schedule import plan
+from ..schedule.decision_record import Seat, decided
+from ..schedule.lifecycle import settle_one
+from ..schedule.pending import Lineup
+from ..schedule.plan import Inputs
+from .virtual_fleet import Fleet
+from .workload import Arrival, Pace
+
+RUNNER = "local"
+TURNS_MAX = 1_000
+"""More turns than these at one moment never end; after as many with nothing but pending jobs these wait for ever."""
+
+
+class World:
+    """One bastion from its first job to its last."""
+
+    def __init__(self, opening: Iterable[AnyEvent], inputs: Inputs, arrivals: Sequence[Arrival], pace: Pace) -> None:
+        """`opening` are files and capacity, of which `inputs` are made; `arrivals` come in the order of their time."""
+        self._began = arrivals[0].at
+        self.state = State(now=self._began)
+        self.decisions = 0
+        self._inputs, self._arrivals, self._fleet = inputs, arrivals, Fleet(pace)
+        self._every_s, self._tick = pace.checkpoint.total_seconds(), pace.tick
+        self._come = 0
+        self._named = {wanted.job for arrival in arrivals for wanted in conditions(arrival.spec.after)}
+        self._lineup = Lineup()
+        self._replan = False
+        self._again: datetime | None = None
+        self._events: list[AnyEvent] = []
+        for event in opening:
+            self._add(event)
+
+    def run(self) -> Iterator[JournalObject]:
+        """The journal object of every turn, when the state has it. Raises `BastionError` if the policy never rests."""
+        before, turns = None, 0
+        while (now := self._next()) is not None and (turns < TURNS_MAX or now == before):
+            turns = turns + 1 if now == before or self._is_over() else 0
+            if turns > TURNS_MAX:
+                raise BastionError(f"the policy {self._inputs.config.policy} comes to no end at {now}; report this")
+            before = now
+            yield self._turn(now)
+
+    def _is_over(self) -> bool:
+        """Nothing runs and nobody comes: only the policy may still want to be asked."""
+        return self._come == len(self._arrivals) and not self.state.live
+
+    def _next(self) -> datetime | None:
+        """The next moment at which something happens."""
+        now = self.state.now
+        assert now is not None
+        arrival = self._arrivals[self._come].at if self._come < len(self._arrivals) else None
+        return min((at for at in (self._fleet.next(now), arrival, self._decides()) if at), default=None)
+
+    def _decides(self) -> datetime | None:
+        """When the policy is asked next: at the first tick after something changed, or when it wanted to be asked."""
+        at = self.state.now if self._replan else self._again
+        if at is None or not self._tick:
+            return at
+        late = (at - self._began) % self._tick
+        return at + self._tick - late if late else at
+
+    def _turn(self, now: datetime) -> JournalObject:
+        self.state.now = now
+        self._collect(now)
+        self._hear(now)
+        self._admit(now)
+        decides = self._decides()
+        if decides is not None and decides <= now:
+            self._schedule(now)
+        record = JournalObject(seq=self.state.seq, epoch=0, nonce="", now=now, events=self._events)
+        self._events = []
+        self.state.seq += 1
+        return record
+
+    def _collect(self, now: datetime) -> None:
+        """Take in what is over, and let go of jobs that have ended, unless others may ask how."""
+        ended = []
+        for key, done in self._fleet.over(now):
+            if done:
+                self._add(
+                    Exited(job=key.job, task=key.task, attempt=key.attempt, worker=0, cause=Cause.OK, exit_code=0)
+                )
+            self._add(Gone(job=key.job, task=key.task, attempt=key.attempt, worker=0))
+            job = self.state.jobs[key.job]
+            for event in settle_one(self.state, key, job, job.tasks[key.task].attempts[-1], now):
+                self._add(event)
+            if job.ended and job.id not in self._named:
+                ended.append(job)
+        if ended:
+            self._add(Forgotten(jobs=[job.id for job in ended], requests=[job.request for job in ended]))
+
+    def _hear(self, now: datetime) -> None:
+        """Note who saves its work, from the first checkpoint on: the next ones are foreseen. Nobody turns only for that."""
+        for key, at in self._fleet.saved(now):
+            self._add(Saved(job=key.job, task=key.task, attempt=key.attempt, at=at, every_s=self._every_s))
+
+    def _admit(self, now: datetime) -> None:
+        while self._come < len(self._arrivals) and self._arrivals[self._come].at <= now:
+            arrival = self._arrivals[self._come]
+            self._come += 1
+            self._fleet.expect(arrival)
+            self._add(Submitted(request=arrival.job, job=arrival.job, spec=arrival.spec))
+
+    def _schedule(self, now: datetime) -> None:
+        for dropped in plan.dropped(self.state, self._inputs):
+            self._add(dropped)
+        answer = decided(self.state, self._inputs, now, _seat, self._lineup)
+        self.decisions += 1
+        self._add(answer.marker)
+        for event in answer.events:
+            self._add(event)
+            if isinstance(event, Stopping):
+                self._fleet.stop(event.key, now)
+            else:
+                self._add(Claimed(job=event.job, task=event.task, attempt=event.attempt, worker=0, machine="virtual"))
+                self._fleet.begin(event.key, now)
+        self._replan, self._again = False, answer.again
+
+    def _add(self, event: AnyEvent) -> None:
+        apply(self.state, event, self.state.seq, len(self._events))
+        self._lineup.note(self.state, event)
+        self._events.append(event)
+        self._replan |= not isinstance(event, plan.INDIFFERENT)
+
+
+def _seat(_job: Job, _start: Start) -> Seat:
+    """Attempts start and stop at once and whole, so that nothing hangs on how many hosts they have."""
+    return RUNNER, 1

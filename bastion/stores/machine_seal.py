@@ -1,0 +1,64 @@
+"""The seal: what proves that a machine was made by this bastion. A name proves nothing, for whoever reads one can write one.
+
+Half of the nonce in a machine's name is random; the other half is a digest of it and of what the machine is made for, keyed
+with 32 bytes that lie in `seal.key`, which only the bastion reads.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ..model import layout
+from ..model.errors import BucketError, Missing, RunnerError, TooLarge
+from ..model.interfaces import Bucket, Ids
+from .create_once import create_once
+
+_KEY = re.compile(rb"[0-9a-f]{64}")
+_HALF = 16
+_BYTES_MAX = 1024
+
+
+@dataclass(slots=True)
+class KeyedSeal:
+    """Makes nonces, and tells its own from others'. `load` gives the key: it is called once, when the first is needed."""
+
+    load: Callable[[], bytes]
+    ids: Ids
+    _key: bytes = field(default=b"", repr=False)
+
+    def nonce(self, *made_for: object) -> str:
+        """A new nonce for a machine that is made for this: 32 hexadecimal characters. Raises `RunnerError` without a key."""
+        half = self.ids.new()[:_HALF]
+        return half + self._proof(half, made_for)
+
+    def proves(self, nonce: str, *made_for: object) -> bool:
+        """True if a nonce was made here, for just this. Raises `RunnerError` without a key."""
+        half, proof = nonce[:_HALF], nonce[_HALF:]
+        return hmac.compare_digest(proof.encode(), self._proof(half, made_for).encode())
+
+    def _proof(self, half: str, made_for: tuple[object, ...]) -> str:
+        self._key = self._key or self.load()
+        text = "\x1f".join((half, *map(str, made_for)))
+        return hmac.new(self._key, text.encode(), "sha256").hexdigest()[:_HALF]
+
+
+def key_in(bucket: Bucket, ids: Ids) -> bytes:
+    """The key of a bastion's part of the store; the first who asks makes it. Raises `RunnerError` if it cannot be had."""
+    try:
+        try:
+            key = bucket.read(layout.SEAL, _BYTES_MAX).data
+        except Missing:
+            key = create_once(bucket, layout.SEAL, (ids.new() + ids.new()).encode()).stored
+    except TooLarge:
+        key = b""
+    except BucketError as error:
+        raise RunnerError(f"{layout.SEAL} cannot be read, by which machines are known: {error}") from error
+    key = key.strip()  # in some stores an object has a tail of blanks
+    if not _KEY.fullmatch(key):
+        raise RunnerError(
+            f"{layout.SEAL} is damaged: remove it, and the bastion makes another; claimed machines stay known"
+        )
+    return key

@@ -1,0 +1,157 @@
+"""How git is called on a machine: with a key and known hosts, within limits, and without anybody to ask."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from bastion.model.errors import BundleError, RunnerError
+from bastion.model.interfaces import Clock, Said, Shell
+
+from . import git_answers
+
+TRIES = 3
+"""How often a server is asked that does not answer, or is busy."""
+
+_BUSY = re.compile(
+    r"timed? ?out|(failed to|could not) connect|connection (refused|reset|closed)|could not resolve|temporary failure"
+    r"|early EOF|hung up|RPC failed|returned error: (429|5[0-9][0-9])",
+    re.IGNORECASE,
+)
+_NO_KEY = re.compile(
+    r"permission denied|host key verification|authentication failed|could not read (username|password)", re.IGNORECASE
+)
+_BLOCK = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What the machine's configuration gives git: files with a private key and with the keys of known hosts; "" for none.
+
+    `local`: whether it may read repositories on the machine itself, with the rights of the worker.
+    """
+
+    deploy_key: str = ""
+    known_hosts: str = ""
+    local: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A commit of a repository, and changes on top of it of this SHA-256; "" if there are none.
+
+    `submodules`: whether they are fetched; None refuses a commit that has some.
+    """
+
+    repo: str
+    commit: str
+    digest: str = ""
+    submodules: bool | None = None
+
+    def __str__(self) -> str:
+        return f"commit {self.commit[:12]} of {self.repo}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Whom git needs: who runs it, who tells the time, and what it may use."""
+
+    shell: Shell
+    clock: Clock
+    access: Access = Access()
+
+
+def ssh_command(access: Access) -> str:
+    """What git runs to reach a host: never asks, trusts only known hosts, offers only the named key."""
+    options = ["BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=30", "ServerAliveInterval=30"]
+    if access.known_hosts:
+        options += [f"UserKnownHostsFile={_quoted(access.known_hosts)}", "GlobalKnownHostsFile=/dev/null"]
+    if access.deploy_key:
+        options += [f"IdentityFile={_quoted(access.deploy_key)}", "IdentitiesOnly=yes", "IdentityAgent=none"]
+    return shlex.join(["ssh", *(word for option in options for word in ("-o", option))])
+
+
+def _quoted(path: str) -> str:
+    """As ssh reads a path in an option: in quotes, `%` doubled."""
+    return '"' + path.replace("%", "%%") + '"'
+
+
+class Git:
+    """Git in one folder, within one span of time."""
+
+    def __init__(self, doors: Doors, wanted: Wanted, folder: Path, *, limit_s: float, limit_bytes: int) -> None:
+        self.folder = folder
+        self._doors, self._wanted, self._limit_s = doors, wanted, limit_s
+        self._until = doors.clock.monotonic() + limit_s
+        self._prefix = prefix(doors.access, limit_bytes)
+
+    def run(self, *words: str) -> Said:
+        """Raises `BundleError` when the time is over."""
+        left = self._until - self._doors.clock.monotonic()
+        try:
+            return self._doors.shell.run([*self._prefix, "-C", str(self.folder), *words], limit_s=max(0.001, left))
+        except RunnerError as error:
+            if self._doors.clock.monotonic() < self._until:
+                raise
+            limit = f"{self._limit_s:.0f} s"
+            raise BundleError(f"fetching {self._wanted} took more than {limit}; make the repository smaller") from error
+
+    def must(self, *words: str) -> str:
+        """What it printed. Raises `BundleError` with its last words if it failed."""
+        said = self.run(*words)
+        if said.code:
+            raise failed(self._wanted, said.err)
+        return said.out
+
+    def ask(self, *words: str) -> Said:
+        """The same for what needs the server: asked again if that is busy."""
+        from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_exponential
+
+        def last(state: RetryCallState) -> Said:
+            assert state.outcome is not None
+            said: Said = state.outcome.result()
+            return said
+
+        retrying = Retrying(
+            stop=stop_after_attempt(TRIES),
+            wait=wait_exponential(multiplier=2, max=30),
+            retry=retry_if_result(_is_busy),
+            sleep=self._doors.clock.sleep,
+            retry_error_callback=last,
+        )
+        answer: Said = retrying(self.run, *words)
+        return answer
+
+
+def _is_busy(said: Said) -> bool:
+    return bool(said.code and _BUSY.search(said.err) and not _NO_KEY.search(said.err))
+
+
+def prefix(access: Access, limit_bytes: int) -> list[str]:
+    """Git without a terminal, an agent, hooks or surprises of the account, and with a limit to what it writes."""
+    variables = {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "true",
+        "GIT_ALLOW_PROTOCOL": "https:http:ssh:git" + (":file" if access.local else ""),
+        "GIT_SSH_COMMAND": ssh_command(access),
+        "GIT_LFS_SKIP_SMUDGE": "1",
+    }
+    unset = ("SSH_AUTH_SOCK", "SSH_ASKPASS", "GIT_SSH", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+    settings = ("core.hooksPath=/dev/null", "core.autocrlf=false", "gc.auto=0", "advice.detachedHead=false")
+    limited = ["/bin/sh", "-c", f'ulimit -f {limit_bytes // _BLOCK} && exec "$@"', "sh"]
+    environ = [word for name in unset for word in ("-u", name)] + [f"{name}={variables[name]}" for name in variables]
+    return [*limited, "env", *environ, "git", *(word for setting in settings for word in ("-c", setting))]
+
+
+def failed(wanted: Wanted, err: str) -> BundleError:
+    """What git's last words mean for the user."""
+    if _NO_KEY.search(err):
+        advice = "have an admin name a deploy_key and known_hosts under [git] of the bastion's config.toml"
+    elif re.search("file too large|signal 25", err, re.IGNORECASE):
+        advice = "it is larger than what a machine may fetch; keep data out of the repository"
+    else:
+        advice = "check that the machines can reach it, and launch again"
+    return BundleError(f"cannot fetch {wanted}: {git_answers.last_words(err) or 'git said nothing'}; {advice}")

@@ -1,0 +1,61 @@
+"""`bastion quota history` and `bastion config history`: who changed the file when, from the journal.
+
+The state knows which journal objects tell of it, so that each change costs one read, however long the journal is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bastion.journal import journal_reader
+from bastion.launcher.history.file_history import HEADS, Change, Teller
+from bastion.launcher.read import gap_lines
+from bastion.model.interfaces import Bucket
+from bastion.model.stored.gaps import Holes
+from bastion.platform.system import ThreadTasks
+
+from ...common.admin_file import AdminFile, read
+from ...common.job_choice import limit_of
+from ...common.place import known_place_of
+from ...terminal.main import DONE, Call
+from ...terminal.table import table
+
+
+def history(call: Call, file: AdminFile) -> int:
+    """Every change, the newest last. What lies in the bucket and was not read by the bastion is one of them."""
+    limit, place, holes = limit_of(call), known_place_of(call), Holes()
+    found = changes(place.bucket, file, holes)
+    found = found[-limit:] if limit else found
+    if call.output.json:
+        rows = [change.row() for change in found]
+        call.output.data({"schema": 1, "file": file.name, "changes": rows, **gap_lines.rows(holes.found)})
+        return DONE
+    if call.flags["diff"]:
+        lines = [line for change in found for line in _page(change)]
+    elif found:
+        lines = table(HEADS, [change.cells() for change in found], width=call.output.width)
+    else:
+        lines = [f"the {file.name} of bastion {place.name} was never changed"]
+    call.output.say("\n".join([*lines, *gap_lines.lines(holes.found)]))
+    return DONE
+
+
+def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[Change]:
+    """All that is known, the oldest first; what cannot be read is one of the holes. Raises `BucketError`."""
+    held = read(bucket, file)
+    tasks = ThreadTasks()
+    state = journal_reader.load(bucket, tasks.map, holes)
+    numbers = sorted({*range(state.indexed or 0), *state.marks.get(file.name, ())})
+    records = journal_reader.read(bucket, numbers, tasks.map, holes)
+    teller = Teller(file.name, lambda old, new: file.diff(file.lenient(old)[0], file.lenient(new)[0]))
+    found = [change for record in records for change in teller.told(record)]
+    known = state.files.get(file.name)
+    if held.version is not None and (known is None or known.version != held.version):
+        found.append(teller.change(held.text, held.byline, at=None, seq=None))
+    return found
+
+
+def _page(change: Change) -> Iterator[str]:
+    yield f"{change.time or 'at an unknown time'}  {change.who or 'somebody'}"
+    yield from (f"  {line}" for line in change.lines)
+    yield from ("", *(f"    {line}".rstrip() for line in change.diff[2:]), "") if change.diff else ("",)

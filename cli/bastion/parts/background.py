@@ -1,0 +1,99 @@
+"""A bastion in the background: its loop in a session of its own, its output in a file of the state folder, which is bounded."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import TextIO
+
+from bastion.model.errors import BastionError
+from bastion.model.interfaces import Clock
+from bastion.platform.local_paths import log_file
+
+from ...common.place import Place
+
+UP_S = 60.0
+END_S = 5.0
+LOOK_S = 0.05
+LAST_LINES = 20
+_READ_MAX = 64 * 1024
+OUTPUT_BYTES = 8 * 1024 * 1024
+"""So large the file of its output becomes, and the one before it, which is kept. All of it is in the bucket, too."""
+
+
+def come_up(place: Place, environ: Mapping[str, str], clock: Clock) -> None:
+    """Start the loop and return when the bastion ticks: this one, or another that was faster.
+
+    Raises `BastionError` with the last lines of its output if it ends instead, or says nothing for `UP_S` seconds.
+    """
+    log = log_file(place.name, place.bucket.url, environ)
+    log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    start = log.stat().st_size if log.exists() else 0
+    process = _spawn(place, log)
+    deadline = clock.monotonic() + UP_S
+    while process.poll() is None and clock.monotonic() < deadline:
+        if place.is_up(clock):
+            return
+        clock.sleep(LOOK_S)
+    _end(process)
+    raise BastionError(f"bastion {place.name} did not come up: {_last_words(log, start)} (all of it: {log})")
+
+
+def _spawn(place: Place, log: Path) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-I", "-m", "bastion", "bastion", "start", *place.flags()]
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=log.parent, start_new_session=True
+        )
+
+
+class Output(logging.StreamHandler[TextIO]):
+    """Lines into the file that standard output and error go to. One that has become too long makes way for a new one."""
+
+    def __init__(
+        self, stream: TextIO, file: Path, *, bytes_max: int = OUTPUT_BYTES, ways: Collection[int] = (1, 2)
+    ) -> None:
+        """`ways` are the descriptors that lead to the file."""
+        super().__init__(stream)
+        self._file, self._bytes_max, self._ways = file, bytes_max, ways
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line."""
+        super().emit(record)
+        if os.fstat(self.stream.fileno()).st_size > self._bytes_max:
+            self._turn()
+
+    def _turn(self) -> None:
+        os.replace(self._file, self._file.with_name(f"{self._file.name}.1"))
+        fresh = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        for way in self._ways:
+            os.dup2(fresh, way)
+        os.close(fresh)
+
+
+def leads_to(stream: TextIO, file: Path) -> bool:
+    """True if what is written there lands in this very file."""
+    try:
+        return os.path.samestat(os.fstat(stream.fileno()), file.stat())
+    except (OSError, ValueError):  # no such file; or a stream that is none of the system's
+        return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End one that hangs: left alone, it would take over long after its failure was told, and then stop as asked."""
+    process.terminate()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def _last_words(log: Path, start: int) -> str:
+    with log.open("rb") as file:
+        file.seek(max(start, log.stat().st_size - _READ_MAX))
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    return " | ".join(lines[-LAST_LINES:]) or "it said nothing"

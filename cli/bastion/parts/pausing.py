@@ -1,0 +1,64 @@
+"""Asking the whole bastion to pause or to resume, and waiting until it has heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.submit.sending import send
+from bastion.model import layout
+from bastion.model.audit import since
+from bastion.model.errors import BastionError, Forbidden
+from bastion.model.interfaces import Clock
+from bastion.model.state.state import State
+from bastion.model.stored.requests import AboutAll
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
+from bastion.schedule.permissions import not_for
+
+from ...common.command_context import check_user, user_of
+from ...common.place import Place, known_place_of
+from ...terminal.main import DONE, Call
+
+LOOK_S = 0.1
+PATIENCE_S = 30.0
+
+
+def ask(call: Call, request: AboutAll, becomes: str, is_so: Callable[[State], bool]) -> int:
+    """Ask unless it is so already. Raises `Forbidden`, or `BastionError` if the bastion refuses."""
+    place, user, clock = known_place_of(call), user_of(call), SystemClock()
+    check_user(place.settings, user)
+    if wrong := not_for(user, request, place.config().admins):
+        raise Forbidden(wrong)
+    reader = Reader(place.bucket, clock, ThreadTasks(), user=user)
+    state = reader.look().state
+    if not is_so(state):
+        request_id = RandomIds().new()
+        send(place.bucket, user=user, request_id=request_id, request=request)
+        heard = layout.request_name(layout.request(user, request_id))
+        with call.output.progress(f"waiting for bastion {place.name}"):
+            state = _heard(place, reader, heard, clock)
+        if heard in state.requests and not is_so(state):
+            raise BastionError(f"bastion {place.name} refused it; see bastion logs")
+    _tell(call, place, state, becomes, is_so(state))
+    return DONE
+
+
+def _heard(place: Place, reader: Reader, request: str, clock: Clock) -> State:
+    """The state once the request is read, or as it is if nobody reads it now."""
+    deadline = clock.monotonic() + PATIENCE_S
+    while request not in (state := reader.look().state).requests:
+        if clock.monotonic() > deadline or not place.is_up(clock):
+            break
+        clock.sleep(LOOK_S)
+    return state
+
+
+def _tell(call: Call, place: Place, state: State, becomes: str, done: bool) -> None:
+    if call.output.json:
+        by = {"user": state.paused.user, "since": since(state.paused)} if state.paused else None
+        call.output.data({"schema": 1, "name": place.name, "paused": by, "heard": done})
+    elif done:
+        who = f" (by {state.paused})" if state.paused else ""
+        call.output.say(f"bastion {place.name} is {becomes}{who}")
+    else:
+        call.output.say(f"bastion {place.name} is not at work; it is asked for, and done as soon as it is")

@@ -1,0 +1,37 @@
+"""A store is proved before a bastion moves in: by creating twice, racing and swapping, and not by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bastion.model.errors import BastionError
+from bastion.model.interfaces import Bucket, Ids
+from bastion.model.settings.config import Config
+from bastion.stores.conformance.bench import Check
+from bastion.stores.conformance.suite import EXCLUSIVE, FENCES, QUICK, UNSAFE, prove
+from bastion.stores.opening import open_bucket
+from bastion.stores.prefixed import Prefixed
+
+PREFIX = "doctor-"
+"""Names the place of a proof in a bucket. It is empty, and so gone, after it."""
+
+
+def admit(root: Bucket, config: Config, ids: Ids, *, old: Config | None) -> None:
+    """Prove the private bucket of a new bastion, and each other one that is new to it.
+
+    A folder is made. Raises `BastionError` with the reason if one of them is not fit, and `NoBucket`, `Denied`.
+    """
+    if old is None:
+        _admit(root, FENCES, ids)
+    known = {root.url, *(old.buckets.values() if old else ())}
+    for url in sorted(set(config.buckets.values()) - known):
+        _admit(open_bucket(url, create=True), EXCLUSIVE, ids)
+
+
+def _admit(bucket: Bucket, checks: Iterable[Check], ids: Ids) -> None:
+    place = f"{PREFIX}{ids.new()[:12]}"
+    for found in prove(lambda: Prefixed(bucket, place), checks, QUICK):
+        if not found.problem:
+            continue
+        refused = f"{found.promise} It does not: {found.problem}; {UNSAFE}" if found.broken else found.problem
+        raise BastionError(f"{bucket.url} cannot hold a bastion: {refused}")

@@ -1,0 +1,33 @@
+"""`launch bundle` and `bastion bundle`: the code to where machines find it, and no job."""
+
+from __future__ import annotations
+
+from bastion.model.job.spec import BundleRef
+from bastion.stores.routed import url_of
+
+from ..terminal.main import DONE, Call
+from ..terminal.output import Output
+from .bundler_settings import settings_of
+from .bundling import bundle, reference
+from .command_context import desk_of, docker_repo_of
+
+
+def run(call: Call) -> int:
+    """Print what the code is known by, and where it is."""
+    kind_said = call.flags["bundler_type"]
+    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
+    desk = desk_of(call)
+    packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=False)
+    code = reference(packed)
+    url = f"{url_of(desk.bucket, code.key)}/{code.key}" if code.key else ""
+    _tell(call.output, code, url, files=packed.files, size=packed.size)
+    return DONE
+
+
+def _tell(output: Output, code: BundleRef, url: str, *, files: int, size: int) -> None:
+    if output.json:
+        fields = {name: getattr(code, name) for name in code.__struct_fields__}
+        output.data({"schema": 1, **fields, "url": url, "files": files, "bytes": size})
+    else:
+        known = code.pinned if code.image and code.digest else code.identity or code.build or "none"
+        output.say("  ".join(filter(None, (known, code.repo, url))))

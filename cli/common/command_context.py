@@ -1,0 +1,87 @@
+"""What every command of `launch` works with: the place, the doors, and who asks."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import pwd
+from dataclasses import dataclass
+
+from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.past_jobs import look_up
+from bastion.launcher.read.reader import Reader
+from bastion.launcher.read.view import View
+from bastion.model.errors import UsageError
+from bastion.model.interfaces import Bucket, Clock, Ids, Tasks
+from bastion.model.settings.config import Config
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
+
+from ..terminal.main import Call
+from .bundler_settings import IMAGES
+from .place import known_place_of
+from .profile import setting_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The doors of one command."""
+
+    bastion: str
+    bucket: Bucket
+    clock: Clock
+    tasks: Tasks
+    ids: Ids
+    settings: Config
+
+    def reader(self, *, user: str | None = None) -> Reader:
+        """A reader of the bastion's part of the bucket; `user` as in `Reader`."""
+        return Reader(self.bucket, self.clock, self.tasks, user=user)
+
+
+def desk_of(call: Call) -> Desk:
+    """The real doors to where the command line points. Raises `BastionError` if there never was a bastion."""
+    place = known_place_of(call)
+    return Desk(
+        bastion=place.name,
+        bucket=place.bucket,
+        clock=SystemClock(),
+        tasks=ThreadTasks(),
+        ids=RandomIds(),
+        settings=place.settings,
+    )
+
+
+def user_of(call: Call) -> str:
+    """Who asks: --user_id or what stands for it, else the login name."""
+    if said := setting_of(call, "user_id"):
+        return said.value
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as error:
+        raise UsageError("this machine does not know your login name; use --user_id or set BASTION_USER") from error
+
+
+def check_user(settings: Config, user: str) -> None:
+    """Raise `UsageError` where the bastion would not believe that this user asks: on a shared machine the account says it."""
+    if not settings.shared or not (own := os.geteuid()):
+        return
+    try:
+        me = pwd.getpwuid(own).pw_name
+    except KeyError:
+        me = str(own)
+    if user != me:
+        raise UsageError(f"you are {me} on this machine, and only root asks as {user}; leave --user_id out")
+
+
+def docker_repo_of(call: Call, kind: str) -> str:
+    """Where images without a registry go, by the environment, the profile or the bastion's settings; "" for other code."""
+    if kind not in IMAGES:
+        return ""
+    if said := setting_of(call, "docker_repo"):
+        return said.value
+    return known_place_of(call).settings.docker_repo
+
+
+def job_of(call: Call, desk: Desk, view: View) -> Found:
+    """The job that the command's one word means, also one that the bastion has long forgotten."""
+    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))

@@ -1,0 +1,30 @@
+"""Files that admins edit in the bucket: replaced only if nobody else changed them meanwhile."""
+
+from __future__ import annotations
+
+from bastion.model.errors import Missing, Overtaken
+from bastion.model.interfaces import Bucket
+from bastion.stores.create_once import create_once, settled
+
+
+def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None:
+    """Put `data` in the place of the version that was read; None: of nothing.
+
+    Raises `Overtaken` if somebody else changed the object meanwhile; a lost answer is not mistaken for that: the byline tells
+    whose it is.
+    """
+
+    def put() -> bool:
+        if version is None:
+            return create_once(bucket, key, data).mine
+        return bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
+
+    if not settled(put):
+        raise Overtaken(f"somebody else changed {key} meanwhile; look at it and try again")
+
+
+def _holds(bucket: Bucket, key: str, data: bytes) -> bool:
+    try:
+        return bucket.read(key).data == data
+    except Missing:
+        return False

@@ -1,0 +1,128 @@
+"""Asking the bastion something about jobs: which are meant, whether it would refuse, one request for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_selection import Filter
+from bastion.launcher.read.job_words import chosen, is_pattern
+from bastion.launcher.read.past_jobs import look_up
+from bastion.launcher.read.view import View
+from bastion.launcher.submit.sending import send
+from bastion.model.errors import BastionError, Forbidden, UsageError
+from bastion.model.stored.requests import AboutJob, Cancel
+from bastion.schedule.permissions import VERBS, refusal, stranger
+from bastion.schedule.plan import Inputs, inputs
+
+from ..terminal.main import DONE, Call
+from .command_context import Desk, check_user, desk_of, job_of, user_of
+from .job_choice import named
+
+SHOWN = 5
+
+Asked = Sequence[tuple[Found, AboutJob]]
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The jobs of a command line. `alone`: it names one, and could not mean several."""
+
+    jobs: tuple[Found, ...]
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One command that asks something of jobs, and what it sees of the bastion."""
+
+    call: Call
+    desk: Desk
+    user: str
+    view: View
+
+    @classmethod
+    def begin(cls, call: Call) -> Asking:
+        """Look at the bastion."""
+        desk, user = desk_of(call), user_of(call)
+        check_user(desk.settings, user)
+        return cls(call, desk, user, desk.reader().look())
+
+    def one(self) -> Meant:
+        """The job that the command's one word means. Raises `NotFound`."""
+        return Meant((job_of(self.call, self.desk, self.view),), alone=True)
+
+    def several(self) -> Meant:
+        """The jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
+        words, filters = self.call.words, named(self.call, self.desk.clock.wall())
+        if not words and filters == Filter():
+            raise UsageError("no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since")
+        for line in filters.strangers(self.view):
+            self.call.output.note(line)
+        jobs = chosen(words, self.view, filters, self._look_up, user=None if self.call.flags["all"] else self.user)
+        return Meant(jobs, alone=len(words) == 1 and filters == Filter() and not is_pattern(words[0]))
+
+    def _look_up(self, word: str) -> Found:
+        return look_up(word, self.view, self.desk.bucket, self.desk.tasks)
+
+    def ask(self, found: Meant, request: Callable[[Found], AboutJob], told: Callable[[Found], str]) -> int:
+        """Ask for each of the jobs, or for none if one of these requests would be refused; `told` says it to people.
+
+        Raises `Forbidden`, `BastionError`, `UsageError`.
+        """
+        asked = [(_whole(job), request(job)) for job in found.jobs]
+        self.check(asked)
+        self.send(asked)
+        for job in found.jobs:
+            self.call.output.note(told(job))
+        return self.answer(found)
+
+    def check(self, asked: Asked) -> None:
+        """Raises `Forbidden` or `BastionError` with what the bastion would say, as far as it can be known."""
+        known = inputs(self.view.state)
+        foreign = [stranger(request, self.user, job.job or job.spec, known) for job, request in asked]
+        if any(foreign):
+            raise Forbidden(_few(foreign))
+        wrong = [self._refusal(job, request, known) for job, request in asked if job.job]
+        if any(wrong):
+            raise BastionError(_few(wrong))
+
+    def _refusal(self, job: Found, request: AboutJob, known: Inputs) -> str:
+        if job.id in self.view.state.jobs:
+            return refusal(request, self.user, self.view.state, known)
+        if isinstance(request, Cancel):  # it has left the state: it ended long ago
+            return ""
+        return f"job {job.id} has ended long ago; there is nothing to {VERBS[type(request)]}"
+
+    def send(self, asked: Asked) -> None:
+        """One request for each, at once. Raises `BastionError` if some could not be stored."""
+        desk = self.desk
+        sent = desk.tasks.map(
+            lambda request: send(desk.bucket, user=self.user, request_id=desk.ids.new(), request=request),
+            [request for _, request in asked],
+        )
+        failed = [error for error in sent if isinstance(error, Exception)]
+        if failed:
+            raise BastionError(f"{len(failed)} of {len(sent)} requests could not be stored: {failed[0]}") from failed[0]
+
+    def answer(self, found: Meant) -> int:
+        """The names on standard output; as JSON one object for a job that is meant alone, else a list."""
+        output, rows = self.call.output, [{"id": job.id, "name": job.name} for job in found.jobs]
+        if output.json:
+            output.data(rows[0] if found.alone else {"schema": 1, "jobs": rows})
+        else:
+            output.say("\n".join(job.name for job in found.jobs))
+        return DONE
+
+
+def _whole(found: Found) -> Found:
+    if found.task is not None:
+        raise UsageError(f"this is asked of a whole job; leave out [{found.task}]")
+    return found
+
+
+def _few(lines: Sequence[str]) -> str:
+    said = [line for line in lines if line]
+    more = f"; and {len(said) - SHOWN} more" if len(said) > SHOWN else ""
+    return "; ".join(said[:SHOWN]) + more

@@ -1,0 +1,50 @@
+"""What the runners of a bastion are made of, by its settings: on its own machine, and where one only looks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from bastion.model import layout
+from bastion.model.settings.config import Config
+from bastion.platform.local_paths import mark
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
+from bastion.runners.runner_context import Ground
+from bastion.stores.machine_seal import KeyedSeal, key_in
+from bastion.stores.routed import url_of
+
+from .place import Place
+
+
+def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) -> Ground:
+    """What the runner of this name is made of."""
+    ids = RandomIds()
+    return Ground(
+        bastion=place.name,
+        scope=mark(place.name, place.bucket.url),
+        bucket=place.bucket,
+        given=config.capacity or None,
+        options=config.runner_options.get(name, {}),
+        config=config,
+        flags=of_jobs(place, config),
+        environ=environ,
+        clock=SystemClock(),
+        ids=ids,
+        seal=KeyedSeal(partial(key_in, place.bucket, ids), ids),
+        tasks=ThreadTasks(),
+    )
+
+
+def of_jobs(place: Place, config: Config) -> dict[str, object]:
+    """What workers are told of the settings, wherever they are."""
+    git = {key: path for key, path in msgspec.structs.asdict(config.git).items() if path}
+    return {**elsewhere(place), **git, **msgspec.structs.asdict(config.job_limits)}
+
+
+def elsewhere(place: Place) -> dict[str, object]:
+    """What workers are told of buckets besides the private one, so that none has to read the settings."""
+    keys = {layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
+    urls = {home: url_of(place.bucket, key) for home, key in keys.items()}
+    return {f"{home}_bucket": url for home, url in urls.items() if url != place.bucket.url}

@@ -1,0 +1,120 @@
+"""One machine and several people: whose requests are whose, and the folders that they share."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+from collections.abc import Mapping
+from itertools import islice
+
+from bastion.launcher.access.health_checks import NAMED, Check, Level
+from bastion.model.errors import UsageError
+from bastion.model.job.spec import USER
+from bastion.model.settings.config import EVERYBODY, Config
+from bastion.runners.worker.linux.unix_account import chosen, is_known, name_of
+from bastion.service.received_request import Authors
+from bastion.stores import shared_folder
+from bastion.stores.shared_folder import Wanted
+
+from .place import Place
+
+FOLDER = "/var/lib/bastion/bucket"
+"""The bucket of a bastion that is shared and was created without one: every account gets there."""
+
+ACCOUNTS_MAX = 10_000
+_FIRST_UID, _LAST_UID = 1_000, 60_000
+"""The numbers of people's accounts, as systems give them; those of services are below."""
+
+MEND = "mend it as root: bastion create --local --shared"
+
+
+def authors(config: Config) -> Authors:
+    """The accounts that may ask in the name of others, for the bastion of this process. Raises `RunnerError` as `chosen` does."""
+    own, alone = os.geteuid(), config.runners == ["local"] and not (config.shared or config.run_as)
+    me = name_of(own)
+    refused = (
+        f"it would run as {me}, the account of the bastion, and nobody said that others' jobs may; an admin does, by "
+        f"bastion config set run_as={me}, or has jobs run as who submits them: bastion create --local --shared"
+    )
+    is_own = alone and not chosen(config.run_as, own, is_known)
+    return Authors(
+        own=own,
+        number_of=number_of,
+        name_of=lambda number: name_of(number) if number >= 0 else "more than one account",
+        as_submitter=bool(config.shared),
+        refused=refused if is_own else "",
+    )
+
+
+def number_of(user: str) -> int | None:
+    """The account of this name by its number; None if this machine has none."""
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError:
+        return None
+
+
+def accounts(shared: str) -> Mapping[str, int]:
+    """The people who share a bucket, with their numbers: the members of the group, or all accounts of people."""
+    everybody = {row.pw_name: row for row in islice(pwd.getpwall(), ACCOUNTS_MAX) if USER.fullmatch(row.pw_name)}
+    if shared == EVERYBODY:
+        return {name: row.pw_uid for name, row in everybody.items() if _FIRST_UID <= row.pw_uid <= _LAST_UID}
+    group = grp.getgrnam(shared)
+    own = {name: row.pw_uid for name, row in everybody.items() if row.pw_gid == group.gr_gid}
+    return own | {name: number for name in group.gr_mem if USER.fullmatch(name) and (number := number_of(name))}
+
+
+def check(shared: str, url: str) -> None:
+    """Raise `UsageError` if this account and this bucket cannot be shared."""
+    if os.geteuid() != 0:
+        raise UsageError("only root can run jobs as others: sudo bastion create --local --shared")
+    if not url.startswith("file://"):
+        raise UsageError(f"--shared is for a folder as the bucket, and this is {url}; leave --bucket out, or --shared")
+    if shared != EVERYBODY:
+        _gid(shared)
+    if closed := shared_folder.closed_above(url.removeprefix("file://")):
+        raise UsageError(f"not everybody gets to {url}, since {closed} is closed to them; use --bucket=file://{FOLDER}")
+
+
+def share(place: Place, shared: str) -> None:
+    """Make the folders of a shared bucket, and set the modes of what lies there already. Raises `OSError`."""
+    for folder in _wanted(place, shared):
+        if folder.path == os.fsencode(place.root.url.removeprefix("file://")):
+            os.makedirs(folder.path, exist_ok=True)
+        folder.make()
+    shared_folder.mend(place.root.url.removeprefix("file://"), place.name)
+
+
+def keep(place: Place, config: Config) -> None:
+    """The same as a bastion begins: of the folders alone, which somebody may have changed, and for accounts that are new."""
+    if config.shared:
+        os.umask(0o022)
+        for folder in _wanted(place, config.shared):
+            if folder.fault():
+                folder.make()
+
+
+def doctor(place: Place, config: Config) -> Check:
+    """Are the modes of a shared bucket as they have to be?"""
+    name = f"rights on {place.root.url}"
+    wrong = [fault for folder in _wanted(place, config.shared) if (fault := folder.fault())]
+    if wrong:
+        more = f", and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
+        return Check(Level.FAILED, name, f"{'; '.join(wrong[:NAMED])}{more}", MEND)
+    who = "all accounts of this machine" if config.shared == EVERYBODY else f"the group {config.shared}"
+    return Check(Level.OK, name, f"shared by {who}: each writes its own requests, bundles and watches, and no more")
+
+
+def _wanted(place: Place, shared: str) -> list[Wanted]:
+    gid = None if shared == EVERYBODY else _gid(shared)
+    root = place.root.url.removeprefix("file://")
+    uid = os.stat(root).st_uid if os.path.isdir(root) and os.geteuid() else 0
+    return list(shared_folder.wanted(root, place.name, gid, accounts(shared), uid))
+
+
+def _gid(group: str) -> int:
+    try:
+        return grp.getgrnam(group).gr_gid
+    except KeyError:
+        raise UsageError(f"this machine has no group {group}; make it with groupadd {group}") from None

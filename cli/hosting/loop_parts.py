@@ -1,0 +1,77 @@
+"""What the loop of a bastion gets behind its doors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+
+from bastion.model.errors import BastionError, UsageError
+from bastion.model.interfaces import Runner
+from bastion.model.settings.config import Config
+from bastion.platform import host
+from bastion.platform.store_clock import StoreClock
+from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
+from bastion.runners.google.api.client import GoogleApi
+from bastion.runners.google.api.cloud_builds import CloudBuilds
+from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.runner import GoogleRunner
+from bastion.runners.worker.linux.unix_account import chosen, is_known, name_of
+from bastion.service.maintenance import Doors
+
+from ..common import installed_runners, shared_host
+from ..common.place import Place
+from ..common.runner_contexts import ground
+
+SNAPSHOT_S = 600.0
+
+
+def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
+    """All that the loop of the bastion at this place needs. Raises as `runners` does."""
+    made = runners(place, config, environ)
+    births = [runner.site.birth for runner in made.values() if isinstance(runner, GoogleRunner)]
+    if builds := [birth.build for birth in births if isinstance(birth, Birth)]:
+        # Before they are asked for, and one after the other: what the first makes is kept. What fails is told to who asks.
+        ThreadTasks(1).start("build", lambda: [build() for build in builds])
+    return Doors(
+        bucket=place.bucket,
+        runners=made,
+        clock=SystemClock(),
+        ids=RandomIds(),
+        tasks=ThreadTasks(),
+        snapshot=lambda: write_snapshot(place),
+        builds=CloudBuilds(lambda project: GoogleApi(project, SystemClock(), RandomIds(), patience_s=0.0)),
+        vet=installed_runners.faults,
+        store_clock=StoreClock(place.bucket, SystemClock(), host.name(), os.getpid()),
+        authors=shared_host.authors(config),
+    )
+
+
+def runners(place: Place, config: Config, environ: Mapping[str, str]) -> dict[str, Runner]:
+    """The configured runners by their names.
+
+    Raises `UsageError` for one that cannot be had, or not by these settings; `RunnerError`.
+    """
+    if wrong := list(installed_runners.faults(config)):
+        raise UsageError("; ".join(wrong))
+    return {name: installed_runners.maker(name).make(ground(place, config, environ, name)) for name in config.runners}
+
+
+def whose(config: Config) -> dict[str, str]:
+    """The bastion's account, and that of its jobs. Raises `RunnerError` if jobs cannot run as the settings say."""
+    mine = name_of(os.geteuid())
+    if config.shared:
+        return {"account": mine, "jobs_as": "who submits them"}
+    return {"account": mine, "jobs_as": chosen(config.run_as, os.geteuid(), is_known) or mine}
+
+
+def write_snapshot(place: Place) -> None:
+    """Write a snapshot in a child process, and wait for it. Raises `BastionError` with its last words if it fails."""
+    argv = [sys.executable, "-I", "-m", "bastion", "snapshot", *place.flags()]
+    try:
+        said = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SNAPSHOT_S)
+    except subprocess.TimeoutExpired as error:
+        raise BastionError(f"the snapshot took more than {SNAPSHOT_S:.0f} s") from error
+    if said.returncode:
+        raise BastionError(f"the snapshot failed: {said.stderr.strip()[-500:]}")

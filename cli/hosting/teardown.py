@@ -1,0 +1,123 @@
+"""The end of a bastion whose machines are elsewhere: they, its lodging, and on demand its accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bastion.model.errors import BastionError
+from bastion.model.interfaces import Clock
+from bastion.model.settings.config import Config
+from bastion.runners.google.api.interface import Google
+from bastion.runners.google.fleet import GCE, TPU
+from bastion.runners.google.gce.runner import GceRunner
+from bastion.runners.google.hosting.bastion_vm import Host, workers
+from bastion.runners.google.hosting.dry_run import Dry
+from bastion.runners.google.hosting.grants import leave
+from bastion.runners.google.tpu.runner import TpuRunner
+from bastion.runners.hosting import Tell
+from bastion.runners.kubernetes import names
+from bastion.runners.kubernetes.fleet import KUBERNETES
+from bastion.runners.kubernetes.runner import KubernetesRunner
+
+from ..common.place import Place, stored
+from ..common.runner_contexts import ground
+from ..terminal.main import Call
+from . import google_host, where
+
+SWEEP_S = 1800.0
+LOOK_S = 2.0
+NAMED = 5
+
+Fleet = Sequence[TpuRunner | GceRunner | KubernetesRunner]
+
+
+def fleet_of(place: Place, config: Config, environ: Mapping[str, str], tell: Tell | None = None) -> Fleet:
+    """The bastion's runners whose machines stay when it goes; with `tell`, what would change something is told instead."""
+    makers = {maker.kind.name: maker for maker in (TPU, GCE)}
+    google = Dry(google_host.door(config.google), tell) if tell else None
+    fleet: list[TpuRunner | GceRunner | KubernetesRunner] = []
+    for name in config.runners:
+        if name in makers:
+            fleet.append(makers[name].make(ground(place, config, environ, name), google))
+        elif name == KubernetesRunner.name:
+            fleet.append(KUBERNETES.make(ground(place, config, environ, name), tell))
+    return fleet
+
+
+def machines(fleet: Fleet) -> list[str]:
+    """How all machines are called that the bastion has. Raises `RunnerError` if that is not known."""
+    return sorted({_shown(machine.id) for runner in fleet for machine in runner.list()})
+
+
+def named(found: Sequence[str]) -> str:
+    """The first of them, in words."""
+    return ", ".join(found[:NAMED]) + (", ..." if len(found) > NAMED else "")
+
+
+def sweep(fleet: Fleet, clock: Clock) -> None:
+    """Return when no machine is left. Raises `BastionError` for those that do not go."""
+    deadline = clock.monotonic() + SWEEP_S
+    while left := machines(fleet):
+        _remove(fleet)
+        if clock.monotonic() > deadline:
+            raise BastionError(
+                f"{len(left)} machines are not gone {SWEEP_S:.0f} s after their deletion: {named(left)}; say it again, or "
+                "see what their owner's console says of them"
+            )
+        clock.sleep(LOOK_S)
+    for runner in fleet:
+        runner.clear()
+
+
+def has_accounts(place: Place, config: Config) -> bool:
+    """`bastion create` has made accounts for it: the settings name them."""
+    google = config.google
+    return bool(google.project and google.service_account) and (
+        bool(google.vm_zone) or google.service_account == workers(place.name, google.project)
+    )
+
+
+def close_accounts(google: Google, place: Place, config: Config) -> list[str]:
+    """Remove the accounts that were made for it, and their rights; what was removed, in words."""
+    return [step.what for step in leave(_host(place, config)) if step.ensure(google)]
+
+
+def rehearse(call: Call, place: Place, *, accounts: bool) -> None:
+    """Print every call that would be made, and make those that only look."""
+    config = stored(place)
+    lodged = where.lodging(place, call.output.say)
+    if lodged:
+        lodged.stop()
+    fleet = fleet_of(place, config, call.environ, call.output.say)
+    _remove(fleet)
+    for runner in fleet:
+        runner.clear()
+    if lodged:
+        lodged.delete()
+    if accounts and has_accounts(place, config):
+        close_accounts(Dry(google_host.door(config.google), call.output.say), place, config)
+
+
+def _shown(machine: str) -> str:
+    """A machine's id without what only tells it from others of its name."""
+    pod = names.pod_of(machine) or names.unborn_of(machine)
+    return pod[0] if pod else "/".join(machine.split("/")[:2])
+
+
+def _remove(fleet: Fleet) -> None:
+    for runner in fleet:
+        for machine in runner.list():
+            runner.delete(machine.id)
+
+
+def _host(place: Place, config: Config) -> Host:
+    """Of what it consists, as far as its end needs to know."""
+    return Host(
+        bastion=place.name,
+        url=place.root.url,
+        buckets=google_host.buckets(place, config),
+        zone=config.google.vm_zone,
+        image="",
+        google=config.google,
+        runners=config.runners,
+    )

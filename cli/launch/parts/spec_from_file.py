@@ -1,0 +1,55 @@
+"""`launch --spec=FILE`: a job spec that flags are laid over, and the other way round, what `--dry_run` prints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from bastion.launcher.submit.spec_file import Fields, fields_of
+from bastion.model.errors import SpecError
+from bastion.model.job.spec import SPEC_BYTES_MAX, JobSpec, written_out
+
+from ...terminal.main import Call
+
+STDIN = "-"
+
+
+def spec_file(call: Call, home: str) -> Fields:
+    """What the file of --spec says, by the fields of a spec; nothing without one. Raises `SpecError` with all that is wrong."""
+    name = call.flags["spec"]
+    if not name:
+        return {}
+    try:
+        fields = fields_of(_read(name), home)
+    except SpecError as error:
+        raise SpecError(f"{'standard input' if name == STDIN else name}: {error}") from error
+    if not call.after and "command" not in fields:
+        raise SpecError(f"{name} has no command; say it there, or after --")
+    if "user" in fields and "user_id" not in call.given:
+        call.output.note(f"as {fields['user']}, whom {name} names")
+    return fields
+
+
+def bundler_of(call: Call, said: Fields) -> str | None:
+    """How the code travels: as the flags say; or as the file does, where it names a bundle: None for that very one."""
+    found = said.get("bundle")
+    if found is None or {"bundler_type", "bundler_spec"} & call.given:
+        kind: str = call.flags["bundler_type"]
+        return kind
+    return "none" if found.type == "none" else None
+
+
+def spec_text(spec: JobSpec, kind: str | None) -> str:
+    """The spec as JSON. Code that is still to be packed is not in it: whoever submits it says how."""
+    fields = written_out(spec)
+    if kind not in (None, "none"):
+        del fields["bundle"]
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _read(name: str) -> bytes:
+    if name == STDIN:
+        return sys.stdin.buffer.read(SPEC_BYTES_MAX + 1)
+    with Path(name).open("rb") as file:
+        return file.read(SPEC_BYTES_MAX + 1)

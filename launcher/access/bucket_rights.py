@@ -1,0 +1,260 @@
+"""Who may write what in a bucket, by the policy that its store tells; and what is wrong with that. Pure.
+
+The rules are those of `docs/security.md`: only the bastion writes what decides, nobody asks in another's name, what is
+written once is not written again, and nothing is public.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bastion.model import layout
+
+from .health_checks import NAMED, Check, Level
+from .iam_conditions import holds
+
+CREATE, DELETE = "storage.objects.create", "storage.objects.delete"
+"""To overwrite takes both."""
+
+_ALL = frozenset({CREATE, DELETE})
+ROLES: Mapping[str, frozenset[str]] = {
+    "roles/storage.objectViewer": frozenset(),
+    "roles/storage.objectCreator": frozenset({CREATE}),
+    "roles/storage.objectUser": _ALL,
+    "roles/storage.objectAdmin": _ALL,
+    "roles/storage.admin": _ALL,
+    "roles/storage.bucketViewer": frozenset(),
+    "roles/storage.legacyBucketReader": frozenset(),
+    "roles/storage.legacyBucketWriter": _ALL,
+    "roles/storage.legacyBucketOwner": _ALL,
+    "roles/storage.legacyObjectReader": frozenset(),
+    "roles/storage.legacyObjectOwner": frozenset(),
+    "roles/iam.securityReviewer": frozenset(),
+    "bastionAuditor": frozenset(),
+    "bastionLister": frozenset(),
+}
+"""What roles allow of the two. The last two are those of `deploy/terraform`, of whichever project."""
+
+PUBLIC = frozenset({"allUsers", "allAuthenticatedUsers"})
+SEE = "see docs/security.md and deploy/terraform"
+_GROUP, _OTHERS = 0o020, 0o002
+_NOBODY = "nobody-of-this-name"
+_INBOX = re.compile(r"/inbox/([^/\"'\\]+)/")
+_DECIDES = (
+    *(layout.JOURNAL, layout.SNAPSHOTS, layout.ENDED, layout.ATTEMPTS),
+    *(layout.BUILDS, layout.STATUS, layout.BASTION_LOG),
+)
+_ONCE = (layout.CLAIMS, layout.LOGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Some may do what a role allows, where the condition holds."""
+
+    role: str
+    members: frozenset[str]
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """A bucket's rights. `uniform`: no object has rights of its own; `guarded`: it cannot be made public."""
+
+    bucket: str
+    grants: tuple[Grant, ...]
+    uniform: bool
+    guarded: bool
+
+    def may(self, right: str, key: str) -> set[str]:
+        """Who may do this with the object of this key, or may be able to."""
+        name = f"projects/_/buckets/{self.bucket}/objects/{key}"
+        return {
+            member
+            for grant in self.grants
+            if right in _rights(grant.role) and holds(grant.condition, name) is not False
+            for member in grant.members
+        }
+
+
+def read(bucket: str, policy: Any, settings: Any) -> Access:
+    """The rights from two answers of the store. What has another form than it should is a grant that nobody knows."""
+    bindings = policy.get("bindings") if isinstance(policy, Mapping) else None
+    rows = bindings if isinstance(bindings, Sequence) and not isinstance(bindings, str) else [bindings]
+    access = settings if isinstance(settings, Mapping) else {}
+    uniform = access.get("uniformBucketLevelAccess")
+    return Access(
+        bucket=bucket,
+        grants=tuple(_grant(row) for row in rows),
+        uniform=isinstance(uniform, Mapping) and uniform.get("enabled") is True,
+        guarded=access.get("publicAccessPrevention") == "enforced",
+    )
+
+
+def _grant(row: Any) -> Grant:
+    if not isinstance(row, Mapping):
+        return Grant("?", frozenset({"?"}))
+    members, condition = row.get("members"), row.get("condition")
+    told = members if isinstance(members, (Sequence, frozenset, set)) and not isinstance(members, str) else ["?"]
+    said = condition.get("expression") if isinstance(condition, Mapping) else condition
+    text = "" if condition is None else said if isinstance(said, str) and said.strip() else "?"
+    return Grant(str(row.get("role", "?")), frozenset(map(str, told)), text)
+
+
+def _rights(role: str) -> frozenset[str]:
+    return ROLES.get(role, ROLES.get(role.rpartition("/")[2], _ALL))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A bucket that holds these prefixes and files of a bastion, whose keys begin with `below`."""
+
+    access: Access
+    below: str
+    homes: tuple[str, ...]
+
+    @property
+    def url(self) -> str:
+        """Of the whole bucket."""
+        return f"gs://{self.access.bucket}"
+
+    def deciders(self) -> set[str]:
+        """Who may write the journal, and so is the bastion."""
+        return self.access.may(CREATE, self.below + layout.journal(0)) if layout.JOURNAL in self.homes else set()
+
+
+def checks(parts: Sequence[Part]) -> Iterator[Check]:
+    """Every rule, of all buckets of a bastion whose rights are known."""
+    bastions = {member for part in parts for member in part.deciders()}
+    for part in parts:
+        yield _public(part)
+        yield _uniform(part)
+        if layout.JOURNAL in part.homes:
+            yield _deciders(part)
+        yield _only_the_bastion(part, bastions)
+        yield _once(part, bastions)
+        if layout.INBOX in part.homes:
+            yield _own_inbox(part, bastions)
+            yield _files(part, bastions)
+        yield _not_known(part)
+
+
+def _public(part: Part) -> Check:
+    name = f"public access to {part.url}"
+    strangers = sorted({member for grant in part.access.grants for member in grant.members} & PUBLIC)
+    if strangers:
+        return Check(Level.FAILED, name, f"{', '.join(strangers)} have rights on it", f"take them away; {SEE}")
+    if not part.access.guarded:
+        return Check(
+            Level.WARNING, name, "nobody has it, and anybody could be given it", "enforce public access prevention"
+        )
+    return Check(Level.OK, name, "prevented")
+
+
+def _uniform(part: Part) -> Check:
+    name = f"uniform access in {part.url}"
+    if part.access.uniform:
+        return Check(Level.OK, name, "rights are the bucket's alone")
+    found = "single objects may have rights of their own, which nobody sees here"
+    return Check(Level.FAILED, name, found, "turn uniform bucket-level access on")
+
+
+def _deciders(part: Part) -> Check:
+    name, bastions = f"who writes the journal in {part.url}", part.deciders()
+    if len(bastions) == 1 and not bastions & PUBLIC:
+        return Check(Level.OK, name, *bastions)
+    if not bastions:
+        return Check(
+            Level.WARNING, name, "nobody by this bucket's own policy", f"give it to the bastion's account; {SEE}"
+        )
+    return Check(Level.WARNING, name, _some(bastions), f"leave it to the bastion's account alone; {SEE}")
+
+
+def _only_the_bastion(part: Part, bastions: set[str]) -> Check:
+    return _nobody_else(part, _ALL, _DECIDES, bastions, f"what only the bastion writes in {part.url}", "may write")
+
+
+def _once(part: Part, bastions: set[str]) -> Check:
+    name, verb = f"what is written once in {part.url}", "may overwrite or remove"
+    return _nobody_else(part, frozenset({DELETE}), _ONCE, bastions, name, verb)
+
+
+def _nobody_else(
+    part: Part, rights: Iterable[str], homes: Sequence[str], bastions: set[str], name: str, verb: str
+) -> Check:
+    """That nobody but the bastion has one of these rights below those of these prefixes that lie here."""
+    here = [home for home in homes if home in part.homes]
+    for home in here:
+        key = part.below + home + ("x" if home.endswith("/") else "")
+        if others := {member for right in rights for member in part.access.may(right, key)} - bastions:
+            return Check(Level.FAILED, name, f"{_some(others)} {verb} {home}", f"take that right away; {SEE}")
+    return Check(Level.OK, name, ", ".join(here) or "nothing of it lies here")
+
+
+def _own_inbox(part: Part, bastions: set[str]) -> Check:
+    """Everybody but the bastion asks in one name only, and leaves what was asked as it is."""
+    name, access = f"requests in {part.url}", part.access
+    users = sorted({user for grant in access.grants for user in _INBOX.findall(grant.condition)})
+    asking: dict[str, list[str]] = {}
+    removing: set[str] = set()
+    for user in [*users, *(f"{user}0" for user in users if f"{user}0" not in users), _NOBODY]:
+        key = part.below + layout.request(user, "x")
+        removing |= access.may(DELETE, key) - bastions
+        for member in access.may(CREATE, key) - bastions:
+            asking.setdefault(member, []).append(user)
+    loose = {member: names for member, names in asking.items() if len(names) > 1 or names == [_NOBODY]}
+    if loose:
+        member, names = sorted(loose.items())[0]
+        whose = "of everybody" if _NOBODY in names else f"of {' and '.join(names[:NAMED])}"
+        more = f" (and {len(loose) - 1} more)" if len(loose) > 1 else ""
+        return Check(
+            Level.FAILED, name, f"{member} may ask in the name {whose}{more}", f"confine it to one inbox/<user>/; {SEE}"
+        )
+    if removing:
+        return Check(
+            Level.FAILED, name, f"{_some(removing)} may overwrite or remove them", f"let them create alone; {SEE}"
+        )
+    return Check(Level.OK, name, f"{len(asking)} accounts may ask, each in one name")
+
+
+def _files(part: Part, bastions: set[str]) -> Check:
+    """Who is an admin in deed: to change the settings is to name the admins."""
+    keys = [part.below + file for file in (layout.CONFIG, layout.QUOTA)]
+    changing = {member for key in keys for right in _ALL for member in part.access.may(right, key)} - bastions
+    name = f"who changes quota and settings in {part.url}"
+    if changing & PUBLIC:
+        return Check(Level.FAILED, name, _some(changing & PUBLIC), f"take that right away; {SEE}")
+    return Check(Level.OK, name, _some(changing) or "nobody but the bastion")
+
+
+def _not_known(part: Part) -> Check:
+    name, access = f"roles and conditions in {part.url}", part.access
+    roles = {
+        grant.role for grant in access.grants if grant.role not in ROLES and grant.role.rpartition("/")[2] not in ROLES
+    }
+    odd = {grant.condition for grant in access.grants if holds(grant.condition, "x") is None}
+    if roles or odd:
+        found = f"not understood, so taken to allow everything: {_some(roles | odd)}"
+        return Check(Level.WARNING, name, found, "look at them yourself, or use roles that are known here")
+    return Check(Level.OK, name, f"{len(access.grants)} grants, all understood")
+
+
+def _some(names: Iterable[str]) -> str:
+    found = sorted(name[:200] for name in names)
+    return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED} more" if len(found) > NAMED else "")
+
+
+def folder(url: str, mode: int, owner: str, group: str) -> Check:
+    """Who may write a folder as a bucket: it knows no inboxes of users, so all who may write it are trusted with all of it."""
+    name = f"rights on {url}"
+    if mode & _OTHERS:
+        return Check(
+            Level.FAILED, name, "everybody on this machine may write all of it", "take that away: chmod -R o-w FOLDER"
+        )
+    if mode & _GROUP:
+        return Check(
+            Level.OK, name, f"{owner} and the group {group} may write all of it: they have to trust each other"
+        )
+    return Check(Level.OK, name, f"{owner} alone may write")

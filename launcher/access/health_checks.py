@@ -1,0 +1,280 @@
+"""Is a bastion well? Each check is a function of what was gathered, and says what to do where it is not. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from bastion.model import layout
+from bastion.model.clocks import HEAL, OFF_MAX_S, Moment, ahead, offset, words
+from bastion.model.interfaces import AttemptKey
+from bastion.model.state.state import State
+from bastion.model.stored.records import Status
+from bastion.model.stored.status import RUNNING, problems, word
+from bastion.model.stored.status import accounts as told
+
+from ..durations import short
+
+RIGHTS = ("list", "create", "read", "replace", "delete")
+OFF_S = 5.0
+LATE_S = 30.0
+"""So long a sign of life may be on its way to the store."""
+SILENT = timedelta(seconds=60)
+FRESHLY_ENDED = timedelta(minutes=5)
+NAMED = 3
+
+WorkerKey = tuple[AttemptKey, int]
+
+_LOOKS = frozenset({"list", "read"})
+_ALL = frozenset(RIGHTS)
+_OF_USERS: Mapping[str, frozenset[str]] = {
+    layout.INBOX: frozenset({"list", "create", "read"}),
+    layout.BUNDLES: frozenset({"list", "create", "replace"}),
+    layout.WATCH: frozenset({"create", "replace"}),
+    layout.JOURNAL: _LOOKS,
+    layout.SNAPSHOTS: _LOOKS,
+    layout.ENDED: _LOOKS,
+    layout.FACTS: _LOOKS,
+    layout.LOGS: _LOOKS,
+    layout.BASTION_LOG: _LOOKS,
+    layout.OUTPUTS: _LOOKS,
+    layout.ATTEMPTS: frozenset(),
+    layout.BUILDS: frozenset(),
+    layout.CLAIMS: frozenset(),
+    layout.BEATS: frozenset(),
+}
+PREFIXES = tuple(_OF_USERS)
+FILES = (layout.CONFIG, layout.QUOTA, layout.STATUS)
+
+
+class Level(StrEnum):
+    """How well it is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at, what was found, and what to do unless it is well."""
+
+    level: Level
+    name: str
+    found: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What came of trying each right below a prefix: nothing, or what the store said against it."""
+
+    prefix: str
+    url: str
+    refused: Mapping[str, str]
+
+
+def rights(probe: Probe, *, user: str, admin: bool) -> Check:
+    """May the user do below this prefix what he has to? An admin runs the bastion, which has to do everything."""
+    needed = _ALL if admin else _OF_USERS[probe.prefix.split("/", 1)[0] + "/"]
+    name = f"rights on {probe.prefix}"
+    lacking = [right for right in RIGHTS if right in needed and right in probe.refused]
+    allowed = ", ".join(right for right in RIGHTS if right not in probe.refused) or "none"
+    if not lacking:
+        return Check(Level.OK, name, allowed if needed == _ALL else f"{allowed}; needed: {_words(needed)}")
+    found = f"may not {_words(lacking)}: {probe.refused[lacking[0]]}"
+    return Check(
+        Level.FAILED, name, found, f"have {user} given the right to {_words(lacking)} below {probe.url}/{probe.prefix}"
+    )
+
+
+def readable(file: str, problem: str) -> Check:
+    """May it be read, if it is there?"""
+    if problem:
+        return Check(Level.FAILED, f"rights on {file}", problem, f"ask for the right to read {file}")
+    return Check(Level.OK, f"rights on {file}", "read")
+
+
+def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
+    """Does the store create exclusively? `wrong` are the promises that it broke."""
+    name = f"exclusive create in {url}"
+    if not tried:
+        return Check(Level.OK, name, "not tried: it takes the rights to list, create, read and delete")
+    if wrong:
+        return Check(Level.FAILED, name, wrong[0], "move the bastion to another store; see bastion doctor --store")
+    return Check(Level.OK, name, "of racing creators one won")
+
+
+def clock(moment: Moment | None) -> Check:
+    """How far is the clock of this machine from the store's?"""
+    if moment is None:
+        return Check(Level.OK, "clock", "not compared: nothing could be written")
+    off = offset(moment)
+    if abs(off) <= OFF_S:
+        return Check(Level.OK, "clock", f"within {OFF_S:.0f} s of the store's")
+    found = f"this machine's is {words(off)} the store's"
+    level = Level.FAILED if abs(off) > OFF_MAX_S else Level.WARNING
+    return Check(
+        level, "clock", found, "set this machine's clock, as by NTP; stores refuse requests that are 15 minutes off"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clocks:
+    """What is known of the clocks. `ours` was just measured on `host`; `theirs` are the bastion's time and the store's of its
+    last sign of life, which was on `their_host`. `journalled` is the journal's end, `folder_s` how far a folder dates ahead.
+    """
+
+    ours: Moment | None
+    host: str
+    theirs: tuple[datetime, datetime] | None = None
+    their_host: str = ""
+    journalled: datetime | None = None
+    folder_s: float = 0.0
+
+
+def clocks(seen: Clocks, now: datetime) -> Iterator[Check]:
+    """Which clock is wrong: this machine's, the bastion's or the store's; or the journal's time? `now` is by the store's."""
+    ours = offset(seen.ours) if seen.ours else 0.0
+    theirs = _off_of(*seen.theirs) if seen.theirs else 0.0
+    if seen.folder_s > OFF_MAX_S:
+        found = (
+            f"the folder dates {short(seen.folder_s)} ahead of its file system: a clock was ahead when it was written"
+        )
+        yield Check(Level.FAILED, "clock", found, HEAL)
+        now -= timedelta(seconds=seen.folder_s)
+    elif abs(ours) > OFF_S and abs(ours - theirs) <= LATE_S and seen.host != seen.their_host:
+        found = f"the store's is {words(-ours)} this machine's and the bastion's on {seen.their_host}, which agree"
+        yield Check(Level.FAILED, "clock", found, "set the clock of the store's server, as by NTP")
+    else:
+        yield clock(seen.ours)
+        if theirs and not (seen.host == seen.their_host and abs(ours - theirs) <= LATE_S):
+            found = f"the bastion's on {seen.their_host} is {words(theirs)} the store's"
+            advice = f"set the clock of {seen.their_host}, as by NTP, and start the bastion again"
+            yield Check(Level.FAILED if abs(theirs) > OFF_MAX_S else Level.WARNING, "clock", found, advice)
+    if problem := ahead(seen.journalled, now):
+        yield Check(Level.FAILED, "clock", problem.partition(";")[0], HEAL)
+
+
+def _off_of(said: datetime, stored: datetime) -> float:
+    """Seconds to add to a clock by which something was `said` that the store then dated; it may have been late for that."""
+    off = (stored - said).total_seconds()
+    return 0.0 if -OFF_S <= off <= LATE_S else off
+
+
+def age(status: Status | None, *, now: datetime, died: bool) -> Check:
+    """Does the bastion live?"""
+    if status is None:
+        return Check(Level.FAILED, "bastion", "it has never started", "run bastion create")
+    seen = f"last seen {short((now - status.written).total_seconds())} ago"
+    state = word(status, now=now, died=died)
+    if state == RUNNING:
+        return Check(Level.OK, "bastion", f"{state}, {seen}, pid {status.pid} on {status.host}")
+    return Check(
+        Level.WARNING, "bastion", f"{state}, {seen} as pid {status.pid} on {status.host}", "run bastion create"
+    )
+
+
+def troubles(status: Status | None, *, now: datetime, died: bool) -> Iterator[Check]:
+    """What the bastion itself says is wrong."""
+    for said in problems(status, now=now, died=died) if status else ():
+        if said in status.problems:  # type: ignore[union-attr]
+            yield Check(Level.FAILED, "what the bastion says", said, "see bastion logs")
+
+
+def accounts(status: Status | None, url: str) -> Iterator[Check]:
+    """Whose account do jobs run under? What it can do on the bastion's host, everybody can who may submit a job."""
+    if status is None or not (found := told(status)):
+        return
+    shared = not url.startswith(("file://", "memory://"))  # else who submits has that account anyway, or its trust
+    if shared and status.jobs_as == status.account:
+        advice = "start the bastion as root and let jobs run as another (run_as); see docs/how-to/secrets.md"
+        yield Check(Level.WARNING, "jobs run as", found, advice)
+    else:
+        yield Check(Level.OK, "jobs run as", found)
+
+
+def damaged(what: str, problem: str) -> Check:
+    """An object of the bastion's own cannot be read."""
+    return Check(
+        Level.FAILED, what.rstrip("/"), problem, f"put {what} back as it was, from the store's versions or a backup"
+    )
+
+
+def versions(client: str, status: Status | None, workers: Iterable[str]) -> Check:
+    """Are client, bastion and workers of one version?"""
+    of_workers = sorted({version or "unknown" for version in workers})
+    bastion = status.version if status else "none"
+    found = f"client {client}, bastion {bastion}, workers {', '.join(of_workers) or 'none'}"
+    if {bastion if status else client, *of_workers} == {client}:
+        return Check(Level.OK, "versions", found)
+    return Check(Level.WARNING, "versions", found, "upgrade the older ones: the bastion first, then clients")
+
+
+def file(name: str, problem: str, in_force: str) -> Check:
+    """Does an admin's file make sense? `in_force`: what the bastion goes by now."""
+    if problem:
+        return Check(Level.FAILED, name, f"{problem} In force: {in_force}", f"correct it: bastion {name} edit")
+    return Check(Level.OK, name, in_force)
+
+
+def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) -> Iterator[Check]:
+    """Do those beat that should, and only those? `now` and `beats` are by the store's clock."""
+    live = {key: attempt for key, _, attempt in state.live_attempts()}
+    silent = [
+        f"{key}, worker {number}"
+        for key, attempt in live.items()
+        for number, worker in enumerate(attempt.workers)
+        if worker.seen
+        and not worker.over
+        and now - beats.get((key, number), attempt.running or attempt.started) > SILENT
+    ]
+    beating = [named for named, at in beats.items() if now - at < SILENT and named[0] not in live]
+    strays = [f"{key}, worker {number}" for key, number in beating if _long_over(state, key, now)]
+    total = sum(len(attempt.workers) for attempt in live.values())
+    yield _some(
+        "stale machines", silent, "silent", f"none of {total} workers is silent",
+        "see bastion logs: their machines are asked directly, and the jobs start again where they are gone",
+    )  # fmt: skip
+    yield _some(
+        "stray machines", strays, "still at work for jobs that have ended", "none",
+        "the bastion takes them down at its next turn; is it at work? else end them by hand",
+    )  # fmt: skip
+
+
+def odd(found: Sequence[str], *, more: bool) -> Check:
+    """Objects that no program of ours writes or reads. They do no harm, and are never removed."""
+    if not found:
+        return Check(Level.OK, "odd objects", "none")
+    names = ", ".join(found) + (" and more" if more else "")
+    return Check(Level.OK, "odd objects", f"{names}: not of Bastion's form; nothing reads or removes them")
+
+
+def claims(state: State, listed: Mapping[WorkerKey, datetime], now: datetime) -> Check:
+    """Are there claims of jobs that nobody knows?"""
+    unknown = [str(key) for (key, _), at in listed.items() if key.job not in state.jobs and now - at > FRESHLY_ENDED]
+    advice = "do not remove them by hand: they keep a late machine from running a job twice"
+    return _some("stale claims", unknown, "of jobs that nobody knows", f"none of {len(listed)}", advice)
+
+
+def _long_over(state: State, key: AttemptKey, now: datetime) -> bool:
+    job = state.jobs.get(key.job)
+    attempt = state.attempt(key)
+    if job is None:
+        return state.now is not None
+    ended = attempt.ended if attempt else job.ended
+    return ended is not None and now - ended > FRESHLY_ENDED
+
+
+def _some(name: str, found: Sequence[str], what: str, none: str, advice: str) -> Check:
+    if not found:
+        return Check(Level.OK, name, none)
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return Check(Level.WARNING, name, f"{', '.join(found[:NAMED])}{more}: {what}", advice)
+
+
+def _words(names: Iterable[str]) -> str:
+    ordered = [right for right in RIGHTS if right in set(names)]
+    return ", ".join(ordered) or "nothing"

@@ -1,0 +1,96 @@
+"""What an admin may change so that a job starts: limits, shares, the pool. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bastion.model.wording import listed
+from bastion.quota.resources import total
+from bastion.quota.shares import Shares
+
+from .remedies import Lever, Told
+from .smallest import Amounts
+from .supply import Standing
+from .what_if_state import Case, allowed, enlarged, granted, pool
+
+
+def grants(at: Standing) -> Iterator[Lever]:
+    """All of them."""
+    if limits := at.limits():
+        yield _limit(at, limits)
+    if governed := [kind for kind in at.lack() if kind in at.shares.governed and at.shares.pool.get(kind)]:
+        yield _share(at, governed)
+    yield _pool(at)
+
+
+def _limit(at: Standing, limits: Mapping[str, int]) -> Lever:
+    """Users of its project may hold more."""
+    project = at.job.project
+
+    def made(case: Case, more: Amounts) -> Case:
+        return allowed(case, project, {kind: limits[kind] + n for kind, n in more.items()})
+
+    def told(more: Amounts) -> Told:
+        new = {kind: limits[kind] + n for kind, n in more.items() if n}
+        return (
+            f"a limit of {listed([f'{n} {kind}' for kind, n in new.items()])} for each user of {project}",
+            "",
+            {"user_limits": {project: new}},
+        )
+
+    guess = {kind: max(0, at.own.get(kind, 0) + at.job.demand[kind] - n) for kind, n in limits.items()}
+    top = {kind: at.shares.pool.get(kind, 0) + at.job.demand[kind] for kind in limits}
+    return Lever(what="user_limit", guess=guess, top=top, made=made, told=told, later=True)
+
+
+def _share(at: Standing, kinds: Sequence[str]) -> Lever:
+    """More of the pool is promised to its project."""
+    project, there, used = at.job.project, at.shares.pool, at.used.get(at.job.project, {})
+    own = {kind: at.shares.units(project).get(kind, 0) for kind in kinds}
+
+    def made(case: Case, more: Amounts) -> Case:
+        return granted(case, project, {kind: own[kind] + n for kind, n in more.items() if n}, at.used)
+
+    def told(more: Amounts) -> Told:
+        rows = _moved(at.case, made(at.case, more))
+        gains = [f"+{row['to'] - row['from']} {row['kind']}" for row in rows if row["project"] == project]
+        gives = [
+            f"{row['from'] - row['to']} {row['kind']} of {row['project']}" for row in rows if row["project"] != project
+        ]
+        text = f"{listed(gains)} for {project}" + (f" ({listed(gives)})" if gives else "")
+        return text, "", {"shares": rows}
+
+    top = {kind: there[kind] - own[kind] for kind in kinds}
+    guess = {kind: min(top[kind], max(0, used.get(kind, 0) + at.job.demand[kind] - own[kind])) for kind in kinds}
+    return Lever(what="share", guess=guess, top=top, made=made, told=told, later=True)
+
+
+def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
+    """The shares that differ: the units of the pool that each promises before and after, and its `share` in the quota file."""
+    was, new = before.inputs.quota, after.inputs.quota
+    assert was is not None
+    assert new is not None
+    units, then = Shares(was, pool(before)), Shares(new, pool(after))
+    rows = []
+    for project, row in new.shares.items():
+        for kind, share in row.items():
+            if share != was.shares.get(project, {}).get(kind, 0):
+                of = {"from": units.units(project).get(kind, 0), "to": then.units(project)[kind]}
+                rows.append({"project": project, "kind": kind, **of, "share": float(share)})
+    return rows
+
+
+def _pool(at: Standing) -> Lever:
+    """More machines."""
+
+    def made(case: Case, more: Amounts) -> Case:
+        return enlarged(case, more)
+
+    def told(more: Amounts) -> Told:
+        added = {kind: n for kind, n in more.items() if n}
+        return f"{listed([f'{n} more {kind}' for kind, n in added.items()])} in the pool", "", {"more": added}
+
+    before = total(other.demand for other in at.ahead)
+    top = {kind: at.shares.pool.get(kind, 0) + at.job.demand[kind] + before.get(kind, 0) for kind in at.lack()}
+    return Lever(what="pool", guess=at.lack(), top=top, made=made, told=told)

@@ -1,0 +1,179 @@
+"""The whole account of one job: where it stands since when, what it waits for, where it runs, or how it ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from bastion.model.interfaces import AttemptKey
+from bastion.model.state.state import ENDED, Attempt, AttemptState, Cause, Job, JobState
+from bastion.schedule.held_work import finish_by, until
+
+from ..read.job_rows import Row, newest_attempt, rfc3339
+from .preemption_risk import Exposure
+from .preemptions import Stopped
+from .timing import Timing
+from .waiting import Waiting
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pulse:
+    """How an attempt fares: when the store took its oldest last beat, and what its furthest worker said."""
+
+    beat: datetime | None
+    phase: str
+    step: int | None
+    checkpoint_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """One live attempt: where it is since when, when it ends at the latest, and what its workers said last.
+
+    `finish_by` is when the rest of a gang is ended, because a worker of it has ended with 0. `waits_for` is what its machines
+    wait for, `for_job` for whose sake it is being stopped.
+    """
+
+    task: int
+    attempt: int
+    state: str
+    runner: str
+    machines: tuple[str, ...]
+    since: datetime
+    until: datetime | None
+    finish_by: datetime | None
+    waits_for: str
+    stopping: str
+    for_job: str
+    pulse: Pulse | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a job, or a task of it, ended. `message` is the first fatal line; `advice` is what to do."""
+
+    cause: str
+    exit_code: int | None
+    message: str
+    tries: int
+    max_tries: int
+    advice: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What is known of a job that the bastion has read. What does not apply is empty."""
+
+    since: datetime
+    timing: Timing | None
+    waiting: Waiting | None
+    running: tuple[Running, ...]
+    end: End | None
+    stops: tuple[Stopped, ...] = ()
+    exposure: Exposure | None = None
+
+    def row(self) -> Row:
+        """For scripts."""
+        parts = {
+            "timing": self.timing,
+            "waiting": self.waiting,
+            "running": self.running,
+            "end": self.end,
+            "stops": self.stops,
+            "exposure": self.exposure,
+        }
+        return {"since": rfc3339(self.since), **{name: plain(part) for name, part in parts.items()}}
+
+
+def live(job: Job, task: int | None) -> list[tuple[AttemptKey, Attempt]]:
+    """The attempts of a job, or of one task, that hold resources."""
+    tasks = job.tasks.items() if task is None else [(task, job.tasks[task])] if task in job.tasks else []
+    return [(AttemptKey(job.id, number, one.live.number), one.live) for number, one in tasks if one.live]
+
+
+def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Running:
+    """One live attempt."""
+    return Running(
+        task=task,
+        attempt=attempt.number,
+        state=attempt.state.value,
+        runner=attempt.runner,
+        machines=tuple(worker.address or worker.machine for worker in attempt.workers if worker.seen),
+        since=attempt.running or attempt.started,
+        until=until(job, attempt),
+        finish_by=finish_by(job, attempt),
+        waits_for=attempt.waits_for,
+        stopping=attempt.reason if attempt.state is AttemptState.STOPPING else "",
+        for_job=attempt.for_job,
+        pulse=pulse,
+    )
+
+
+def end(job: Job, task: int | None) -> End | None:
+    """How it ended; None if it has not."""
+    state = job.state if task is None else job.task_state(task)
+    if state not in ENDED:
+        return None
+    attempts = {number: one.attempts[-1] for number, one in job.tasks.items() if one.attempts}
+    bad = [number for number in attempts if job.tasks[number].state is state]
+    number = task if task is not None else min(bad, default=0)
+    last = attempts.get(number)
+    told = next((worker for worker in last.workers if worker.message), None) if last else None
+    failures = job.tasks[number].failures if number in job.tasks else 0
+    return End(
+        cause=last.cause.value if last and last.cause else "",
+        exit_code=last.exit_code if last else None,
+        message=told.message if told else "",
+        tries=failures,
+        max_tries=job.max_tries,
+        advice=_advice(job, state, last.cause if last else None, number),
+    )
+
+
+def since(job: Job) -> datetime:
+    """Since when it has been in its state, as far as the state tells."""
+    last = newest_attempt(job)
+    if job.ended:
+        return job.ended
+    if job.state is JobState.PENDING or last is None:
+        return job.since
+    return last.running or last.started
+
+
+def _advice(job: Job, state: JobState, cause: Cause | None, task: int) -> str:
+    name = job.id if job.count == 1 else f"'{job.id}[{task}]'"
+    if state is JobState.REJECTED:
+        return "put right what the reason names, and launch it again"
+    if state is JobState.TIMEOUT and cause is not Cause.TIME_LIMIT:
+        return "launch it again with a later --deadline"
+    if state is JobState.CANCELLED:
+        asked = job.cancelled_by or task in job.tasks  # else it never began, and nobody ended it
+        return f"launch it again {'if that was not meant' if asked else 'with conditions that can be met'}"
+    if state is JobState.FAILED and cause in (Cause.CODE, Cause.SIGNAL) and job.tasks[task].failures < job.max_tries:
+        return f"see the end of its log: launch logs {name} --tail=50; to try on all the same: --no_crash_guard"
+    return _ADVICE.get(cause, "").format(name=name) if cause else ""
+
+
+_ADVICE: Mapping[Cause, str] = {
+    Cause.CODE: "see the end of its log: launch logs {name} --tail=50; more tries: --max_tries",
+    Cause.SIGNAL: "its process was killed from within or by its machine: launch logs {name} --tail=50",
+    Cause.OOM: "ask for more memory, or let it use less: launch logs {name} --tail=50",
+    Cause.TIME_LIMIT: "give it more with --time_limit, or let it go on from its checkpoint",
+    Cause.STRAGGLED: "see what the ranks that ran on waited for: launch logs {name} --tail=50; more time: --finish_timeout",
+    Cause.SETUP: "its code could not be fetched or unpacked: launch it again, from the folder that it needs",
+}
+
+
+def plain(value: Any) -> Any:
+    """A value of ours as JSON knows it."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, datetime):
+        return rfc3339(value)
+    if isinstance(value, Mapping):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(part) for part in value]
+    return plain(asdict(value))

@@ -1,0 +1,133 @@
+"""What may be changed so that a job starts: of the job, of others, and by an admin. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bastion.model.state.state import Job
+from bastion.model.wording import listed
+from bastion.quota.demand import CLASSES
+
+from .admin_remedies import grants
+from .remedies import Lever, Told
+from .smallest import Amounts
+from .supply import Standing
+from .what_if_state import Case, asking, ended, held_back
+
+TRIED = 4
+"""So many jobs are tried one by one, and so many together: what helps only with more others is no advice."""
+
+
+def levers(at: Standing) -> Iterator[Lever]:
+    """All of them, first what its user can do."""
+    if at.job.priority > 1:
+        yield _priority(at.job)
+    yield from (_class(at.job, name) for name in CLASSES if name != at.job.job_class)
+    if at.job.max_tier < at.tiers - 1:
+        yield _tier(at.job, at.tiers)
+    yield _fewer(at) if at.job.replicas > 1 else _less(at)
+    for holder in at.holders[:TRIED]:
+        yield _others(at.job, [holder], [])
+    if at.ahead:
+        yield _others(at.job, [], at.ahead)
+    if len(at.holders) > 1 or (at.holders and at.ahead):
+        yield _others(at.job, at.holders[:TRIED], at.ahead, instead=True)
+    yield from grants(at)
+
+
+def _priority(job: Job) -> Lever:
+    def made(case: Case, steps: Amounts) -> Case:
+        return asking(case, job.id, priority=job.priority - steps["steps"])
+
+    def told(steps: Amounts) -> Told:
+        new = job.priority - steps["steps"]
+        return f"priority {new}", f"launch update {job.id} --priority={new}", {"priority": new}
+
+    top = {"steps": job.priority - 1}
+    return Lever(what="priority", guess=top, top=top, made=made, told=told, later=True)
+
+
+def _class(job: Job, name: str) -> Lever:
+    def made(case: Case, _: Amounts) -> Case:
+        return asking(case, job.id, job_class=name)
+
+    def told(_: Amounts) -> Told:
+        return f"class {name}", f"launch update {job.id} --class={name}", {"class": name}
+
+    return Lever(what="class", guess={"": 1}, top={"": 1}, made=made, told=told, later=True)
+
+
+def _tier(job: Job, tiers: int) -> Lever:
+    own = job.max_tier
+
+    def made(case: Case, worse: Amounts) -> Case:
+        return asking(case, job.id, max_tier=own + worse["tiers"])
+
+    def told(worse: Amounts) -> Told:
+        tier = own + worse["tiers"]
+        return f"tier {tier}", f"launch update {job.id} --max_tier={tier}", {"max_tier": tier}
+
+    return Lever(what="max_tier", guess={"tiers": 1}, top={"tiers": tiers - 1 - own}, made=made, told=told)
+
+
+def _less(at: Standing) -> Lever:
+    """Less of each kind."""
+    job = at.job
+    asked = {kind: n for kind, n in job.resources.items() if n}
+
+    def less(amounts: Amounts) -> dict[str, int]:
+        return {kind: asked[kind] - n for kind, n in amounts.items() if n}
+
+    def made(case: Case, amounts: Amounts) -> Case:
+        return asking(case, job.id, resources={**job.resources, **less(amounts)}, choices=())
+
+    def told(amounts: Amounts) -> Told:
+        words = [f"{n} instead of {asked[kind]} {kind}" for kind, n in less(amounts).items()]
+        return f"asking for {listed(words)}", "", {"resources": {**job.resources, **less(amounts)}}
+
+    top = {kind: n - 1 for kind, n in asked.items()}
+    guess = {kind: min(n, top[kind]) for kind, n in at.lack().items()}
+    return Lever(what="resources", guess=guess, top=top, made=made, told=told)
+
+
+def _fewer(at: Standing) -> Lever:
+    """Fewer replicas."""
+    job = at.job
+
+    def made(case: Case, fewer: Amounts) -> Case:
+        return asking(case, job.id, replicas=job.replicas - fewer["replicas"], choices=())
+
+    def told(fewer: Amounts) -> Told:
+        number = job.replicas - fewer["replicas"]
+        return f"{number} instead of {job.replicas} replicas", "", {"num_replicas": number}
+
+    top = {"replicas": job.replicas - 1}
+    lack = max((-(-n // job.resources[kind]) for kind, n in at.lack().items()), default=0)
+    return Lever(what="replicas", guess={"replicas": min(lack, top["replicas"])}, top=top, made=made, told=told)
+
+
+def _others(job: Job, holders: Sequence[Job], ahead: Sequence[Job], *, instead: bool = False) -> Lever:
+    """The first of the holders end, and the first of those ahead do not want to start."""
+
+    def meant(number: Amounts) -> tuple[Sequence[Job], Sequence[Job]]:
+        return holders[: number.get("ends", 0)], ahead[: number.get("ahead", 0)]
+
+    def made(case: Case, number: Amounts) -> Case:
+        over, back = meant(number)
+        return held_back(ended(case, [other.id for other in over]), [other.id for other in back if other not in over])
+
+    def told(number: Amounts) -> Told:
+        over, back = meant(number)
+        parts = [f"{verb} {_names(jobs)}" for verb, jobs in (("the end of", over), ("holding back", back)) if jobs]
+        own = all(other.user == job.user for other in (*over, *back))
+        verbs = (("launch stop", over), ("launch hold", back))
+        how = "; ".join(f"{verb} {' '.join(other.id for other in jobs)}" for verb, jobs in verbs if jobs) if own else ""
+        return listed(parts), how, {"end": [other.id for other in over], "hold": [other.id for other in back]}
+
+    top = {name: len(jobs) for name, jobs in (("ends", holders), ("ahead", ahead)) if jobs}
+    return Lever(what="others", guess=dict.fromkeys(top, 1), top=top, made=made, told=told, instead=instead)
+
+
+def _names(jobs: Sequence[Job]) -> str:
+    names = [f"{job.user}/{job.id}" for job in jobs[:TRIED]]
+    return listed(names) if len(jobs) <= TRIED else f"{', '.join(names)} and {len(jobs) - TRIED} more"

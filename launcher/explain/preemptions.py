@@ -1,0 +1,61 @@
+"""When a job was stopped for others: who asked, why it was the one, and what it cost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bastion.model.state.state import Attempt, Cause, Job, State
+
+from .what_if_decision import Other
+
+HOUR_S = 3_600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """An attempt that was stopped for somebody else, or is being stopped.
+
+    `at` is when that was decided and `ended` when it was over, `by` for whom, None if the pool shrank or that job is not
+    known any more, and `why` the policy's words. `lost_s` is the work that no checkpoint held, `lost` the same in units
+    times hours, None where it was not counted. The task was stopped for others `before` so often.
+    """
+
+    task: int
+    attempt: int
+    at: datetime
+    ended: datetime | None
+    by: Other | None
+    why: str
+    lost_s: float | None
+    lost: Mapping[str, float] | None
+    before: int
+
+
+def stopped(state: State, job: Job, task: int | None) -> Iterator[Stopped]:
+    """All times, of a job or of one task of it, the latest last."""
+    rows = [
+        _stopped(state, job, number, attempt, before)
+        for number, each in job.tasks.items()
+        if task in (None, number)
+        for before, attempt in enumerate(one for one in each.attempts if one.stopping is Cause.PREEMPTED)
+    ]
+    yield from sorted(rows, key=lambda row: (row.at, row.task))
+
+
+def _stopped(state: State, job: Job, task: int, attempt: Attempt, before: int) -> Stopped:
+    by = state.jobs.get(attempt.for_job)
+    lost_s, deadline = attempt.lost_s, attempt.deadline
+    assert deadline is not None  # who is stopped has one
+    return Stopped(
+        task=task,
+        attempt=attempt.number,
+        at=deadline - timedelta(seconds=attempt.grace_s or 0.0),
+        ended=attempt.ended,
+        by=Other.of(by) if by else None,
+        why=attempt.reason,
+        lost_s=lost_s,
+        lost=None if lost_s is None else {kind: lost_s * n / HOUR_S for kind, n in job.demand.items() if n},
+        before=before,
+    )

@@ -1,0 +1,73 @@
+"""Where a job that waits stands: what there is of what it asks for, who has it, and who goes first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bastion.model.state.state import AttemptState, Job
+from bastion.quota.resources import Resources, minus, total
+from bastion.quota.shares import Shares
+from bastion.schedule.plan import Plan, pool_of
+from bastion.schedule.usage import held, shares
+
+from .queue_position import line
+from .what_if_state import Case
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a job stands in a case.
+
+    `used` is what each project uses, `own` what the job's user does in its project. `holders` have something of what it
+    asks for, those first whose end is the easiest to bring about; `ahead` go first in its project.
+    """
+
+    case: Case
+    job: Job
+    tiers: int
+    shares: Shares
+    used: Mapping[str, Resources]
+    own: Resources
+    free: Resources
+    holders: Sequence[Job]
+    ahead: Sequence[Job]
+
+    def lack(self) -> dict[str, int]:
+        """What a task of it asks for beyond what is free."""
+        return {kind: max(0, n - max(0, self.free.get(kind, 0))) for kind, n in self.job.demand.items() if n}
+
+    def limits(self) -> dict[str, int]:
+        """What its user may hold of what it asks for."""
+        quota = self.case.inputs.quota
+        limits = quota.user_limits.get(self.job.project, {}) if quota else {}
+        return {kind: limits[kind] for kind in self.lack() if kind in limits}
+
+
+def standing(case: Case, job: Job, answer: Plan) -> Standing:
+    """Of a job with tasks that wait; `answer` is the decision that was taken on this case."""
+    state, quota = case.state, case.inputs.quota
+    assert quota is not None
+    promised, used = shares(state, quota), held(state, quota)
+    there = pool_of(state, case.inputs)
+    order = line(state, job, answer, there.of_sides())
+    staying = [other for _, other, attempt in state.live_attempts() if attempt.state is not AttemptState.STOPPING]
+    rows = {other.id: other for other in staying if other is not job}
+    holders = [other for other in rows.values() if any(job.demand.get(kind) for kind, n in other.demand.items() if n)]
+
+    def nearness(other: Job) -> tuple[bool, bool, int, int]:
+        """Its user's own first, then those of its project; then who holds most of what it asks for."""
+        size = sum(other.demand.get(kind, 0) for kind in job.demand) * len(state.live[other.id])
+        return other.user != job.user, other.project != job.project, -size, other.order
+
+    return Standing(
+        case=case,
+        job=job,
+        tiers=len(there.tiers),
+        shares=promised,
+        used=used,
+        own=total(o.demand for _, o, _ in state.live_attempts() if (o.user, o.project) == (job.user, job.project)),
+        free=minus(promised.pool, total(used.values())),
+        holders=sorted(holders, key=nearness),
+        ahead=order[: order.index(job)] if job in order else [],
+    )

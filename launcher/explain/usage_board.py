@@ -1,0 +1,123 @@
+"""What `bastion top` shows at one moment: who uses what of its share, the jobs, and why one is where it is. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bastion.model.job.spec import JobSpec
+from bastion.model.state.state import Job, JobState
+from bastion.quota.quota import Quota
+from bastion.schedule.plan import Inputs, Plan, inputs, paused, pool_of
+from bastion.schedule.usage import Use, usage
+
+from ..durations import short
+from ..read import gap_lines
+from ..read.job_selection import LIVE, state, submitted
+from ..read.pending_reasons import decided, reasons
+from ..read.queue import Queue
+from ..read.view import Known, View
+from . import explanation, explanation_text
+from .explanation import Account
+from .timing import timing
+from .waiting import waiting
+from .what_if_state import Case, as_it_waits
+
+ROWS_MAX = 500
+"""Nobody reads more, and drawing them takes time."""
+
+_STATES = tuple(known for known in JobState if known in LIVE)
+ORDERS: Mapping[str, Callable[[Known], Any]] = {
+    "submitted": lambda known: submitted(known),
+    "state": lambda known: (_STATES.index(state(known)), submitted(known)),
+    "user": lambda known: (_spec(known).user, submitted(known)),
+    "project": lambda known: (_spec(known).project, submitted(known)),
+    "priority": lambda known: (_spec(known).priority, submitted(known)),
+}
+"""How the jobs may be sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Which jobs are wanted: with this text in them, sorted like this; and the id of one of which more is wanted."""
+
+    text: str = ""
+    order: str = "submitted"
+    job: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Board:
+    """One moment, ready to be drawn.
+
+    `bastion` is what `bastion.model.stored.status.summary` says. `uses` has what there is of the kind beside each.
+    `more` jobs match and are not in `ids` and `cells`. `why` is of the job asked for, empty if it is not there.
+    """
+
+    asked: Asked
+    bastion: Mapping[str, Any]
+    problems: tuple[str, ...]
+    counts: Mapping[str, int]
+    uses: tuple[tuple[Use, int], ...]
+    ids: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    more: int
+    why: tuple[str, ...]
+
+
+def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
+    """The board of a view."""
+    jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
+    live = [known for known in jobs if state(known) in LIVE]
+    found = sorted((known for known in live if _holds(known, asked.text)), key=ORDERS[asked.order])
+    answer, settings = decided(view), inputs(view.state)
+    shown = Queue(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
+    opened = next((known for known in jobs if known.id == asked.job), None)
+    pool = pool_of(view.state, settings).total()
+    uses = usage(view.state, settings.quota or Quota.open())
+    return Board(
+        asked=asked,
+        bastion=bastion,
+        problems=(*bastion["problems"], *gap_lines.lines(view.holes), *filter(None, [paused(view.state)])),
+        counts=Counter(state(known).value for known in live),
+        uses=tuple((use, pool.get(use.kind, 0)) for use in uses),
+        ids=tuple(known.id for known in shown.jobs),
+        cells=tuple(shown.cells()),
+        more=len(found) - len(shown.jobs),
+        why=tuple(_why(shown, opened, answer, settings)) if opened else (),
+    )
+
+
+def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator[str]:
+    """The account of a job, as far as it can be told without asking the bucket."""
+    row, now = shown.row(known), shown.view.now
+    yield f"{row['id']} of {row['user']} in {row['project']}"
+    yield row["state"] + (f": {row['reason']}" if row["reason"] else "")
+    yield f"submitted {short((now - submitted(known)).total_seconds())} ago, priority {row['priority']}"
+    if isinstance(known, Job):
+        waits = known.ended is None and known.counts.get(JobState.PENDING)
+        case = as_it_waits(Case(state=shown.view.state, inputs=settings, now=now), known.id) if waits else None
+        told = Account(
+            since=explanation.since(known),
+            timing=timing(shown.view.state, known),
+            waiting=waiting(case, case.state.jobs[known.id], answer) if case else None,
+            running=tuple(
+                explanation.running(known, one, key.task, None) for key, one in explanation.live(known, None)
+            ),
+            end=explanation.end(known, None),
+        )
+        yield from (f"{word:<10}{text}" for word, text in explanation_text.told(told, known.id, known.project, now))
+        yield f"{'more':<10}launch why {known.id}"
+
+
+def _spec(known: Known) -> Job | JobSpec:
+    return known if isinstance(known, Job) else known.spec
+
+
+def _holds(known: Known, text: str) -> bool:
+    """True if each word of the text is found in the job's id, user, project or state."""
+    spec = _spec(known)
+    said = f"{known.id} {spec.user} {spec.project} {state(known)}".lower()
+    return all(word in said for word in text.lower().split())

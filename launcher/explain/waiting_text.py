@@ -1,0 +1,130 @@
+"""What a job waits for, as lines for people: a word, and what there is to say of it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+
+from bastion.model.wording import clock, short
+from bastion.quota import resources
+
+from .forecast import Expected, Over
+from .queue_position import Ahead, Place
+from .remedies import Remedy
+from .start_estimate import Outlook
+from .waiting import Amount, Holder, Waiting
+from .what_if_decision import Effect
+
+SHOWN = 5
+"""Of long lists, as many rows as people read."""
+
+TOLD = ("after", "begin")
+"""Gates that the account has told before, with the other things that the user said of time."""
+
+Line = tuple[str, str]
+
+
+def waits(waiting: Waiting, project: str, now: datetime) -> Iterator[Line]:
+    """What it asks for, who is ahead, who has it, and what would have to happen."""
+    for amount in waiting.amounts:
+        yield "asks for", _amount(amount, project)
+    if waiting.place:
+        yield "place", _place(waiting.place, project)
+    for number, row in enumerate(waiting.ahead[:SHOWN], start=1):
+        yield "ahead", f"{number}. {_ahead(row)}"
+    yield from more("ahead", len(waiting.ahead))
+    for holder in waiting.holders[:SHOWN]:
+        yield "held by", _holder(holder, now)
+    yield from more("held by", len(waiting.holders))
+    if waiting.never:
+        yield "never", waiting.never
+    for number, gate in enumerate(gate for gate in waiting.gates if gate.what not in TOLD):
+        yield "and" if number else "needs", gate.text
+    if waiting.outlook:
+        yield from _outlook(waiting.outlook, now, gated=bool(waiting.gates))
+
+
+def _outlook(outlook: Outlook, now: datetime, *, gated: bool) -> Iterator[Line]:
+    if outlook.now and not (gated and outlook.expected):
+        yield "then" if gated else "starts", f"the next decision {_does(outlook.now)}"
+    if outlook.expected:
+        yield "expected", _expected(outlook.expected, now)
+    first = "then" if gated else "sooner" if outlook.expected else "needs"
+    tried = [remedy for remedy in outlook.remedies if not (outlook.expected and remedy.what == "time")]
+    for number, remedy in enumerate(tried):
+        yield "or" if number else first, _remedy(remedy, now)
+    if not (outlook.complete or outlook.now):
+        yield "", f"perhaps more would: the queue is long, and {outlook.decisions} decisions were tried"
+    elif not (outlook.now or outlook.expected or outlook.remedies or gated):
+        yield first, f"more than one change: none of those that were tried starts it ({outlook.decisions} decisions)"
+
+
+def _amount(amount: Amount, project: str) -> str:
+    text = f"{amount.asked} {amount.kind}: {amount.free} of {amount.pool} free"
+    if amount.freeing:
+        text += f", {amount.freeing} being freed"
+    text += f"; {project} uses {amount.used}" + ("" if amount.share is None else f" of its share of {amount.share}")
+    return f"{text}, {amount.borrowed} of them borrowed" if amount.borrowed else text
+
+
+def _place(place: Place, project: str) -> str:
+    text = f"{place.place} of {place.of} that wait in {project}"
+    return text if place.waiting == place.of else f"{text}, of {place.waiting} in all"
+
+
+def _ahead(row: Ahead) -> str:
+    tasks = f", {row.tasks} tasks" if row.tasks > 1 else ""
+    return f"{row.user}/{row.job} asks for {resources.text(row.resources)}{tasks}: {row.why}"
+
+
+def _holder(holder: Holder, now: datetime) -> str:
+    who = f"{holder.project}: {holder.user}/{holder.job}" + (f"[{holder.task}]" if holder.task else "")
+    text = f"{who} has {resources.text(holder.resources)} for {ago(holder.since, now)}"
+    if holder.stopping:
+        text += f", is being stopped{f' for {holder.for_job}' if holder.for_job else ''}"
+    return f"{text}, until {clock(holder.until, now)}, at the latest" if holder.until else text
+
+
+def _expected(expected: Expected, now: datetime) -> str:
+    text = f"it starts by {clock(expected.at, now)}"
+    if expected.stopping_at and expected.stopping_at > now:
+        text = f"others are stopped for it at {clock(expected.stopping_at, now)}, and {text}"
+    over = f", when {_some([_over(row) for row in expected.over])}" if expected.over else ""
+    return f"{text}{over}, if nothing more important is submitted"
+
+
+def _over(over: Over) -> str:
+    return f"{over.job} {'has stopped' if over.stopped else 'ends by its time limit'}"
+
+
+def _remedy(remedy: Remedy, now: datetime) -> str:
+    when = f"in {short((remedy.at - now).total_seconds())}" if remedy.at > now else "now"
+    return f"{remedy.text} {_would(remedy.effect)} {when}{f': {remedy.how}' if remedy.how else ''}"
+
+
+def _does(effect: Effect) -> str:
+    """`starts it`."""
+    return f"starts {_tasks(effect)}" if effect.tasks else f"has {_some(effect.stops)} stopped for it"
+
+
+def _would(effect: Effect) -> str:
+    """`would start it`."""
+    return f"would start {_tasks(effect)}" if effect.tasks else f"would have {_some(effect.stops)} stopped for it"
+
+
+def _tasks(effect: Effect) -> str:
+    return "it" if effect.tasks == 1 else f"{effect.tasks} of its tasks"
+
+
+def _some(rows: Sequence[object]) -> str:
+    return str(rows[0]) if len(rows) == 1 else f"{rows[0]} and {len(rows) - 1} more"
+
+
+def more(word: str, number: int) -> Iterable[Line]:
+    """The line that ends a list of which not all is shown."""
+    return [(word, f"and {number - SHOWN} more")] if number > SHOWN else []
+
+
+def ago(then: datetime, now: datetime) -> str:
+    """`2h3m`."""
+    return short((now - then).total_seconds())

@@ -1,0 +1,224 @@
+"""A state as it might be: the same jobs but for one change, for whoever asks what the decision would be then. Pure.
+
+What happens in it is folded by the same rules as the journal. The state that it was made of is never touched: jobs are
+copied when something happens to them, and all others are shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+from math import ceil, floor
+from typing import Any
+
+from msgspec import Struct, structs
+
+from bastion.journal.fold import apply, concerned
+from bastion.model.interfaces import AttemptKey
+from bastion.model.state.state import AttemptState, Cause, State
+from bastion.model.stored.events import AnyEvent, CancelRequested, Ended, Exited, Gone, Held, Voided
+from bastion.quota.policy.shapes import possible
+from bastion.quota.resources import Resources, plus
+from bastion.quota.shares import amounts
+from bastion.schedule import lifecycle
+from bastion.schedule.plan import Inputs, pool_of
+
+_MUTABLE = (dict, list, set, Struct)
+
+NOBODY = "supposed"
+"""Whose request it is in a state that nobody is in."""
+
+_MILLION = 10**6
+"""A supposed share is a whole number of millionths."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What one decision rests on: as it is, or as it might be. `changed` are the jobs that are not as they are."""
+
+    state: State
+    inputs: Inputs
+    now: datetime
+    changed: frozenset[str] = frozenset()
+
+    def at(self, now: datetime) -> Case:
+        """The same at another time."""
+        return replace(self, now=now)
+
+
+class Sketch:
+    """A copy of a state in which something may happen, at a time."""
+
+    def __init__(self, case: Case) -> None:
+        parts = {name: value for name, value in structs.asdict(case.state).items() if name not in ("jobs", "requests")}
+        copied = {name: _copied(value) for name, value in parts.items()}
+        self.state = structs.replace(
+            case.state, **{**copied, "jobs": dict(case.state.jobs), "requests": {}, "now": case.now}
+        )
+        self._case = case
+        self._own: set[str] = set()
+
+    def case(self) -> Case:
+        """What is decided on now."""
+        assert self.state.now is not None
+        return replace(self._case, state=self.state, now=self.state.now, changed=self._case.changed | self._own)
+
+    def happens(self, *events: AnyEvent) -> None:
+        """Fold these events. Raises `IllegalMove`."""
+        for event in events:
+            for job in concerned(event):
+                self._copy(job)
+            apply(self.state, event, self.state.seq, 0)
+
+    def over(self, keys: Iterable[AttemptKey]) -> None:
+        """Attempts end now: by their time limit, or by what they are being stopped for."""
+        ending = set(keys)
+        for key in ending:
+            self._leave(key)
+        if self.state.now:
+            verdicts = [event for event in lifecycle.settle(self.state, self.state.now) if isinstance(event, Ended)]
+            self.happens(*(event for event in verdicts if event.key in ending))
+
+    def _leave(self, key: AttemptKey) -> None:
+        """Every machine of an attempt is gone, or never comes."""
+        attempt = self.state.attempt(key)
+        assert attempt is not None
+        by_limit = attempt.state is not AttemptState.STOPPING
+        for number, worker in enumerate(attempt.workers):
+            at: dict[str, Any] = {"job": key.job, "task": key.task, "attempt": key.attempt, "worker": number}
+            if by_limit and worker.cause is None:
+                self.happens(Exited(**at, cause=Cause.TIME_LIMIT))
+            if not worker.over:
+                self.happens(Gone(**at) if worker.seen else Voided(**at))
+
+    def _copy(self, job: str) -> None:
+        """The job, and those that wait for its end, which may be let go on."""
+        jobs = self.state.jobs
+        behind = (name for names in self.state.dependents.get(job, {}).values() for name in names)
+        for name in {job, *behind} - self._own:
+            self._own.add(name)
+            if name in jobs:
+                jobs[name] = deepcopy(jobs[name])
+
+
+def _copied(value: Any) -> Any:
+    """What may be changed without changing the original. Of what is large the values are not looked at one by one."""
+    if isinstance(value, dict):
+        deep = isinstance(next(iter(value.values()), None), _MUTABLE)
+        return {key: deepcopy(each) for key, each in value.items()} if deep else dict(value)
+    return deepcopy(value) if isinstance(value, _MUTABLE) else value
+
+
+def ended(case: Case, jobs: Iterable[str]) -> Case:
+    """These jobs were stopped, and their machines are gone."""
+    sketch = Sketch(case)
+    for job in jobs:
+        sketch.happens(CancelRequested(request=NOBODY, user=NOBODY, job=job))
+        numbers = sketch.state.live.get(job, {})
+        row = sketch.state.jobs[job]
+        sketch.over(AttemptKey(job, number, row.tasks[number].attempts[-1].number) for number in numbers)
+    return sketch.case()
+
+
+def held_back(case: Case, jobs: Iterable[str]) -> Case:
+    """Nothing more of these jobs starts; what runs goes on."""
+    sketch = Sketch(case)
+    sketch.happens(*(Held(request=NOBODY, user=NOBODY, job=job) for job in jobs))
+    return sketch.case()
+
+
+def asking(case: Case, job: str, **fields: Any) -> Case:
+    """The job had these fields when it was submitted; it keeps its place."""
+    jobs = {**case.state.jobs, job: structs.replace(case.state.jobs[job], **fields)}
+    return replace(case, state=structs.replace(case.state, jobs=jobs), changed=case.changed | {job})
+
+
+def as_it_waits(case: Case, job: str) -> Case:
+    """The job has the shape that it waits for: the first of its choices that can be, unless some of it runs."""
+    own = case.state.jobs[job]
+    if not own.choices or job in case.state.live:
+        return case
+    first = next(
+        iter(possible([amounts(each.demand) for each in own.choices], own.max_tier, pool_of(case.state, case.inputs))),
+        0,
+    )
+    shape = own.choices[first]
+    return asking(case, job, choice=first, resources=shape.resources, replicas=shape.replicas) if first else case
+
+
+def pool(case: Case) -> dict[str, int]:
+    """What all tiers hold together."""
+    return pool_of(case.state, case.inputs).total()
+
+
+def enlarged(case: Case, more: Resources) -> Case:
+    """There are more machines, and the quota file knows of them: a fraction grows with the pool, an amount does not."""
+    quota, capacity = case.inputs.quota, case.state.capacity
+    assert quota is not None
+    total = quota.total()
+    named = {kind: n for kind, n in more.items() if kind in total}
+    shares = {name: dict(row) for name, row in quota.shares.items()}
+    for project, kind in quota.amounts:
+        shares[project][kind] *= Fraction(total[kind], total[kind] + named.get(kind, 0))
+    quota = replace(quota, tiers=(plus(quota.tiers[0], named), *quota.tiers[1:]), shares=shares)
+    for runner, held in capacity.items():
+        if held is not None:
+            capacity = {**capacity, runner: plus(held, more)}
+            break
+    state = structs.replace(case.state, capacity=capacity)
+    return replace(case, state=state, inputs=replace(case.inputs, quota=quota))
+
+
+def granted(case: Case, project: str, units: Resources, used: Mapping[str, Resources]) -> Case:
+    """The project is promised so many units of each kind.
+
+    What nobody is promised is taken first, then from those who leave most of theirs idle; `used` says who uses what.
+    The new shares have six digits, as the quota file will have them: what grows is rounded up, so that it is enough, and
+    the others are rounded down. So the decision here is the one that the bastion will make.
+    """
+    quota, there = case.inputs.quota, pool(case)
+    assert quota is not None
+    shares = {name: dict(row) for name, row in {project: {}, **quota.shares}.items()}
+    for kind, n in units.items():
+        idle = {name: row.get(kind, 0) * there[kind] - used.get(name, {}).get(kind, 0) for name, row in shares.items()}
+        new = _said(Fraction(n, there[kind]), ceil)
+        lack = new - shares[project].get(kind, 0)
+        lack -= max(Fraction(0), 1 - sum((row.get(kind, Fraction(0)) for row in shares.values()), Fraction(0)))
+        shares[project][kind] = new
+        for name in sorted(shares, key=lambda name: (-idle[name], name)):
+            if lack > 0 and name != project and (share := shares[name].get(kind)):
+                shares[name][kind] = _said(share - min(share, lack), floor)
+                lack -= min(share, lack)
+    return replace(case, inputs=replace(case.inputs, quota=replace(quota, shares=shares)))
+
+
+def _said(share: Fraction, rounded: Callable[[Fraction], int]) -> Fraction:
+    """A share in six digits."""
+    return Fraction(rounded(share * _MILLION), _MILLION)
+
+
+def allowed(case: Case, project: str, limits: Resources) -> Case:
+    """Each user of the project may hold so much at once."""
+    quota = case.inputs.quota
+    assert quota is not None
+    new = {**quota.user_limits, project: {**quota.user_limits.get(project, {}), **limits}}
+    return replace(case, inputs=replace(case.inputs, quota=replace(quota, user_limits=new)))
+
+
+def member(case: Case, project: str, user: str = NOBODY) -> Case:
+    """The user belongs to the project."""
+    quota = case.inputs.quota
+    assert quota is not None
+    members = {**quota.members, project: (*quota.members.get(project, ()), user)}
+    return replace(case, inputs=replace(case.inputs, quota=replace(quota, members=members)))
+
+
+def granted_class(case: Case, project: str, name: str) -> Case:
+    """The project may have jobs of this class."""
+    quota = case.inputs.quota
+    assert quota is not None
+    classes = {**quota.classes, project: (*quota.classes.get(project, ()), name)}
+    return replace(case, inputs=replace(case.inputs, quota=replace(quota, classes=classes)))

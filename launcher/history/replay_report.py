@@ -1,0 +1,89 @@
+"""Decisions that were taken again: how many came out equal, and the first that did not, in full. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bastion.model.state.state import State
+from bastion.model.stored.events import Started
+from bastion.schedule.replay import Difference, Replayed
+
+from ..read.job_rows import Row, rfc3339
+from .decision_basis import Told, told
+
+SHOWN = 3
+"""So many decisions that differ are shown."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """What came of it. `version` is of this program; `others` are decisions of another one, which may differ.
+
+    `every`: tell every decision in full, also one that came out equal.
+    """
+
+    version: str
+    every: bool = False
+    decisions: int = 0
+    equal: int = 0
+    others: int = 0
+    others_equal: int = 0
+    starts: int = 0
+    stops: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    told: list[Told] = field(default_factory=list)
+
+    def take(self, each: Replayed, state: State) -> None:
+        """Count a decision that was taken on this state."""
+        same, starts = each.difference is Difference.NONE, sum(isinstance(event, Started) for event in each.written)
+        self.first, self.last = self.first or each.now, each.now
+        self.starts += starts
+        self.stops += len(each.written) - starts
+        if each.version == self.version:
+            self.decisions += 1
+            self.equal += same
+        else:
+            self.others += 1
+            self.others_equal += same
+        if self.every or (not same and len(self.told) < SHOWN):
+            self.told.append(told(each, state))
+
+    @property
+    def proven(self) -> bool:
+        """What this program decided, it decides again."""
+        return self.equal == self.decisions
+
+    def row(self) -> Row:
+        """For scripts."""
+        return {
+            "version": self.version,
+            "decisions": self.decisions,
+            "equal": self.equal,
+            "different": self.decisions - self.equal,
+            "others": {"decisions": self.others, "equal": self.others_equal},
+            "starts": self.starts,
+            "stops": self.stops,
+            "first": rfc3339(self.first),
+            "last": rfc3339(self.last),
+            "told": [one.row for one in self.told],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        for number, one in enumerate(self.told):
+            yield from one.lines if not number else ("", *one.lines)
+        if self.every:
+            return
+        yield from [""] * bool(self.told)
+        if self.first is None:
+            yield "no decision is marked there; versions before this one did not mark them"
+            return
+        number, window = self.decisions + self.others, f"{rfc3339(self.first)} to {rfc3339(self.last)}"
+        yield f"{number} decision{'s' * (number != 1)} of {window}: {self.starts} starts, {self.stops} stops"
+        yield f"{self.equal} of {self.decisions} are equal, bit for bit"
+        if self.others:
+            who = f"{self.others} were taken by another version than {self.version}, which may decide otherwise"
+            yield f"{who}: {self.others_equal} of them are equal"

@@ -1,0 +1,183 @@
+"""Following what a task prints, attempt after attempt, to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+
+from bastion.model.errors import BastionError, BucketError, Denied, NoBucket
+from bastion.model.interfaces import AttemptKey, Bucket, Clock, Tasks
+from bastion.model.state.state import ENDED, AttemptState, Task
+
+from ..read import exit_codes
+from ..read.job_lookup import Found
+from ..read.job_rows import ended_text
+from ..read.reader import Reader
+from ..read.view import View
+from ..read.wait_for_end import Waiter, code_now
+from .follower_notice import Watching
+from .log_lines import Choice, Stream, streams
+
+POLL_S, QUIET_POLL_S, QUIET_S = 0.5, 0.8, 30.0
+"""Between two looks for output: while it comes, and after `QUIET_S` without any."""
+
+READS_A_S = 20.0
+"""Of a large gang's logs no more are looked at in a second."""
+
+LOOK_S, END_LOOK_S = 5.0, 0.5
+"""Between two looks into the journal: while a log may go on, and when only the journal's word is missing."""
+
+END_MARKER_S = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """Where things go: `lines` of the log, and `note`s about the job."""
+
+    lines: Callable[[list[str]], None]
+    note: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """What following needs of the world."""
+
+    bucket: Bucket
+    clock: Clock
+    tasks: Tasks
+    reader: Reader
+
+
+def snapshot(doors: Doors, found: Found, task: int, choice: Choice, screen: Screen) -> int:
+    """Print what is there now of one attempt, and return at once with the job's exit code."""
+    view = doors.reader.look()
+    begun = _task(found, task, view)
+    number = _number(begun, choice, found)
+    if begun and number < len(begun.attempts):
+        key = AttemptKey(found.id, task, number)
+        for stream in streams(doors.bucket, key, len(begun.attempts[number].workers), choice):
+            for lines in stream.stored(doors.tasks):
+                screen.lines(lines)
+            screen.lines(stream.close())
+    return code_now(replace(found, task=task), view)
+
+
+def follow(doors: Doors, found: Found, task: int, choice: Choice, screen: Screen) -> int:
+    """Print what the task prints until it has ended. Its exit code."""
+    found = replace(found, task=task)
+    waiter = Waiter(doors.reader, doors.clock, found, screen.note)
+    number = _number(_task(found, task, doors.reader.look()), choice, found)
+    while True:
+        view = _begun(waiter, found, task, number)
+        begun = _task(found, task, view)
+        if begun is None or number >= len(begun.attempts):
+            return code_now(found, view)
+        key = AttemptKey(found.id, task, number)
+        logs = streams(doors.bucket, key, len(begun.attempts[number].workers), choice)
+        view = _Follower(doors, waiter, key, logs, screen).run()
+        if choice.attempt is not None or _was_last(_task(found, task, view), number):
+            return code_now(found, view)
+        screen.lines([_separator(view, key)])
+        number += 1
+        choice = replace(choice, tail=None, since=None)
+
+
+def _begun(waiter: Waiter, found: Found, task: int, number: int) -> View:
+    """Look until this attempt is there, or will never be; say what it waits for."""
+    while True:
+        view = waiter.look()
+        if view is not None:
+            begun = _task(found, task, view)
+            if (begun and number < len(begun.attempts)) or code_now(found, view) != exit_codes.NOT_ENDED:
+                return view
+            waiter.tell(view)
+        waiter.pause()
+
+
+class _Follower:
+    """Follows one attempt of a task to its end."""
+
+    def __init__(self, doors: Doors, waiter: Waiter, key: AttemptKey, logs: list[Stream], screen: Screen) -> None:
+        self._bucket, self._clock, self._tasks = doors.bucket, doors.clock, doors.tasks
+        self._waiter, self._key, self._logs, self._screen = waiter, key, logs, screen
+        self._watching = Watching(doors.bucket, doors.clock, key.job, key.task)
+        self._unheard = ""
+        self._looked = -inf
+        self._printed = doors.clock.monotonic()
+        self._over: float | None = None
+
+    def run(self) -> View:
+        """Print until every log has ended, or the journal says so and no more has come for `END_MARKER_S`."""
+        view = None
+        while True:
+            began = self._clock.monotonic()
+            self._watch()
+            self._print()
+            if began - self._looked >= (END_LOOK_S if all(log.ended for log in self._logs) else LOOK_S):
+                view, self._looked = self._waiter.look(), began
+            if view is not None and self._is_done(view):
+                for log in self._logs:
+                    self._screen.lines(log.close())
+                return view
+            self._clock.sleep(began + self._pause() - self._clock.monotonic())
+
+    def _pause(self) -> float:
+        """From the beginning of one turn to that of the next."""
+        quiet = self._clock.monotonic() - self._printed >= QUIET_S
+        return max(QUIET_POLL_S if quiet else POLL_S, len(self._logs) / READS_A_S)
+
+    def _is_done(self, view: View) -> bool:
+        attempt = view.state.attempt(self._key)
+        if attempt is not None and attempt.state is not AttemptState.ENDED:
+            return False
+        self._over = self._over if self._over is not None else self._clock.monotonic()
+        silent = {n for n, worker in enumerate(attempt.workers) if worker.voided} if attempt else set()
+        complete = all(log.ended or log.worker in silent for log in self._logs)
+        return complete or self._clock.monotonic() - self._over >= END_MARKER_S
+
+    def _print(self) -> None:
+        try:
+            for log in self._logs:
+                for lines in log.more(self._tasks):
+                    self._screen.lines(lines)
+                    self._printed = self._clock.monotonic()
+        except (Denied, NoBucket):
+            raise
+        except BucketError as error:
+            self._waiter.problem(str(error))
+
+    def _watch(self) -> None:
+        """Tell the workers that somebody looks, so that they flush fast. Who may not write sees it a little later."""
+        try:
+            self._watching.renew()
+        except BucketError as error:
+            if str(error) != self._unheard:
+                self._screen.note(f"the workers are not told that somebody follows: {error}")
+            self._unheard = str(error)
+
+
+def _was_last(task: Task | None, number: int) -> bool:
+    """No attempt follows this one."""
+    return task is None or (task.state in ENDED and number + 1 >= len(task.attempts))
+
+
+def _task(found: Found, task: int, view: View) -> Task | None:
+    job = view.state.jobs.get(found.id)
+    return job.tasks.get(task) if job else None
+
+
+def _number(begun: Task | None, choice: Choice, found: Found) -> int:
+    """The attempt that is meant: the newest, unless one was named. Raises `BastionError` if that one is not there."""
+    count = len(begun.attempts) if begun else 0
+    if choice.attempt is None:
+        return max(0, count - 1)
+    if not 0 <= choice.attempt < count:
+        raise BastionError(f"{found.name} has no attempt {choice.attempt}; it has had {count}, numbered from 0")
+    return choice.attempt
+
+
+def _separator(view: View, key: AttemptKey) -> str:
+    attempt = view.state.attempt(key)
+    ended = (attempt and ended_text(attempt)) or "done"
+    return f"--- attempt {key.attempt} ended: {ended}; attempt {key.attempt + 1} follows ---"

@@ -1,0 +1,65 @@
+"""A bastion as it was: what was known at a moment of the past, from the journal alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bastion.journal import journal_reader, point_in_time
+from bastion.model.errors import BastionError, NotFound, RecordError, UsageError
+from bastion.model.interfaces import Bucket, Tasks
+from bastion.model.state.state import Job
+from bastion.model.stored.gaps import Holes
+
+from .job_lookup import Found, known
+from .job_rows import rfc3339
+from .past_jobs import look_up
+from .view import View
+
+
+def look_back(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, note: Callable[[str], None]) -> View:
+    """What the bastion knew at that moment; nothing is unread, and nobody gives a sign of life.
+
+    `note` is told if it takes long. Raises `UsageError` for a moment to come, `BastionError` for one before the journal,
+    `BucketError`, `RecordError`.
+    """
+    if moment > now:
+        raise UsageError(
+            f"--at is {rfc3339(moment)}, which is still to come: it is {rfc3339(now)}; ask for a time before that"
+        )
+    number = point_in_time.number_after(bucket, moment, tasks.map)
+    if number == 0:
+        first = journal_reader.time_of(bucket, 0)
+        begins = (
+            f"begins at {rfc3339(first)}; ask for a time after that" if first else "is empty; nothing ever happened"
+        )
+        raise BastionError(f"nothing is known of {rfc3339(moment)}: the journal {begins}")
+    holes = Holes()
+    state = point_in_time.state_below(bucket, number, tasks.map, holes, note)
+    if state.now is None:
+        raise RecordError(holes.found[0].problem)
+    return View(state=state, unread=(), status=None, now=moment, holes=tuple(holes.found))
+
+
+def job_then(word: str, then: View, bucket: Bucket, tasks: Tasks, today: Callable[[], View], task: int | None) -> Found:
+    """The job of this id, or the newest that had this name then, also one that was long over.
+
+    Raises `NotFound`, saying so if it was submitted only later, `UsageError`.
+    """
+    try:
+        found = look_up(word, then, bucket, tasks, task=task)
+    except NotFound:
+        later = known(word, today())
+        if later is None:
+            raise
+        raise _too_early(later, then) from None
+    if isinstance(found.known, Job) and found.known.submitted > then.now:
+        raise _too_early(found, then)
+    return found
+
+
+def _too_early(found: Found, then: View) -> NotFound:
+    came = (
+        f"it came at {rfc3339(found.job.submitted)}; ask for a time after that" if found.job else "it is not read yet"
+    )
+    return NotFound(f"{found.id} was not in the journal at {rfc3339(then.now)}: {came}")

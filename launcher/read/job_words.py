@@ -1,0 +1,68 @@
+"""The jobs that several words mean: names, ids, patterns, and what they have in common. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fnmatch import translate
+
+from bastion.model.errors import NotFound, UsageError
+from bastion.model.state.state import JobState
+
+from .job_lookup import Found, found_of
+from .job_selection import LIVE, Filter
+from .view import Known, View
+
+PATTERN_MAX = 200
+_PATTERN = re.compile(r"[*?]|\[[^\]]*[^0-9\]][^\]]*\]")
+
+
+def is_pattern(word: str) -> bool:
+    """True for `sweep-*`, `run-?`, `run-[ab]`; `sweep[3]` is task 3 of a job."""
+    return _PATTERN.search(word) is not None
+
+
+def chosen(
+    words: Sequence[str], view: View, meant: Filter, named: Callable[[str], Found], *, user: str | None
+) -> tuple[Found, ...]:
+    """The jobs of these words that match, each once; without a word all that match and have not ended.
+
+    `named` is the job of a word that is no pattern, or raises `NotFound`.
+    A name or id means that job, whoever's it is. A pattern is held against names and ids of jobs that have not ended:
+    of `user`, unless `meant` says whose or `user` is None, everybody. Raises `NotFound`, `UsageError`.
+    """
+    scope = replace(meant, users=meant.users or (frozenset({user}) if user else None), states=_live(meant))
+    everything: list[Known] = [*view.state.jobs.values(), *view.unread]
+    live = [found_of(known) for known in everything if scope.matches(known)]
+    jobs: dict[tuple[str, int | None], Found] = {}
+    for word in words:
+        for found in _matching(word, live) if is_pattern(word) else _if_meant(named(word), meant):
+            jobs[found.id, found.task] = found
+    found_all = tuple(jobs.values()) if words else tuple(live)
+    if not found_all:
+        whose = f" of {user}'s" if user and meant.users is None else ""
+        raise NotFound(f"no job{whose} that has not ended is meant; see launch ls --all")
+    return found_all
+
+
+def _live(meant: Filter) -> frozenset[JobState]:
+    states = meant.states or LIVE
+    if not states & LIVE:
+        raise UsageError(f"a job that is {' or '.join(sorted(states))} has ended; ask for {', '.join(sorted(LIVE))}")
+    return states & LIVE
+
+
+def _if_meant(found: Found, meant: Filter) -> Iterator[Found]:
+    if meant.matches(found.known):
+        yield found
+
+
+def _matching(pattern: str, live: Sequence[Found]) -> list[Found]:
+    if len(pattern) > PATTERN_MAX:
+        raise UsageError(f"a pattern of {len(pattern)} characters; at most {PATTERN_MAX} are allowed")
+    matches = re.compile(translate(pattern)).match
+    jobs = [found for found in live if matches(found.name) or matches(found.id)]
+    if not jobs:
+        raise NotFound(f"no job that is meant and has not ended matches {pattern!r}; see launch ls")
+    return jobs

@@ -1,0 +1,96 @@
+"""Waiting for a job: looks that outlive a store's silence, and a word on standard error when something changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from bastion.model.errors import BucketError, Denied, NoBucket, NotFound
+from bastion.model.interfaces import Clock
+
+from . import exit_codes
+from .job_lookup import Found, find
+from .pending_reasons import derived
+from .queue import Queue
+from .reader import Reader
+from .view import View
+
+YOUNG_S, YOUNG_POLL_S, POLL_S = 60.0, 0.5, 2.0
+TELL_S = 15.0
+
+
+class Waiter:
+    """Looks at one job, or at one task of it, and says where it stands: at once for a new state, else not too often."""
+
+    def __init__(self, reader: Reader, clock: Clock, found: Found, note: Callable[[str], None]) -> None:
+        self._reader, self._clock, self._found, self._note = reader, clock, found, note
+        self._began = clock.monotonic()
+        self._said, self._said_at = "", -inf
+        self._problem = ""
+
+    def look(self) -> View | None:
+        """What is there now; None if the store did not answer, which is said once. Raises `Denied`, `NoBucket`."""
+        try:
+            return self._reader.look()
+        except (Denied, NoBucket):
+            raise
+        except BucketError as error:
+            self.problem(str(error))
+            return None
+
+    def tell(self, view: View) -> None:
+        """Say where the job stands, if that is news."""
+        text, now = standing(self._found, view), self._clock.monotonic()
+        same_state = text.partition(":")[0] == self._said.partition(":")[0]
+        if text == self._said or (same_state and now - self._said_at < TELL_S):
+            return
+        self._note(f"{self._found.name} is {text}")
+        self._said, self._said_at = text, now
+
+    def problem(self, text: str) -> None:
+        """Say once what keeps us from seeing."""
+        if text != self._problem:
+            self._note(f"{text}; trying on")
+        self._problem = text
+
+    def pause(self) -> None:
+        """Until the next look: shorter while the wait is young."""
+        young = self._clock.monotonic() - self._began < YOUNG_S
+        self._clock.sleep(YOUNG_POLL_S if young else POLL_S)
+
+
+def wait(waiter: Waiter, clock: Clock, found: Found, *, timeout_s: float | None) -> int:
+    """Look until the job, or the task that is meant, has ended. The exit code of its end; `NOT_ENDED` after `timeout_s`."""
+    deadline = inf if timeout_s is None else clock.monotonic() + timeout_s
+    while True:
+        view = waiter.look()
+        code = exit_codes.NOT_ENDED
+        if view is not None:
+            waiter.tell(view)
+            code = code_now(found, view)
+        if code != exit_codes.NOT_ENDED or clock.monotonic() >= deadline:
+            return code
+        waiter.pause()
+
+
+def code_now(found: Found, view: View) -> int:
+    """The exit code of a job that was found before, as it stands now. A request that made no job was rejected."""
+    try:
+        now = _now(found, view)
+    except NotFound:
+        return exit_codes.REJECTED
+    return exit_codes.code(now.job, found.task) if now.job else exit_codes.NOT_ENDED
+
+
+def standing(found: Found, view: View) -> str:
+    """Where a job stands, and why: `PENDING: no v4 is free`."""
+    try:
+        row = Queue(view, (), derived(view)).row(_now(found, view).known)
+    except NotFound:
+        return "REJECTED: its request made no job"
+    return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
+
+
+def _now(found: Found, view: View) -> Found:
+    """The job as the view knows it; one that has ended stays as it is, and may have left the view."""
+    return found if found.job and found.job.ended else find(found.id, view)

@@ -1,0 +1,75 @@
+"""A job spec in a file, JSON or TOML: what it says of a job, as far as it says something. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bastion.model.errors import SpecError
+from bastion.model.job import instances
+from bastion.model.job.spec import SPEC_BYTES_MAX, JobSpec, checked_fields
+from bastion.quota import toml_reader
+
+Fields = Mapping[str, Any]
+
+_OF_ITS_TIME = frozenset({"user", "provenance", "after", "begin", "deadline"})
+
+
+def fields_of(data: bytes, home: str) -> Fields:
+    """The checked fields that a file says. `home` is the URL that default output folders lie below.
+
+    What the job gets by being submitted is not a file's to say: where it came from, and folders that were another job's
+    alone. Raises `SpecError` with all that is wrong.
+    """
+    if len(data) > SPEC_BYTES_MAX:
+        raise SpecError(f"it has more than {SPEC_BYTES_MAX} bytes; put data into other files, not into the spec")
+    fields, wrong = checked_fields(_table(data))
+    try:
+        _leave_out_what_the_type_gives(fields)
+    except SpecError as error:
+        wrong.append(str(error))
+    if wrong:
+        raise SpecError("; ".join(wrong))
+    fields.pop("provenance", None)
+    _leave_out_what_was_anothers(fields, home)
+    return fields
+
+
+def fields_again(spec: JobSpec, home: str) -> Fields:
+    """What a job's spec says of one that repeats it: all but its user, what was of its time, and folders that were its own."""
+    fields = {name: getattr(spec, name) for name in spec.__struct_fields__ if name not in _OF_ITS_TIME}
+    _leave_out_what_the_type_gives(fields)
+    _leave_out_what_was_anothers(fields, home)
+    return fields
+
+
+def _table(data: bytes) -> dict[str, Any]:
+    """JSON begins with a brace, and TOML never does."""
+    try:
+        text = data.decode()
+        if text.lstrip().startswith("{"):
+            found: dict[str, Any] = json.loads(text)
+        else:
+            found = toml_reader.loads(text)
+    except toml_reader.NotToml as error:
+        raise SpecError(f"it is neither JSON nor TOML: line {error.line}: {error.what}") from error
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"it is neither JSON nor TOML: {error}") from error
+    return found
+
+
+def _leave_out_what_the_type_gives(fields: dict[str, Any]) -> None:
+    """A spec says both the type of instance and its amounts; a wish says them once."""
+    if fields.get("instance_type") and fields.get("resources"):
+        typed = instances.resources(fields["instance_type"])
+        fields["resources"] = {kind: n for kind, n in fields["resources"].items() if typed.get(kind) != n}
+
+
+def _leave_out_what_was_anothers(fields: dict[str, Any], home: str) -> None:
+    outputs = fields.get("output_dir", "")
+    if re.fullmatch(rf"{re.escape(home)}/outputs/[^/]+/[0-9]+", outputs):
+        del fields["output_dir"]
+    if outputs and fields.get("checkpoint_dir") == f"{outputs}/checkpoints":
+        del fields["checkpoint_dir"]

@@ -1,0 +1,119 @@
+"""The books of one round: what is free, what is being freed, and who uses how much. Pure (it changes only itself)."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..demand import Hold
+from ..resources import Resources, total
+from ..shares import Demand, amounts
+from ..tiers import Pool, Tiers
+from .index import Board, Name
+from .partitions import Side, add, sides
+
+NOTHING: Resources = {}
+
+
+class Room:
+    """Starts as what the board leaves of the pool; every decision is entered at once.
+
+    What is given to one task is all of one of `sides`: of the first that will do. `free` is what they have left together.
+    `used` counts all that a project holds or was given; `staying` leaves out what stops. `kept` has what is kept for the next
+    tries of tasks, as far as there is room for it beside what runs; it counts as used.
+    """
+
+    def __init__(self, pool: Pool, board: Board) -> None:
+        self._pool, self._held = pool, cache(pool.of_sides)
+        self.sides = sides(pool, board)
+        self.free = total(side.free for side in self.sides)
+        self.used = {project: dict(book) for project, book in board.used.items() if book}
+        self.staying = {project: dict(book) for project, book in board.used.items() if book}
+        for project, book in board.stopping.items():
+            add(self.staying.get(project, {}), book.items(), -1)
+        self._users = board.users
+        self._given: dict[tuple[str, str], dict[str, int]] = {}
+        self.kept: dict[Name, Hold] = {}
+        self._lent: dict[Name, Tiers] = {}
+        rows = board.kept.values()  # of those that do not fit beside each other the one that ended last has its room
+        for hold in sorted(rows, key=lambda hold: (hold.since, hold.order, hold.job, hold.task), reverse=True):
+            self._keep_on(hold)
+
+    def of_sides(self, max_tier: int | None) -> tuple[Resources, ...]:
+        """What the tiers that will do hold when nobody uses them, by side."""
+        return self._held(max_tier)
+
+    def side_of(self, tier: int) -> Side:
+        """Where what is named after this tier lies."""
+        return self.sides[self._pool.side_of(tier)]
+
+    def has(self, demand: Demand, max_tier: int | None = None) -> bool:
+        """True if it fits in what is free now on one side, of the tiers that will do."""
+        for side in self.sides:  # noqa: SIM110 - asked for every line, and a loop is twice as fast
+            if side.has(demand, max_tier):
+                return True
+        return False
+
+    def lacks(self, demand: Demand, max_tier: int | None = None) -> list[tuple[Side, dict[str, int]]]:
+        """What is missing on each side that gives such, by kind, even when all that stops is gone."""
+        return [(side, side.lack(demand, max_tier)) for side in self.sides if side.gives(demand, max_tier)]
+
+    def will_have(self, demand: Demand, max_tier: int | None = None) -> bool:
+        """True if it fits on one side when all that stops is gone."""
+        return not all(lack for _, lack in self.lacks(demand, max_tier))
+
+    def use_of(self, project: str) -> Resources:
+        """What a project holds or was given."""
+        return self.used.get(project, NOTHING)
+
+    def stays(self, project: str) -> Resources:
+        """The same without what stops."""
+        return self.staying.get(project, NOTHING)
+
+    def use_of_user(self, project: str, user: str) -> Resources:
+        """What a user of a project holds or was given."""
+        given = self._given.get((project, user))
+        return self._users.get((project, user), NOTHING) if given is None else given
+
+    def start(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> int:
+        """Give away free room; the tier it is named after."""
+        self._book(project, user, demand)
+        add(self.free, demand, -1)
+        return next(side for side in self.sides if side.has(demand, max_tier)).start(demand, max_tier)
+
+    def keep(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> Side:
+        """Keep room for a task that cannot start yet: free room first, the rest from what is being freed; on which side."""
+        self._book(project, user, demand)
+        side = next(side for side, lack in self.lacks(demand, max_tier) if not lack)
+        add(self.free, side.keep(demand, max_tier), -1)
+        return side
+
+    def stop(self, hold: Hold) -> None:
+        """Enter that an attempt will stop."""
+        demand = amounts(hold.demand)
+        self.side_of(hold.tier).stop(hold.tier, demand)
+        add(self.staying[hold.project], demand, -1)
+
+    def kept_of(self, project: str) -> list[tuple[Name, Hold]]:
+        """The rows of `kept` of one project."""
+        return [row for row in self.kept.items() if row[1].project == project]
+
+    def give_up(self, hold: Hold) -> None:
+        """Free the room that was kept for a next try."""
+        demand = amounts(hold.demand)
+        del self.kept[hold.job, hold.task]
+        self.side_of(hold.tier).give_back(self._lent.pop((hold.job, hold.task)))
+        add(self.free, demand)
+        self._book(hold.project, hold.user, demand, -1)
+
+    def _keep_on(self, hold: Hold) -> None:
+        side, demand = self.side_of(hold.tier), amounts(hold.demand)
+        if side.has(demand, hold.max_tier):
+            self.kept[hold.job, hold.task] = hold
+            self._lent[hold.job, hold.task] = side.lend(demand, hold.max_tier)
+            add(self.free, demand, -1)
+            self._book(hold.project, hold.user, demand)
+
+    def _book(self, project: str, user: str, demand: Demand, sign: int = 1) -> None:
+        add(self.used.setdefault(project, {}), demand, sign)
+        add(self.staying.setdefault(project, {}), demand, sign)
+        add(self._given.setdefault((project, user), dict(self.use_of_user(project, user))), demand, sign)

@@ -1,0 +1,216 @@
+"""Who waits and who holds, indexed so that a decision costs what the shapes cost, and not what the jobs cost. Pure.
+
+A board changes only itself. It is kept across decisions: every change is entered at once, in a time that does not grow
+with the number of jobs (but for a shift of memory in a sorted list). It answers as one made anew of the same wants and
+holds would. Policies only read it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import defaultdict
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from ..demand import Hold, Want
+from ..shares import Demand, amounts
+
+Rank = tuple[int, int]  # class, priority
+Place = tuple[int, int, int, str]  # class, priority, order, job: where a want stands among those of its user
+Shape = tuple[Demand, int | None]  # what is asked for, and the worst tier that will do
+Choices = tuple[tuple[Demand, ...], int | None]  # the demands of which one will do, and the worst tier
+Name = tuple[str, int]  # a task: job, number
+Book = dict[str, int]  # units by kind
+
+
+class Line:
+    """The wants of one project that ask for the same, of which each is like the others but for its place in the queue.
+
+    `users` has each user's wants in their order, `sinces` when each began to wait, the longest wait first. `again` has
+    those that waited before, too, by when they would have begun had they waited without a break. `ranks` says how many
+    wants there are of each class and priority, `tasks` how many tasks wait in all.
+    """
+
+    __slots__ = ("again", "demand", "max_tier", "project", "ranks", "sinces", "tasks", "users")
+
+    def __init__(self, project: str, shape: Shape) -> None:
+        self.project = project
+        self.demand, self.max_tier = shape
+        self.users: dict[str, list[Place]] = {}
+        self.sinces: list[tuple[datetime, str]] = []
+        self.again: list[tuple[datetime, str]] = []
+        self.ranks: dict[Rank, int] = {}
+        self.tasks = 0
+
+
+class Board:
+    """The index. `lines` are those of each project, by shape, and `pending` the units for which it waits. `choosers` are the
+    jobs whose wants have several choices, by these.
+
+    `of` are the holds of each project, `ranks` how many of each rank there are that are not being stopped. `used` counts
+    by project what is held, `users` by project and user, `named` by the tier that it is named after; `stopping` and
+    `freeing` are the parts of `used` and `named` that are being given back. What is `kept` for next tries is in none of these.
+    """
+
+    def __init__(self) -> None:
+        self.wants: dict[str, Want] = {}
+        self.choosers: dict[Choices, dict[str, None]] = {}
+        self.holds: dict[Name, Hold] = {}
+        self.kept: dict[Name, Hold] = {}
+        self.lines: dict[str, dict[Shape, Line]] = {}
+        self.of: dict[str, dict[Name, Hold]] = {}
+        self.pending: dict[str, Book] = defaultdict(dict)
+        self.ranks: dict[str, dict[Rank, int]] = defaultdict(dict)
+        self.used: dict[str, Book] = defaultdict(dict)
+        self.users: dict[tuple[str, str], Book] = defaultdict(dict)
+        self.named: dict[int, Book] = defaultdict(dict)
+        self.stopping: dict[str, Book] = defaultdict(dict)
+        self.freeing: dict[int, Book] = defaultdict(dict)
+
+    @classmethod
+    def of_all(cls, wants: Iterable[Want], holds: Iterable[Hold]) -> Board:
+        """Made anew."""
+        board = cls()
+        for want in wants:
+            board.wait(want)
+        for hold in holds:
+            board.hold(hold)
+        return board
+
+    def wait(self, want: Want) -> None:
+        """Enter a want; one of the same job goes."""
+        if want.job in self.wants:
+            self.wait_no_more(want.job)
+        self.wants[want.job] = want
+        if want.choices:
+            self.choosers.setdefault(choices_of(want), {})[want.job] = None
+        self._enter(want)
+
+    def stand(self, want: Want) -> None:
+        """Enter a want in the place of one of the same job that differs from it by nothing but the choice."""
+        self._leave(self.wants[want.job])
+        self.wants[want.job] = want
+        self._enter(want)
+
+    def _enter(self, want: Want) -> None:
+        demand = amounts(want.demand)
+        lines = self.lines.setdefault(want.project, {})
+        shape = demand, want.max_tier
+        line = lines.get(shape)
+        if line is None:
+            line = lines[shape] = Line(want.project, shape)
+        insort(line.users.setdefault(want.user, []), place(want))
+        insort(line.sinces, (want.since, want.job))
+        if want.waited_s:
+            insort(line.again, (began(want), want.job))
+        line.tasks += want.count
+        _count(line.ranks, rank(want), 1)
+        _add(self.pending[want.project], demand, want.count)
+
+    def wait_no_more(self, job: str) -> None:
+        """Take the want of a job away, if there is one."""
+        want = self.wants.pop(job, None)
+        if want is None:
+            return
+        if want.choices:
+            self._choose_no_more(want)
+        self._leave(want)
+
+    def _leave(self, want: Want) -> None:
+        demand = amounts(want.demand)
+        lines = self.lines[want.project]
+        line = lines[demand, want.max_tier]
+        places = line.users[want.user]
+        del places[bisect_left(places, place(want))]
+        del line.sinces[bisect_left(line.sinces, (want.since, want.job))]
+        if want.waited_s:
+            del line.again[bisect_left(line.again, (began(want), want.job))]
+        line.tasks -= want.count
+        _count(line.ranks, rank(want), -1)
+        if not places:
+            del line.users[want.user]
+        if not line.users:
+            del lines[demand, want.max_tier]
+        if not lines:
+            del self.lines[want.project]
+        _add(self.pending[want.project], demand, -want.count)
+
+    def _choose_no_more(self, want: Want) -> None:
+        group = choices_of(want)
+        del self.choosers[group][want.job]
+        if not self.choosers[group]:
+            del self.choosers[group]
+
+    def line(self, want: Want) -> Line:
+        """The line in which a want stands."""
+        return self.lines[want.project][amounts(want.demand), want.max_tier]
+
+    def hold(self, hold: Hold) -> None:
+        """Enter what a task holds, or what is kept for it; what it held before goes."""
+        self.hold_no_more((hold.job, hold.task))
+        if hold.retry is not None:
+            self.kept[hold.job, hold.task] = hold
+            return
+        self.holds[hold.job, hold.task] = hold
+        self.of.setdefault(hold.project, {})[hold.job, hold.task] = hold
+        self._book(hold, 1)
+
+    def hold_no_more(self, name: Name) -> None:
+        """Take away what a task holds, or what is kept for it, if there is anything."""
+        self.kept.pop(name, None)
+        hold = self.holds.pop(name, None)
+        if hold is None:
+            return
+        rows = self.of[hold.project]
+        del rows[name]
+        if not rows:
+            del self.of[hold.project]
+        self._book(hold, -1)
+
+    def _book(self, hold: Hold, sign: int) -> None:
+        demand = amounts(hold.demand)
+        for book in (self.used[hold.project], self.users[hold.project, hold.user], self.named[hold.tier]):
+            _add(book, demand, sign)
+        if hold.stopping:
+            _add(self.stopping[hold.project], demand, sign)
+            _add(self.freeing[hold.tier], demand, sign)
+        else:
+            _count(self.ranks[hold.project], rank(hold), sign)
+
+
+def began(want: Want) -> datetime:
+    """When it would have begun to wait, had it waited all its time without a break."""
+    return want.since - timedelta(seconds=want.waited_s)
+
+
+def choices_of(want: Want) -> Choices:
+    """What would do for it."""
+    return tuple(map(amounts, want.choices)), want.max_tier
+
+
+def rank(row: Want | Hold) -> Rank:
+    """How important it is inside its project: the smaller goes first."""
+    return (row.job_class, row.priority)
+
+
+def place(want: Want) -> Place:
+    """Where a want stands among those of the same user and project."""
+    return (want.job_class, want.priority, want.order, want.job)
+
+
+def _count(ranks: dict[Rank, int], level: Rank, change: int) -> None:
+    left = ranks.get(level, 0) + change
+    if left:
+        ranks[level] = left
+    else:
+        del ranks[level]
+
+
+def _add(book: Book, demand: Demand, times: int) -> None:
+    """Enter so many of a demand; a kind of which nothing is left is dropped."""
+    for kind, amount in demand:
+        left = book.get(kind, 0) + amount * times
+        if left:
+            book[kind] = left
+        else:
+            del book[kind]

@@ -1,0 +1,107 @@
+"""Which project goes next, and with which of its wants: known only as far as it matters. Pure (it changes only itself).
+
+A project whose turn does not come before all is given away is never looked into: of it only an outlook is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from ..shares import Shares
+from .availability import Room
+from .index import Line
+from .project_queue import Ask, Queue
+from .share_promises import Owed
+
+PROMISED, LENT, LEFT = range(3)  # the three goes
+
+Turn = tuple[int, int, bool, float, int, str]  # go, class, where the project stands, the want's order, project
+
+
+class Turns:
+    """The wants of all projects in one round.
+
+    Each project has two queues: of what it may get in the first two goes, and of what is put off to the last.
+    """
+
+    def __init__(
+        self,
+        room: Room,
+        shares: Shares,
+        owed: Owed,
+        *,
+        ask: Callable[[str, Line], Ask | None],
+        is_open: Callable[[Line], bool],
+        weight: Callable[[str, str], float],
+    ) -> None:
+        self._room, self._shares, self._owed = room, shares, owed
+        self._ask, self._is_open, self._weight = ask, is_open, weight
+        self._lines: dict[str, list[Line]] = {}
+        self._late: dict[str, dict[Line, None]] = {}
+        self._own: dict[str, Queue] = {}
+        self._rest: dict[str, Queue] = {}
+
+    def enter(self, project: str, lines: list[Line]) -> None:
+        """The lines of a project that may get something."""
+        self._lines[project] = lines
+        self._late[project] = {}
+
+    def outlook(self, project: str) -> Turn | None:
+        """A turn that is not after the project's next one, and costs less to know. None if it has none."""
+        lines = self._lines[project]
+        return self._outlook(project, PROMISED if any(self._within(line) for line in lines) else LENT, lines)
+
+    def next(self, project: str, go: int) -> Turn | None:
+        """The project's next turn; before the last go only an outlook on that one."""
+        if project not in self._own:
+            self._open(project)
+        if ask := self._own[project].first():
+            return self._turn(ask, PROMISED if self._within(ask.line) else LENT)
+        late = self._late[project]
+        if go < LEFT:
+            return self._outlook(project, LEFT, late)
+        if project not in self._rest:
+            self._rest[project] = self._queue(project, late, ())
+        ask = self._rest[project].first()
+        return self._turn(ask, LEFT) if ask else None
+
+    def ask(self, project: str, go: int) -> Ask:
+        """The want whose turn it is."""
+        ask = (self._rest if go == LEFT else self._own)[project].first()
+        assert ask is not None, f"{project} has a turn and no want"
+        return ask
+
+    def put_off(self, line: Line) -> None:
+        """It gets something in the last go only."""
+        self._late[line.project][line] = None
+
+    def _outlook(self, project: str, go: int, lines: Collection[Line]) -> Turn | None:
+        if not lines:
+            return None
+        job_class = min(min(line.ranks)[0] for line in lines)
+        return go, job_class, False, self._shares.least(project, self._room.use_of(project)), -1, project
+
+    def _open(self, project: str) -> None:
+        """What would take what others are owed is put off at once."""
+        late = self._late[project]
+        for line in self._lines[project]:
+            fits = self._room.has(line.demand, line.max_tier)
+            if fits and not self._within(line) and not self._owed.spares(project, line.demand):
+                self.put_off(line)
+        self._own[project] = self._queue(project, [line for line in self._lines[project] if line not in late], late)
+
+    def _queue(self, project: str, lines: Iterable[Line], elsewhere: Collection[Line]) -> Queue:
+        return Queue(
+            lines,
+            ask=self._ask,
+            is_open=lambda line: line not in elsewhere and self._is_open(line),
+            weight=lambda user: self._weight(project, user),
+        )
+
+    def _within(self, line: Line) -> bool:
+        return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
+
+    def _turn(self, ask: Ask, go: int) -> Turn:
+        want = ask.want
+        standing = self._shares.turn(want.project, self._room.use_of(want.project), ask.line.demand)
+        return (go, want.job_class, *standing, want.order, want.project)

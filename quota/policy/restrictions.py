@@ -1,0 +1,46 @@
+"""What keeps one want back, were there room for it: its user's limit, or a pause after it was stopped for others. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ..demand import Knobs, Want
+from ..quota import Quota
+from ..shares import Shares
+from . import reasons
+from .availability import Room
+from .index import Line
+
+BACK_OFF_FROM, BACK_OFF_MIN_S, BACK_OFF_MAX = 3, 90.0, 9
+"""Who was stopped for others so often is lent room again only after a pause: the reclaim delay, and not less than that
+many seconds, doubled with each stop but the first, up to so often. So nobody is stopped more than ten times in a day."""
+
+
+class Bars:
+    """The bars of one round. `wakes` are the moments at which some of them fall."""
+
+    def __init__(self, room: Room, shares: Shares, quota: Quota, now: datetime, knobs: Knobs) -> None:
+        self._room, self._shares, self._quota, self._now = room, shares, quota, now
+        self._pause = timedelta(seconds=max(knobs.reclaim_delay_s, BACK_OFF_MIN_S))
+        self.wakes: list[datetime] = []
+
+    def of(self, want: Want, line: Line) -> str:
+        """Why it is kept back; empty if it is not."""
+        if limit := self.limit(want):
+            return limit
+        if want.stopped is None or want.stops < BACK_OFF_FROM:
+            return ""
+        if not self._shares.within(want.project, self._room.use_of(want.project), line.demand):
+            until = want.stopped + self._pause * 2 ** min(want.stops - 1, BACK_OFF_MAX)
+            if self._now < until:
+                self.wakes.append(until)
+                return reasons.resting(want, (until - self._now).total_seconds())
+        return ""
+
+    def limit(self, want: Want) -> str:
+        """Why its user may not have it; empty if that is not so."""
+        for kind, most in self._quota.user_limit(want.project).items():
+            asked, held = want.demand.get(kind, 0), self._room.use_of_user(want.project, want.user).get(kind, 0)
+            if asked and held + asked > most:
+                return reasons.limited(want, kind, held, most)
+        return ""

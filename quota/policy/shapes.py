@@ -1,0 +1,138 @@
+"""Jobs of several shapes: each gets the one that it wants most of those that are free, else it waits for the first. Pure.
+
+The policy is asked with every such job in the first shape that the pool can hold. Those that do not start are then tried in
+their next shapes, as far as there is room for them; whoever starts keeps that shape, and all others go back to the
+first. So nobody is stopped, and nothing kept, for a shape while another is free, nor for any but the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from msgspec import structs
+
+from ..demand import Schedule, Want
+from ..resources import fits, minus
+from ..shares import Demand
+from ..tiers import Pool
+from . import reasons
+from .index import Board
+from .interface import Policy
+
+BACK = 3
+"""So often those go back that do not start after all, because others did; then all do."""
+
+Shapes = dict[str, int]  # choices, by job
+
+
+def choosing(policy: Policy) -> Policy:
+    """The same policy, for boards on which jobs may choose. For all others it is asked once, as it is."""
+
+    def schedule(*, board: Board, **rest: Any) -> Schedule:
+        return _Choosing(policy, board, rest).answer() if board.choosers else policy(board=board, **rest)
+
+    return schedule
+
+
+class _Choosing:
+    """One decision. The board is lent: wants are replaced while the policy is asked, and put back.
+
+    Jobs that list the same are a group, of which is asked once whether anything is left for it. `_first` is the first choice
+    of each job that the pool can hold. `Shapes` are those of the jobs that stand elsewhere than where the board has them.
+    """
+
+    def __init__(self, policy: Policy, board: Board, rest: Mapping[str, Any]) -> None:
+        self._policy, self._board, self._rest = policy, board, rest
+        self._pool: Pool = rest["pool"]
+        self._possible = {group: possible(group[0], group[1], self._pool) for group in board.choosers}
+        self._first = {job: next(iter(on), 0) for group, on in self._possible.items() for job in board.choosers[group]}
+        self._lent: dict[str, Want] = {}
+        self._wakes: list[datetime | None] = []
+
+    def answer(self) -> Schedule:
+        """What the policy says once everybody stands where they are to stand."""
+        try:
+            found, shapes = self._settled()
+        finally:
+            self._stand({})
+        again = min((at for at in self._wakes if at), default=None)
+        return replace(found, again=again, tell=lambda: self._told(found, shapes))
+
+    def _settled(self) -> tuple[Schedule, Shapes]:
+        first = {job: choice for job, choice in self._first.items() if choice}
+        found = answer = self._asked(first)
+        shapes = first
+        for _ in range(max(map(len, self._possible.values()))):
+            later = self._later(shapes, found)
+            if later == shapes:
+                break
+            shapes, found = later, self._asked(later)
+        for _ in range(BACK):
+            started = {start.job for start in found.starts}
+            settled = {job: choice if job in started else self._first[job] for job, choice in shapes.items()}
+            if settled == shapes:
+                return found, shapes
+            shapes, found = settled, self._asked(settled)
+        return answer, first
+
+    def _asked(self, shapes: Shapes) -> Schedule:
+        """The policy's answer with the jobs in these shapes. What was freed for another shape is not kept for this one."""
+        self._stand(shapes)
+        moved = {job for job, choice in shapes.items() if choice != self._first[job]}
+        reclaims = tuple(job for job in self._rest["reclaims"] if job not in moved)
+        found = self._policy(board=self._board, **{**self._rest, "reclaims": reclaims})
+        self._wakes.append(found.again)
+        return found
+
+    def _stand(self, shapes: Shapes) -> None:
+        """The jobs stand on the board in these shapes, and all others as they did."""
+        for job, want in list(self._lent.items()):
+            if shapes.get(job, want.choice) == want.choice:
+                self._board.stand(self._lent.pop(job))
+        for job, choice in shapes.items():
+            want = self._board.wants[job]
+            if want.choice != choice:
+                self._lent.setdefault(job, want)
+                self._board.stand(structs.replace(want, demand=want.choices[choice], choice=choice))
+
+    def _later(self, shapes: Shapes, found: Schedule) -> Shapes:
+        """Who did not start is tried in the next shape for which there is room; who has no other keeps to the last."""
+        started, free, later = {start.job for start in found.starts}, self._free(found), dict(shapes)
+        for group, choices in self._possible.items():
+            room = [n for n in choices if n > choices[0] and any(fits(dict(group[0][n]), side) for side in free)]
+            for job in self._board.choosers[group] if room else ():
+                if job not in started:
+                    at = self._board.wants[job].choice
+                    later[job] = next((n for n in room if n > at), at)
+        return later
+
+    def _free(self, found: Schedule) -> list[dict[str, int]]:
+        """What an answer leaves of each side of the pool, while the jobs stand as they did then."""
+        left = [dict(side) for side in self._pool.of_sides()]
+        given = ((start.tier, self._board.wants[start.job].demand) for start in found.starts)
+        for tier, amount in (*self._board.named.items(), *given):
+            side = self._pool.side_of(tier)
+            left[side] = minus(left[side], amount)
+        return left
+
+    def _told(self, found: Schedule, shapes: Shapes) -> Mapping[str, str]:
+        """The reasons, of those who may choose with what they wait for and what the others lack."""
+        self._stand(shapes)
+        try:
+            told, free, sides = dict(found.reasons), self._free(found), self._pool.of_sides()
+            for group, choices in self._possible.items():
+                for job in filter(told.__contains__, self._board.choosers[group]):
+                    want = self._board.wants[job]
+                    told[job] = reasons.choosing(want, want.choice if choices else None, told[job], sides, free)
+        finally:
+            self._stand({})
+        return told
+
+
+def possible(choices: Sequence[Demand], max_tier: int | None, pool: Pool) -> list[int]:
+    """The choices that would fit if nobody used anything."""
+    sides = pool.of_sides(max_tier)
+    return [number for number, demand in enumerate(choices) if not reasons.impossible(demand, sides)]

@@ -1,0 +1,162 @@
+"""What is odd about a quota, and what a new one changes: lines for the people who edit it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from fractions import Fraction
+
+from .quota import GRANTED, Quota
+from .shares import TOLERANCE, given_out, units
+
+NOTHING = Quota(tiers=({},))
+
+Lists = Mapping[str, tuple[str, ...]]
+
+
+def warnings(quota: Quota) -> tuple[str, ...]:
+    """What is legal, and yet perhaps not meant."""
+    shared = {kind for row in quota.shares.values() for kind, share in row.items() if share}
+    return (
+        *(
+            f"{kind}: nobody has a share, so it goes to whoever is first"
+            for kind in quota.total()
+            if kind not in shared
+        ),
+        *(f"{name}: has shares but no members{_meant(name, quota.members)}" for name in _without(quota, "members")),
+        *(f"{name}: has members but no shares, it can only borrow" for name in _without(quota, "shares")),
+        *_idle("admins", quota.admins, quota),
+        *_idle("classes", quota.classes, quota),
+        *_idle("user limits", quota.user_limits, quota),
+        *_free(quota),
+        *_none(quota),
+        *_one(quota),
+        *_boundless(quota),
+    )
+
+
+def diff(old: Quota | None, new: Quota) -> tuple[str, ...]:
+    """One line for each change from an old quota (None: there was none) to a new one."""
+    old = old or NOTHING
+    return (
+        *_tiers(old, new),
+        *_shares(old, new),
+        *_lists("members", old.members, new.members),
+        *_lists("admins", old.admins, new.admins),
+        *_lists("classes", old.classes, new.classes),
+        *_user_limits(old, new),
+    )
+
+
+def _without(quota: Quota, what: str) -> list[str]:
+    with_members = {project for project, row in quota.members.items() if row}
+    with_shares = {project for project, row in quota.shares.items() if any(row.values())}
+    return sorted(with_shares - with_members if what == "members" else with_members - with_shares)
+
+
+def _idle(what: str, table: Mapping[str, Collection[str]], quota: Quota) -> Iterator[str]:
+    """Projects that have rows in this table, and nothing else."""
+    known = {*quota.members, *quota.shares}
+    for name in sorted(name for name, row in table.items() if row and name not in known):
+        yield f"{name}: has {what}, and neither members nor shares{_meant(name, known)}"
+
+
+def _free(quota: Quota) -> Iterator[str]:
+    for project, row in sorted(quota.classes.items()):
+        for job_class in (name for name in row if name not in GRANTED):
+            yield f"{project}: the class {job_class} needs no grant, it is everybody's"
+
+
+def _none(quota: Quota) -> Iterator[str]:
+    """Shares that are too small for a unit."""
+    totals = quota.total()
+    given = units(quota, totals)
+    for project, row in sorted(quota.shares.items()):
+        for kind, share in row.items():
+            if share and not given[project][kind] and totals.get(kind, 0):
+                of = f"{float(share):g} of {totals[kind]} {kind} is no whole unit"
+                yield f"{project}: {of}, so nothing is promised to it; {_least(quota, project, kind)}"
+
+
+def _least(quota: Quota, project: str, kind: str) -> str:
+    """The smallest fraction that would give a project a unit of a kind, as the other shares are; else one unit itself."""
+    whole = quota.total()[kind]
+    shares = {name: row[kind] for name, row in quota.shares.items() if kind in row}
+    fixed = {name for name in shares if (name, kind) in quota.amounts}
+    rest = sum(share for name, share in shares.items() if name != project)
+    step = Fraction(1, 10 ** (len(str(whole)) + 1))
+    low, high = int(shares[project] / step), -(-Fraction(1, whole) // step)
+    while high - low > 1:
+        middle = (low + high) // 2
+        one = given_out({**shares, project: middle * step}, whole, fixed - {project})[project] > 0
+        low, high = (low, middle) if one else (middle, high)
+    over = ", with less for the others" if rest + high * step > 1 + TOLERANCE else ""
+    return f"{float(high * step):g} would be one{over}"
+
+
+def _one(quota: Quota) -> Iterator[str]:
+    """Where a whole 1 means one unit, for it could mean all."""
+    totals = quota.total()
+    for project, kind in sorted(quota.amounts):
+        if quota.shares[project][kind] * totals[kind] == 1 < totals[kind]:
+            others = (row.get(kind) for name, row in quota.shares.items() if name != project)
+            if not any((name, kind) in quota.amounts for name in quota.shares if name != project) and any(others):
+                yield f"{project}: {kind} = 1 is one of {totals[kind]}, as others have shares of it, too; all would be 1.0"
+
+
+def _boundless(quota: Quota) -> Iterator[str]:
+    """Limits that let everybody have all there is, or nothing."""
+    totals = quota.total()
+    for project, row in sorted(quota.user_limits.items()):
+        for kind, amount in row.items():
+            if not amount:
+                yield f"{project}: no user may hold any {kind}, so no job that asks for it starts"
+            elif amount >= totals.get(kind, 0):
+                yield f"{project}: a user limit of {amount} {kind} limits nobody, the total is {totals.get(kind, 0)}"
+
+
+def _meant(project: str, members: Iterable[str]) -> str:
+    near = get_close_matches(project, [name for name in members if name != project], 1)
+    return f" (is {near[0]} meant?)" if near else ""
+
+
+def _tiers(old: Quota, new: Quota) -> Iterator[str]:
+    many = max(len(old.tiers), len(new.tiers)) > 1
+    for number in range(max(len(old.tiers), len(new.tiers))):
+        before = old.tiers[number] if number < len(old.tiers) else {}
+        after = new.tiers[number] if number < len(new.tiers) else {}
+        for kind in dict.fromkeys((*before, *after)):
+            if before.get(kind, 0) != after.get(kind, 0):
+                where = f" of tier {number}" if many else ""
+                yield f"total {kind}{where}: {before.get(kind, 0)} -> {after.get(kind, 0)}"
+
+
+def _shares(old: Quota, new: Quota) -> Iterator[str]:
+    after = new.total()
+    had, has = units(old, old.total()), units(new, after)
+    for project in sorted({*old.shares, *new.shares}):
+        was, now = old.shares.get(project, {}), new.shares.get(project, {})
+        for kind in dict.fromkeys((*was, *now)):
+            a, b = was.get(kind, Fraction(0)), now.get(kind, Fraction(0))
+            if a != b:
+                promised = f"{had.get(project, {}).get(kind, 0)} -> {has.get(project, {}).get(kind, 0)}"
+                yield f"{project}: {kind} share {float(a):.6g} -> {float(b):.6g} ({promised} of {after.get(kind, 0)})"
+
+
+def _user_limits(old: Quota, new: Quota) -> Iterator[str]:
+    for project in sorted({*old.user_limits, *new.user_limits}):
+        was, now = old.user_limit(project), new.user_limit(project)
+        for kind in dict.fromkeys((*was, *now)):
+            if was.get(kind) != now.get(kind):
+                yield f"{project}: user limit of {kind}: {was.get(kind, 'none')} -> {now.get(kind, 'none')}"
+
+
+def _lists(role: str, old: Lists, new: Lists) -> Iterator[str]:
+    for project in sorted({*old, *new}):
+        was, now = old.get(project, ()), new.get(project, ())
+        for what, names in (
+            ("added", [name for name in now if name not in set(was)]),
+            ("removed", [name for name in was if name not in set(now)]),
+        ):
+            if names:
+                yield f"{project}: {role} {what}: {', '.join(names)}"

@@ -1,0 +1,64 @@
+"""TOML as strangers write it: read within bounds, and what is wrong with it said with its line. Pure."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+from .toml_lines import Lines, Path
+
+PARTS_MAX = 128
+WHOLE_MAX = 2**63
+"""Whole numbers have 64 bits: the format promises no more, and Python writes none of thousands of digits."""
+
+_BETWEEN = re.compile(r"""[^\w.\-"' \t]""")
+_AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
+
+
+class NotToml(ValueError):
+    """A text is no TOML that we read: `what` is wrong, on which `line`."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(f"line {line}: not TOML: {what}")
+        self.line, self.what = line, what
+
+
+def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The table in a text. Raises `NotToml`, also for what takes very long to read or cannot be written out again."""
+    if deep := _too_deep(text):
+        raise NotToml(deep, f"a key has more than {PARTS_MAX} parts; use plain tables and lists")
+    try:
+        found = tomllib.loads(text, parse_float=parse_float)
+    except RecursionError:
+        raise NotToml(1, "it is nested too deeply; use plain tables and lists") from None
+    except ValueError as error:  # TOMLDecodeError is one; a number of 5,000 digits raises a bare one
+        at = _AT_LINE.search(str(error))
+        end = text.rstrip("\n").count("\n") + 1
+        raise NotToml(int(at[1] or end) if at else 1, str(error)[: at.start()] if at else str(error)) from None
+    if path := _huge(found):
+        raise NotToml(Lines(text).of(*path), "a whole number needs more than 64 bits")
+    return found
+
+
+def _too_deep(text: str) -> int:
+    """The line of a key of too many parts, as in `a.b.c`; 0 if there is none. `tomllib` takes very long for thousands."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") >= PARTS_MAX and max(word.count(".") for word in _BETWEEN.split(line)) >= PARTS_MAX:
+            return number
+    return 0
+
+
+def _huge(table: dict[str, Any]) -> Path:
+    """The keys that lead to a number which is too large; none if there is none."""
+    left: list[tuple[Path, Any]] = [((), table)]
+    while left:
+        path, value = left.pop()
+        if isinstance(value, dict):
+            left += [((*path, key), each) for key, each in value.items()]
+        elif isinstance(value, list):
+            left += [((*path, str(number)), each) for number, each in enumerate(value)]
+        elif isinstance(value, int) and not -WHOLE_MAX <= value < WHOLE_MAX:
+            return path
+    return ()

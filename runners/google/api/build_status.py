@@ -1,0 +1,35 @@
+"""What Cloud Build says of a build: whether it is over, what it made, why it failed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bastion.model.interfaces import Built
+from bastion.model.job.image_ref import split
+from bastion.model.wording import one_line
+
+TAG = "bastion"
+"""What every build of ours is tagged with, so that one listing shows them all."""
+
+LIVE = frozenset({"STATUS_UNKNOWN", "PENDING", "QUEUED", "WORKING"})
+_SAID_MAX = 300
+
+
+def ended(build: Mapping[str, Any]) -> Built | None:
+    """How a build ended; None while it has not."""
+    status = str(build.get("status") or "STATUS_UNKNOWN")
+    if status in LIVE:
+        return None
+    if status != "SUCCESS":
+        return Built(images={}, problem=problem(build))
+    made = (build.get("results") or {}).get("images") or []
+    digests = {split(str(one.get("name", "")))[0]: str(one.get("digest", "")) for one in made}
+    return Built(images={name: text.removeprefix("sha256:") for name, text in digests.items() if len(text) == 71})
+
+
+def problem(build: Mapping[str, Any]) -> str:
+    """Why it failed: the status, and Google's words."""
+    words = (build.get("failureInfo") or {}).get("detail"), build.get("statusDetail")
+    said = next((str(word) for word in words if word), "")
+    return one_line(": ".join(filter(None, (str(build.get("status")), said))), _SAID_MAX)

@@ -1,0 +1,105 @@
+"""Google's services as their discovery documents describe them, and where each is asked.
+
+A call that the documents do not know fails here. Where a service is asked may be set by the variables that gcloud has for it:
+`CLOUDSDK_API_ENDPOINT_OVERRIDES_TPU` and so on.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from bastion.model.errors import UsageError
+
+from .interface import BadCall
+
+VERSIONS = {
+    "artifactregistry": "v1",
+    "cloudbuild": "v1",
+    "cloudresourcemanager": "v3",
+    "compute": "v1",
+    "iam": "v1",
+    "serviceusage": "v1",
+    "storage": "v1",
+    "tpu": "v2",
+}
+"""The services that are asked, and in which version of their API."""
+
+OVERRIDES = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One API as its document describes it, bound to where it is asked."""
+
+    document: Mapping[str, Any]
+    resource: Any
+    endpoint: str
+    _known: dict[str, Callable[..., Any]] = field(default_factory=dict)
+
+    def method(self, name: str) -> Mapping[str, Any]:
+        """What the document says of a method. Raises `BadCall` if it has none of this id."""
+        node: Mapping[str, Any] = self.document
+        *path, verb = name.split(".")[1:]
+        try:
+            for part in path:
+                node = node["resources"][part]
+            found: Mapping[str, Any] = node["methods"][verb]
+        except KeyError:
+            raise BadCall(f"there is no method {name} in Google's {self.document['name']} API") from None
+        return found
+
+    def request(self, name: str, parameters: Mapping[str, Any]) -> Any:
+        """The request of the library. Raises `BadCall` for parameters that the document does not know."""
+        if name not in self._known:  # the library makes all methods of a resource anew, whenever it is asked for
+            resource = self.resource
+            *path, verb = name.split(".")[1:]
+            for part in path:
+                resource = getattr(resource, part)()
+            self._known[name] = getattr(resource, verb)
+        try:
+            return self._known[name](**parameters)
+        except (TypeError, ValueError) as error:
+            raise BadCall(f"{name}: {error}") from error
+
+
+def service(name: str) -> Service:
+    """A service by its name. Raises `BadCall` if it is none of ours, `UsageError` without the packages for it."""
+    if name not in VERSIONS:
+        raise BadCall(f"there is no Google service {name!r} that is asked; these are: {', '.join(VERSIONS)}")
+    try:
+        from googleapiclient.discovery import build_from_document
+        from googleapiclient.discovery_cache import get_static_doc
+    except ImportError as error:
+        raise UsageError(
+            f"Google Cloud needs more packages ({error.name}); run: pip install 'bastion-scheduler[gcp]'"
+        ) from error
+    document = json.loads(get_static_doc(name, VERSIONS[name]))
+    endpoint = os.environ.get(OVERRIDES + name.upper(), "") or document["rootUrl"]
+    if not urlsplit(endpoint).path.strip("/"):
+        endpoint = endpoint.rstrip("/") + "/" + document["servicePath"]
+    if endpoint.startswith("http://") and not _is_near(endpoint):
+        raise UsageError(
+            f"{OVERRIDES}{name.upper()} is {endpoint!r}: without https only this machine or its network is asked"
+        )
+    import httplib2
+
+    logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)  # what it warns of, we say
+    resource = build_from_document(document, http=httplib2.Http(), client_options={"api_endpoint": endpoint})
+    return Service(document, resource, endpoint)
+
+
+def _is_near(endpoint: str) -> bool:
+    """Is it this machine, or one in a private network?"""
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return address.is_loopback or address.is_private

@@ -1,0 +1,66 @@
+"""VMs are deleted one by one, when that is asked, and only while they are of the creation that was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from ..api.interface import NotThere
+from ..machines.google_context import Site
+from ..machines.names import Host, mark_of
+from .listing import Listing
+
+AGAIN_S = 60.0
+"""A deletion that has not come to its end is asked for again after so long."""
+
+
+@dataclass(slots=True)
+class Removal:
+    """Deletions in one project. Safe for threads."""
+
+    site: Site
+    _begun: dict[Host, float] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def ask(self, host: Host) -> None:
+        """This VM is not wanted any more. Raises `GoogleError` if it cannot be deleted."""
+        now = self.site.clock.monotonic()
+        with self._lock:
+            if now - self._begun.get(host, float("-inf")) < AGAIN_S:
+                return
+            self._begun[host] = now
+        try:
+            self._delete(host)
+        except Exception:
+            with self._lock:
+                self._begun.pop(host, None)
+            raise
+
+    def seen(self, listed: Listing) -> None:
+        """Forget what is gone."""
+        now = self.site.clock.monotonic()
+        live = {vm.host for vm in listed.vms}
+        with self._lock:
+            self._begun = {host: at for host, at in self._begun.items() if host in live or now - at < AGAIN_S}
+
+    def get(self, host: Host) -> Mapping[str, Any] | None:
+        """The VM that has a host's name now; None if none has. Raises `GoogleError`."""
+        try:
+            return self.site.google.call("compute.instances.get", **self._named(host))
+        except NotThere:
+            return None
+
+    def _delete(self, host: Host) -> None:
+        there = self.get(host)
+        mark = mark_of(there.get("labels", {})) if there else None
+        if mark is None or (mark.scope, mark.nonce) != (self.site.scope, host.nonce):
+            return
+        try:
+            self.site.google.call("compute.instances.delete", **self._named(host))
+        except NotThere:
+            return
+
+    def _named(self, host: Host) -> dict[str, str]:
+        return {"project": self.site.project, "zone": host.zone, "instance": host.name}

@@ -1,0 +1,74 @@
+"""VMs that were asked for and are not there yet, and what became of the insertions that were to make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bastion.model.interfaces import AttemptKey
+
+from ..api.failures import failure, of_compute
+from ..api.interface import GoogleError
+from ..machines import pending_creations
+from ..machines.pending_creations import FORGET_S, Hope
+from .listing import Listing
+
+_PAGE = 500
+
+
+@dataclass(slots=True)
+class Hopes(pending_creations.Hopes):
+    """Attempts whose insertion has not ended, or whose VMs are not listed."""
+
+    def runs(self, key: AttemptKey) -> bool:
+        """Has the insertion of this attempt's VMs not ended yet?"""
+        hope = self._of.get(key)
+        return hope is not None and bool(hope.operation)
+
+    def ended(self) -> Iterator[tuple[AttemptKey, Hope, GoogleError | None]]:
+        """The insertions that have ended since the last question, one for each zone. Raises `GoogleError`."""
+        asked = [(key, hope) for key, hope in self._of.items() if hope.operation]
+        for zone in sorted({hope.zone for _, hope in asked}):
+            of_zone = {hope.operation: key for key, hope in asked if hope.zone == zone}
+            for row in self._operations(zone, set(of_zone)):
+                if row.get("status") != "DONE":
+                    continue
+                key = of_zone[row["name"]]
+                hope = self._of[key]
+                self._of[key] = replace(hope, operation="")
+                error = row.get("error")
+                about = f"{hope.want} in {zone}"
+                yield key, hope, failure(of_compute(error), about, project=self.site.project) if error else None
+
+    def _operations(self, zone: str, names: set[str]) -> Iterator[Mapping[str, Any]]:
+        """These operations, by one listing, which is read as far as they reach."""
+        rows = self.site.google.pages(
+            "compute.zoneOperations.list", "items", project=self.site.project, zone=zone, maxResults=_PAGE,
+            filter="operationType=bulkInsert", orderBy="creationTimestamp desc",
+        )  # fmt: skip
+        left = set(names)
+        for row in rows:
+            if row.get("name") in left:
+                left.discard(row["name"])
+                yield row
+            if not left:
+                return
+
+    def seen(self, found: Listing) -> None:
+        """What is listed, and whose insertion has ended, needs no hope."""
+        now = self.site.clock.monotonic()
+        self._of = {
+            key: hope
+            for key, hope in self._of.items()
+            if (hope.operation or key not in found.by_key) and now - hope.at < FORGET_S
+        }
+        self._set_ups(vm.mark.nonce for vm in found.vms if not vm.machine.seen and not vm.machine.doomed)
+
+    def told(self, found: Listing) -> Mapping[AttemptKey, str]:
+        """What each attempt waits for."""
+        said = {key: hope.said for key, hope in self._of.items() if key not in found.by_key}
+        for key, vms in found.by_key.items():
+            if any(self._is_set_up(vm.mark.nonce) for vm in vms):
+                said[key] = f"{len(vms)} {vms[0].machine_type} are being set up in {vms[0].host.zone}"
+        return said

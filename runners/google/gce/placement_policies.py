@@ -1,0 +1,72 @@
+"""Placements of gangs: made before their VMs, removed after them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from bastion.model.interfaces import AttemptKey
+
+from ..api.interface import GoogleError, IsThere, NotThere
+from ..machines.google_context import Site
+from ..machines.names import Mark
+from . import render
+from .listing import Listing
+from .parse import Near
+
+IDLE_S = 120.0
+"""A placement that nobody has used for so long is removed, and asked for anew after so long if it is still there."""
+
+
+@dataclass(slots=True)
+class Nearness:
+    """Resource policies of Compute Engine, one for each gang and region."""
+
+    site: Site
+    _used: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def ready(self, zone: str, name: str, mark: Mark, found: Listing) -> bool:
+        """Is there a placement of this name? If not it is asked for. Raises `GoogleError`."""
+        place = render.region(zone), name
+        self._used[place] = self.site.clock.monotonic()
+        there = [near for near in found.nears if (near.region, near.name) == place]
+        if not there:
+            with suppress(IsThere):
+                body = render.placement(name, mark)
+                self.site.google.call(
+                    "compute.resourcePolicies.insert", project=self.site.project, region=place[0], body=body
+                )
+        return any(near.ready for near in there)
+
+    def tidy(self, found: Listing) -> None:
+        """Remove those that no machine has used for a while. What cannot be removed now is tried again later."""
+        now = self.site.clock.monotonic()
+        used: set[tuple[str, AttemptKey]] = {(render.region(vm.host.zone), vm.mark.key) for vm in found.vms}
+        idle: list[Near] = []
+        listed = {}
+        for near in found.nears:
+            place = near.region, near.name
+            since = listed[place] = now if (near.region, near.mark.key) in used else self._used.get(place, now)
+            if now - since >= IDLE_S:
+                idle.append(near)
+                listed[place] = now
+        fresh = {place: at for place, at in self._used.items() if place not in listed and now - at < IDLE_S}
+        self._used = {**fresh, **listed}
+        self.site.at_once(self._remove, idle)
+
+    def clear(self, found: Listing) -> None:
+        """Remove all. Raises `GoogleError` for what stays."""
+        self.site.of_all(self._delete, found.nears)
+
+    def _remove(self, near: Near) -> None:
+        with suppress(GoogleError):
+            self._delete(near)
+
+    def _delete(self, near: Near) -> None:
+        with suppress(NotThere):
+            self.site.google.call(
+                "compute.resourcePolicies.delete",
+                project=self.site.project,
+                region=near.region,
+                resourcePolicy=near.name,
+            )

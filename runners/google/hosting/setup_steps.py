@@ -1,0 +1,176 @@
+"""How what a bastion consists of is brought about: each step looks first, and does only what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..api.interface import Answer, Google, IsThere, NotThere
+from ..api.operations import finish
+from . import rights
+from .bastion_vm import BUCKET, Host, email, instance, items, metadata_of
+from .grants import granted
+
+
+class Step(Protocol):
+    """One thing that has to be so."""
+
+    @property
+    def what(self) -> str:
+        """It, in words."""
+
+    def ensure(self, google: Google) -> bool:
+        """Make it so. True if it was not. Raises `GoogleError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """The APIs are switched on."""
+
+    project: str
+    services: tuple[str, ...]
+    what: str = "APIs"
+
+    def ensure(self, google: Google) -> bool:
+        """Make it so. True if it was not."""
+        parent = f"projects/{self.project}"
+        names = [f"{parent}/services/{service}" for service in self.services]
+        told = google.call("serviceusage.services.batchGet", parent=parent, names=names).get("services", [])
+        on = {str(one.get("name", "")).rpartition("/")[2] for one in told if one.get("state") == "ENABLED"}
+        off = [service for service in self.services if service not in on]
+        if off:
+            body = {"serviceIds": off}
+            finish(google, "serviceusage", google.call("serviceusage.services.batchEnable", parent=parent, body=body))
+        return bool(off)
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """Something is there: `look` finds it, or `make` makes it. What is another than `same` wants is changed by `change`."""
+
+    what: str
+    look: tuple[str, Mapping[str, Any]]
+    make: tuple[str, Mapping[str, Any]]
+    same: Callable[[Answer], bool] = lambda _: True
+    change: Callable[[Google, Answer], None] | None = None
+
+    def ensure(self, google: Google) -> bool:
+        """Make it so. True if it was not."""
+        try:
+            found = google.call(self.look[0], **self.look[1])
+        except NotThere:
+            return self._make(google)
+        if self.same(found) or self.change is None:
+            return False
+        self.change(google, found)
+        return True
+
+    def _make(self, google: Google) -> bool:
+        try:
+            answer = google.call(self.make[0], **self.make[1])
+        except IsThere:
+            return False  # somebody was faster, or the answer to an earlier call was lost
+        finish(google, self.make[0].partition(".")[0], answer, **self.make[1])
+        return True
+
+
+def steps(host: Host) -> Iterator[Step]:
+    """All of it, in an order in which each may rest on those before it."""
+    services = [api for api in rights.APIS if not api.startswith("tpu.") or "tpu" in host.runners]
+    yield Switched(host.project, tuple(services))
+    yield _account(host.account, host.project, f"The bastion {host.bastion}")
+    if host.workers == email(host.workers.partition("@")[0], host.project):
+        yield _account(host.workers, host.project, f"Machines of the bastion {host.bastion}")
+    yield _role(
+        host.project, rights.LISTER, "Sees the names of objects, and not what they hold", ["storage.objects.list"]
+    )
+    if "gce" in host.runners:
+        yield _role(host.project, host.role, f"The machines of the bastion {host.bastion}", list(rights.FLEET))
+    yield from granted(host)
+    yield _subnetwork(host)
+    yield vm(host)
+
+
+def vm(host: Host) -> Existing:
+    """The VM, with the image that is wanted; another image is put in force by a restart of the VM, and no job notices."""
+    where = {"project": host.project, "zone": host.zone}
+
+    def image(found: Answer) -> bool:
+        there, wanted = metadata_of(found), {item["key"]: item["value"] for item in items(host)}
+        if there.get(BUCKET, host.url) != host.url:
+            raise IsThere(
+                f"the VM {host.vm} in {host.zone} is that of a bastion in {there[BUCKET]}; give this one another name"
+            )
+        return all(there.get(key) == value for key, value in wanted.items())
+
+    def change(google: Google, found: Answer) -> None:
+        told = {item["key"]: item for item in [*found.get("metadata", {}).get("items", []), *items(host)]}
+        body = {"fingerprint": found.get("metadata", {}).get("fingerprint", ""), "items": list(told.values())}
+        at = {**where, "instance": host.vm}
+        finish(google, "compute", google.call("compute.instances.setMetadata", **at, body=body), **at)
+        if found.get("status") == "RUNNING":
+            finish(google, "compute", google.call("compute.instances.reset", **at), **at)
+
+    return Existing(
+        what=f"the VM {host.vm} in {host.zone}",
+        look=("compute.instances.get", {**where, "instance": host.vm}),
+        make=("compute.instances.insert", {**where, "body": instance(host)}),
+        same=image,
+        change=change,
+    )
+
+
+def _account(address: str, project: str, title: str) -> Existing:
+    body = {"accountId": address.partition("@")[0], "serviceAccount": {"displayName": title[:100]}}
+    return Existing(
+        what=f"the account {address}",
+        look=("iam.projects.serviceAccounts.get", {"name": f"projects/{project}/serviceAccounts/{address}"}),
+        make=("iam.projects.serviceAccounts.create", {"name": f"projects/{project}", "body": body}),
+    )
+
+
+def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Existing:
+    role = {"title": title[:100], "includedPermissions": list(permissions), "stage": "GA"}
+    path = f"projects/{project}/roles/{name}"
+
+    def change(google: Google, found: Answer) -> None:
+        body = {"includedPermissions": sorted({*found.get("includedPermissions", []), *permissions})}
+        if found.get("deleted"):
+            google.call("iam.projects.roles.undelete", name=path, body={})
+        google.call("iam.projects.roles.patch", name=path, updateMask="includedPermissions", body=body)
+
+    return Existing(
+        what=f"the role {name}",
+        look=("iam.projects.roles.get", {"name": path}),
+        make=("iam.projects.roles.create", {"parent": f"projects/{project}", "body": {"roleId": name, "role": role}}),
+        same=lambda found: not found.get("deleted") and set(permissions) <= set(found.get("includedPermissions", [])),
+        change=change,
+    )
+
+
+def _subnetwork(host: Host) -> Existing:
+    """Without an address of its own a VM reaches Google's services only if its subnetwork lets it."""
+    project, region, name = _of_subnetwork(host.subnetwork, host.project, host.region)
+    where = {"project": project, "region": region, "subnetwork": name}
+
+    def change(google: Google, _: Answer) -> None:
+        body = {"privateIpGoogleAccess": True}
+        answer = google.call("compute.subnetworks.setPrivateIpGoogleAccess", **where, body=body)
+        finish(google, "compute", answer, **where)
+
+    look = ("compute.subnetworks.get", where)
+    return Existing(
+        what=f"Google's services within reach of the subnetwork {name} in {region}",
+        look=look,
+        make=look,  # a network is its owner's to make: what is not there is told
+        same=lambda found: bool(found.get("privateIpGoogleAccess")),
+        change=change,
+    )
+
+
+def _of_subnetwork(path: str, project: str, region: str) -> tuple[str, str, str]:
+    parts = path.split("/")
+    if len(parts) >= 6 and parts[-6] == "projects":
+        return parts[-5], parts[-3], parts[-1]
+    return project, region, parts[-1]

@@ -1,0 +1,104 @@
+"""Artifact Registry: what an image's name says of it, what is there, and who pushes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bastion.bundler.docker_engine import Login
+from bastion.model.errors import BundleError
+from bastion.model.nearest import did_you_mean
+
+from ..api.interface import Google, NotThere
+
+_NAME = re.compile(
+    r"(?P<location>[a-z0-9-]+)-docker\.pkg\.dev/(?P<project>[a-z0-9.-]+)/(?P<repository>[a-z0-9-]+)/(?P<image>.+)"
+)
+_HOSTS = ("europe-docker.pkg.dev", "us-docker.pkg.dev", "asia-docker.pkg.dev")
+MULTI = frozenset({"us", "europe", "asia"})
+"""Locations that are no regions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an image is: `image` is its path within the repository."""
+
+    location: str
+    project: str
+    repository: str
+    image: str
+
+    @property
+    def path(self) -> str:
+        """The repository as the API names it."""
+        return f"projects/{self.project}/locations/{self.location}/repositories/{self.repository}"
+
+
+def place_of(name: str) -> Place | None:
+    """The place of an image of this name; None if it is in another registry."""
+    found = _NAME.fullmatch(name)
+    return Place(**found.groupdict()) if found else None
+
+
+def must_place(name: str) -> Place:
+    """The same. Raises `BundleError`."""
+    found = place_of(name)
+    if found is None:
+        hint = did_you_mean(name.partition("/")[0], _HOSTS, "use LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE")
+        raise BundleError(f"image is {name[:200]!r}, which is not in Artifact Registry; {hint}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Artifact Registry by its API; `token` gives an access token of whoever is logged in."""
+
+    google: Google
+    token: Callable[[], str]
+
+    def check(self, place: Place) -> None:
+        """Raise `BundleError` unless images can be pushed there; `GoogleError` if that could not be asked."""
+        try:
+            found = self.google.call("artifactregistry.projects.locations.repositories.get", name=place.path)
+        except NotThere as error:
+            make = (
+                f"gcloud artifacts repositories create {place.repository} --repository-format=docker"
+                f" --location={place.location} --project={place.project}"
+            )
+            raise BundleError(f"there is no repository {place.path}; have an admin run: {make}") from error
+        form, mode = found.get("format", "DOCKER"), found.get("mode", "STANDARD_REPOSITORY")
+        if form != "DOCKER" or mode not in ("STANDARD_REPOSITORY", "MODE_UNSPECIFIED"):
+            raise BundleError(
+                f"{place.path} is a {mode} of {form}, which takes no images; name a standard one of DOCKER"
+            )
+
+    def login(self) -> Login:
+        """Whoever google-auth says that we are."""
+        return {"username": "oauth2accesstoken", "password": self.token()}
+
+    def has(self, place: Place, digest: str) -> bool:
+        """True if the image of this digest is there."""
+        method = "artifactregistry.projects.locations.repositories.dockerImages.get"
+        try:
+            self.google.call(method, name=f"{place.path}/dockerImages/{_quoted(place.image)}@sha256:{digest}")
+        except NotThere:
+            return False
+        return True
+
+    def digest(self, name: str, tag: str) -> str:
+        """What a tag names now, in hexadecimal. Raises `BundleError` if it names nothing."""
+        place = must_place(name)
+        tagged = f"{place.path}/packages/{_quoted(place.image)}/tags/{tag}"
+        try:
+            found = self.google.call("artifactregistry.projects.locations.repositories.packages.tags.get", name=tagged)
+        except NotThere as error:
+            raise BundleError(
+                f"there is no {name}:{tag}; check the name and the tag, or leave skip_bundle out"
+            ) from error
+        return str(found.get("version", "")).rpartition("/versions/sha256:")[2]
+
+
+def _quoted(path: str) -> str:
+    """A path as one part of a name of the API."""
+    return path.replace("/", "%2F")

@@ -1,0 +1,99 @@
+"""Slices are deleted, with the queued resource that they came by, when that was asked for each of their hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from ..api.interface import NotThere
+from ..machines.google_context import Site
+from ..machines.names import Host
+from . import parse
+from .listing import Listing
+from .parse import Node, Queued
+
+AGAIN_S = 60.0
+"""A deletion that has not come to its end is asked for again after so long."""
+
+_T = "tpu.projects.locations."
+
+
+@dataclass(slots=True)
+class Removal:
+    """Deletions of what belongs to one bastion. Safe for threads."""
+
+    site: Site
+    _asked: set[Host] = field(default_factory=set)
+    _begun: dict[str, float] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def ask(self, host: Host, listed: Listing) -> None:
+        """A host is not wanted any more. Raises `GoogleError` if it was the last of its slices, and they cannot be deleted."""
+        with self._lock:
+            self._asked.add(host)
+        whole = listed.by_nonce.get(host.nonce) or listed.node(host) or self._unlisted(host)
+        if whole is None:
+            return
+        now = self.site.clock.monotonic()
+        with self._lock:
+            begun = self._begun.get(host.nonce, float("-inf"))
+            if not self._asked.issuperset(whole.machines) or now - begun < AGAIN_S:
+                return
+            self._begun[host.nonce] = now
+        try:
+            self._delete(whole)
+        except Exception:
+            with self._lock:
+                self._begun.pop(host.nonce, None)
+            raise
+
+    def again(self, row: Queued) -> None:
+        """Ask once more for a deletion that was asked for. Raises `GoogleError`."""
+        self._delete(row)
+
+    def seen(self, listed: Listing) -> None:
+        """Forget what is gone."""
+        now = self.site.clock.monotonic()
+        live = {machine.id for machine in listed.machines}
+        with self._lock:
+            self._begun = {nonce: at for nonce, at in self._begun.items() if now - at < AGAIN_S}
+            self._asked = {host for host in self._asked if str(host) in live or host.nonce in self._begun}
+
+    def _unlisted(self, host: Host) -> Queued | Node | None:
+        """What a host belongs to that is not listed; None if there is nothing of that creation."""
+        node = self._node(host.zone, host.name)
+        if node is None or node.mark.nonce != host.nonce:
+            return None
+        queued = self._queued(host.zone, node.parent) if node.parent else None
+        return queued if queued and queued.mark.nonce == host.nonce else node
+
+    def _delete(self, whole: Queued | Node) -> None:
+        """Delete what has this name, if it is still of this creation; again, where a deletion hangs."""
+        of_queue = isinstance(whole, Queued)
+        there = self._queued(whole.zone, whole.name) if of_queue else self._node(whole.zone, whole.name)
+        if there is None or there.mark.nonce != whole.mark.nonce:
+            return
+        kind, force = ("queuedResources", {"force": True}) if of_queue else ("nodes", {})
+        try:
+            self.site.google.call(f"{_T}{kind}.delete", name=self._full(kind, whole.zone, whole.name), **force)
+        except NotThere:
+            return
+
+    def _queued(self, zone: str, name: str) -> Queued | None:
+        row = self._get("queuedResources", zone, name)
+        return parse.queued_of(row, zone, self.site.scope) if row else None
+
+    def _node(self, zone: str, name: str) -> Node | None:
+        row = self._get("nodes", zone, name)
+        return parse.node_of(row, zone, self.site.scope) if row else None
+
+    def _get(self, kind: str, zone: str, name: str) -> Mapping[str, Any] | None:
+        try:
+            return self.site.google.call(f"{_T}{kind}.get", name=self._full(kind, zone, name))
+        except NotThere:
+            return None
+
+    def _full(self, kind: str, zone: str, name: str) -> str:
+        return f"projects/{self.site.project}/locations/{zone}/{kind}/{name}"

@@ -1,0 +1,53 @@
+"""Slices that were asked for and are not there yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bastion.model.interfaces import AttemptKey
+
+from ..api.failures import failure, of_status
+from ..api.interface import GoogleError, NotThere
+from ..machines import pending_creations
+from ..machines.pending_creations import FORGET_S
+from .listing import Listing
+from .parse import WAITING
+
+_GET = "tpu.projects.locations.operations.get"
+
+
+@dataclass(slots=True)
+class Hopes(pending_creations.Hopes):
+    """Attempts without a listed queued resource."""
+
+    def failure(self, key: AttemptKey) -> tuple[str, GoogleError] | None:
+        """The zone and the error, if Google took a request and then failed with it. Raises `GoogleError`."""
+        hope = self._of.get(key)
+        if hope is None or not hope.operation:
+            return None
+        try:
+            error = self.site.google.call(_GET, name=hope.operation).get("error")
+        except NotThere:  # Google forgets them after a while
+            return None
+        if not error:
+            return None
+        self.drop(key)
+        return hope.zone, failure(of_status(error), f"queued resource in {hope.zone}", project=self.site.project)
+
+    def seen(self, found: Listing) -> None:
+        """What is listed needs no hope; what is refused is told until something lives."""
+        now = self.site.clock.monotonic()
+        kept = [(key, hope, found.by_key if hope.zone else found.alive) for key, hope in self._of.items()]
+        self._of = {key: hope for key, hope, over in kept if key not in over and now - hope.at < FORGET_S}
+        self._set_ups(row.mark.nonce for row in found.queued if row.state == "PROVISIONING")
+
+    def told(self, found: Listing) -> Mapping[AttemptKey, str]:
+        """What each attempt waits for."""
+        said = {key: hope.said for key, hope in self._of.items()}
+        for row in found.queued:
+            if row.state in WAITING:
+                said[row.mark.key] = f"{row.want} is queued in {row.zone}"
+            elif self._is_set_up(row.mark.nonce):
+                said[row.mark.key] = f"{row.want} is being set up in {row.zone}"
+        return said

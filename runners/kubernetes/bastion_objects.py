@@ -1,0 +1,159 @@
+"""A bastion in a Kubernetes cluster: the objects it consists of, each made or mended, and its Deployment at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from bastion.model.errors import BastionError
+from bastion.model.interfaces import Clock
+
+from ..hosting import GONE, Do
+from . import deployment
+from .deployment import Host, is_hopeless, is_ours, manifests, paths, selector, state
+from .interface import Cluster, IsThere, NotThere, Object
+
+END_S = 120.0
+LOOK_S = 0.5
+TAIL = 1000
+
+
+def namespace_uid(api: Cluster, namespace: str) -> str:
+    """What tells a namespace from those of its name in other clusters. Raises `BastionError` if there is none."""
+    try:
+        return str(api.get(f"/api/v1/namespaces/{namespace}")["metadata"]["uid"])
+    except NotThere:
+        raise BastionError(
+            f"the cluster has no namespace {namespace}; kubectl create namespace {namespace}, or choose the cluster by "
+            "kubectl config use-context"
+        ) from None
+
+
+def work(api: Cluster, host: Host) -> Iterator[Do]:
+    """All of it, in an order in which each may rest on those before it. An account that its user made stays as it is."""
+    ways = paths(host.settings.namespace, host.name)
+    for body in manifests(host):
+        yield Do(f"{body['kind']} {host.name}", partial(_ensure, api, ways[body["kind"]], body))
+
+
+def _ensure(api: Cluster, path: str, wanted: Mapping[str, Any]) -> bool:
+    """Make an object so. True if it was not."""
+    try:
+        there = api.get(path)
+    except NotThere:
+        try:
+            api.create(path.rpartition("/")[0], wanted)
+        except IsThere:
+            return False  # somebody was faster, or the answer to an earlier call was lost
+        return True
+    if deployment.holds(there, wanted) or (wanted["kind"] == "ServiceAccount" and not is_ours(there)):
+        return False
+    api.change(path, wanted)
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployed:
+    """The Deployment of this name in a namespace, as a `Lodging`; `uid` is the namespace's. All calls raise `BastionError`.
+
+    `waits`: what is begun is waited for; what only was told is not.
+    """
+
+    api: Cluster
+    namespace: str
+    uid: str
+    name: str
+    clock: Clock
+    waits: bool = True
+
+    @property
+    def where(self) -> str:
+        """Its namespace."""
+        return f"namespace {self.namespace}"
+
+    def status(self) -> str:
+        """How it and its pod are, by the cluster's words, or GONE."""
+        row = self._row()
+        return state(row, self._pods()) if row else GONE
+
+    def fallen(self) -> bool:
+        """It is stopped or gone, or in a state that does not end by itself."""
+        return is_hopeless(word := self.status()) or word == GONE
+
+    def start(self) -> bool:
+        """Have it one pod. True if it had none."""
+        row = self._row()
+        if row is None:
+            raise BastionError(f"{self.name} in {self.where} is gone; bastion create --runner=kubernetes makes it anew")
+        return self._scale(row, 1)
+
+    def stop(self) -> bool:
+        """Have it no pod, and return when the pod is gone, whose bastion ends its tick first. True if it had one."""
+        row = self._row()
+        return row is not None and self._scale(row, 0)
+
+    def delete(self) -> bool:
+        """Remove it with all that was made for it, and return when its pod is gone. True if anything was there."""
+        self._at_home()
+        found = False
+        for path in reversed(paths(self.namespace, self.name).values()):
+            try:
+                row = self.api.get(path)
+                if is_ours(row):
+                    self.api.delete(path, row["metadata"]["uid"])
+                    found = True
+            except NotThere:
+                continue
+        self._await_end()
+        return found
+
+    def console(self) -> str:
+        """The last that its pod wrote."""
+        self._at_home()
+        for pod in filter(deployment.has_begun, self._pods()):
+            path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}/log"
+            return self.api.text(path, container=deployment.CONTAINER, tailLines=TAIL)
+        return ""
+
+    def image(self) -> str:
+        """The image that it has; "" if it is gone."""
+        row = self._row()
+        return deployment.image_of(row) if row else ""
+
+    def _row(self) -> Object | None:
+        self._at_home()
+        try:
+            return self.api.get(paths(self.namespace, self.name)["Deployment"])
+        except NotThere:
+            return None
+
+    def _pods(self) -> list[Object]:
+        return self.api.items(f"/api/v1/namespaces/{self.namespace}/pods", selector(self.name))
+
+    def _scale(self, row: Object, pods: int) -> bool:
+        changes = bool(row["spec"].get("replicas", 1) != pods)
+        if changes:
+            self.api.change(paths(self.namespace, self.name)["Deployment"], {"spec": {"replicas": pods}})
+        if not pods:
+            self._await_end()
+        return changes
+
+    def _await_end(self) -> None:
+        deadline = self.clock.monotonic() + END_S
+        while self.waits and self._pods():
+            if self.clock.monotonic() > deadline:
+                raise BastionError(
+                    f"the pod of {self.name} in {self.where} is there {END_S:.0f} s after it was told to end; say it again, or "
+                    "see kubectl describe pod"
+                )
+            self.clock.sleep(LOOK_S)
+
+    def _at_home(self) -> None:
+        """Raise `BastionError` if this is another cluster than the one in which it was made."""
+        if (found := namespace_uid(self.api, self.namespace)) != self.uid:
+            raise BastionError(
+                f"{self.name} is in another cluster: its namespace {self.namespace} has the uid {self.uid}, and here {found}; "
+                "choose its cluster by kubectl config use-context; if it is no more, remove deployed_in by bastion config edit"
+            )

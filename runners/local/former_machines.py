@@ -1,0 +1,74 @@
+"""Machines of a bastion of before 0.2, which had no registry: the mark in their environments was all that told them.
+
+They are entered once, so that they run on under the new version. A mark is believed of a process of our own account that was
+started as a worker, for a work folder that is there; and, the first time that this bastion has a registry, of what such
+workers had left behind. After that it counts for nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from bastion.model.errors import RunnerError
+
+from . import process_marks
+from .registry import COMMAND, KEEPER, Paper, Registry, register
+from .render import parse
+
+
+def adopt(registry: Registry, scope: str, work_root: Path) -> int:
+    """Enter the machines of this scope that are marked and not entered; how many. Raises `RunnerError`."""
+    first = _is_first(registry, scope)
+    if not (work_root / scope).is_dir():
+        return 0
+    known = {entry.name.nonce for entry in registry.entries()}
+    found: dict[str, list[process_marks.Marked]] = {}
+    for process in sorted(process_marks.scan(), key=lambda one: one.users):
+        name = parse(process.machine)
+        if name is None or name.scope != scope or name.nonce in known or not (work_root / name.folder).is_dir():
+            continue
+        if _is_worker(process) or first:
+            found.setdefault(name.nonce, []).append(process)
+    for processes in found.values():
+        _enter(registry, processes)
+    return len(found)
+
+
+def _enter(registry: Registry, processes: Iterable[process_marks.Marked]) -> None:
+    """One machine, by what its worker says; where that has fallen, by what it left."""
+    head, *_ = processes = list(processes)
+    name = parse(head.machine)
+    assert name is not None
+    try:
+        entry = registry.add(name, Paper(head.machine, registry.boot, devices=head.devices))
+        for process in processes:
+            if process.machine == head.machine:
+                register(entry.folder, KEEPER if _is_worker(process) else COMMAND, process.pid)
+    except OSError as error:
+        raise RunnerError(f"cannot take in {head.machine}, which an older bastion started: {error}") from error
+
+
+def _is_worker(process: process_marks.Marked) -> bool:
+    """Started by a bastion of this account as the worker of just this machine."""
+    with suppress(OSError):
+        with open(f"/proc/{process.pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+        ours = os.stat(f"/proc/{process.pid}").st_uid == os.geteuid()
+        return ours and not process.users and b"worker" in words and f"--machine={process.machine}".encode() in words
+    return False
+
+
+def _is_first(registry: Registry, scope: str) -> bool:
+    """True once for a bastion: its marker is made now."""
+    marker = registry.root / f"new-{scope}"
+    try:
+        registry.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return False
+    except OSError as error:
+        raise RunnerError(f"cannot keep what runs on this machine in {registry.root}: {error}") from error
+    return True

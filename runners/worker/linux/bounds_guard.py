@@ -1,0 +1,120 @@
+"""Sees that the processes of one worker keep within their bounds.
+
+A control group does it best, where one can be had. Elsewhere the processes are looked at: the worker's descendants are
+counted, and their memory is added up: ten times a second while something moves, once while nothing does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+
+from .bounds import Bounds, Excess
+from .cgroup import Group, group
+from .process_limits import start_bounded
+from .process_tree import at_need, family, memory, put_down
+
+LOOK_S, QUIET_S = 0.1, 1.0
+"""Seconds between two looks while something moves, and at most."""
+
+_SLOWER = 1.5
+_SHARE = 20.0
+"""Between two looks lies so many times what the last one took: looking costs a twentieth of one processor at the most."""
+
+_STORM = 100
+"""So many processes, or so many times the quiet seconds too late: this is a storm, and looking goes first."""
+
+_LATE = 2.0
+_WATCH_S = 60.0
+_CLOSED_S = 3600.0
+
+
+class LocalGuard:
+    """Of the descendants of this process, of which those that count are in the `group` if there is one.
+
+    `pace` is the seconds to the next look.
+    """
+
+    def __init__(self, bounds: Bounds, group: Group | None) -> None:
+        self._bounds, self._group = bounds, group
+        self._found: Excess | None = None
+        self._seen = (0, 0)
+        self.pace = LOOK_S
+        self._due = math.inf
+        self._ended = threading.Event()
+
+    def start(self, start: Callable[[], subprocess.Popen[bytes]], uid: int) -> subprocess.Popen[bytes]:
+        """Start what it is to guard, as this account."""
+        if self._group is None:
+            return start_bounded(start, self._bounds.processes, uid)
+        with self._group.inside():
+            return start_bounded(start, 0, uid)
+
+    def watch(self) -> Excess | None:
+        """Look again and again, on the one thread of the caller, until a bound is broken, all has ended, or a while is over."""
+        begun = time.monotonic()
+        while not (self._ended.is_set() or self.look() or time.monotonic() - begun > _WATCH_S):
+            self._due = time.monotonic() + self.pace
+            self._ended.wait(self.pace)
+        return self._found
+
+    def look(self) -> Excess | None:
+        """The bound that was broken, the first one for ever: what broke it is killed at once, while it can be overtaken."""
+        begun = time.monotonic()
+        with at_need() as rise:
+            if begun > self._due + _LATE * QUIET_S:
+                rise()
+            self._found = self._found or (self._group.look() if self._group else self._look(rise))
+            if self._group:  # the kernel keeps the bounds; a look only finds out
+                self.pace = QUIET_S
+            if self._found:
+                rise()
+                self.kill()
+        self.pace = max(self.pace, _SHARE * (time.monotonic() - begun))
+        return self._found
+
+    def period(self) -> float:
+        """Seconds from the end of one watch to the next."""
+        return _CLOSED_S if self._ended.is_set() or self._found else 0.0
+
+    def kill(self) -> None:
+        """Kill all that it guards."""
+        if self._group is not None:
+            self._group.kill()
+        put_down()
+
+    def close(self) -> None:
+        """All have ended."""
+        self._ended.set()
+        if self._group is not None:
+            self.look()
+            self._group.remove()
+
+    def _look(self, rise: Callable[[], None]) -> Excess | None:
+        bounds = self._bounds
+        members = family(alarm=lambda count: rise() if count >= _STORM else None)
+        threads, resident = sum(member.threads for member in members), sum(member.resident for member in members)
+        self._settle(threads, resident)
+        if bounds.processes and threads > bounds.processes:
+            return bounds.too_many()
+        most = bounds.memory_bytes
+        if most and resident > most and memory(members) > most:
+            return bounds.too_much()
+        return None
+
+    def _settle(self, threads: int, resident: int) -> None:
+        """Look seldom while nothing moves, and often as soon as something does."""
+        before = self._seen
+        self._seen = threads, resident
+        grown = resident - before[1] > max(before[1], self._bounds.memory_bytes // 8) // 8
+        moves = threads != before[0] or grown
+        self.pace = LOOK_S if moves else min(QUIET_S, self.pace * _SLOWER)
+
+
+def guard_of(bounds: Bounds) -> LocalGuard:
+    """The best that can be had here, for the processes of this one."""
+    return LocalGuard(bounds, group(str(os.getpid()), bounds))

@@ -1,0 +1,205 @@
+"""From an order to code that a command can be run in: fetched, or as its setup leaves it, which is run or was run before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
+
+from bastion.bundler.unpack import PACKED_BYTES
+from bastion.model import layout
+from bastion.model.errors import BundleError, TooLarge
+from bastion.model.job import secret_ref
+from bastion.model.stored.records import Order, World
+
+from .environment import Places, environment, within
+from .exit_reason import short
+from .interfaces import Doors, Kept, Machine, Pace, Post, Process
+from .job_output import Output
+from .secret_mask import SHORTEST, is_short
+from .secrets import reveal
+from .supervision import Halt, Halted, TimeLimit
+from .work_loop import Pump, Turn, persist
+
+IMAGE = "image"
+BUNDLES = ("none", "tar", "git", IMAGE)
+_LAST = 8 * 1024
+
+EnvironmentIn = Callable[[World], dict[str, str]]
+"""What the command finds in its environment, once the world is known."""
+
+SeeThrough = Callable[[Order, Process], tuple[int, Halt | None]]
+"""Waits until nothing of a process is left: its exit code, and why it had to end, if it had to."""
+
+
+class Preparation:
+    """One worker's. `heed` is the turn of stops; `limit` begins with a setup."""
+
+    def __init__(
+        self,
+        post: Post,
+        doors: Doors,
+        pump: Pump,
+        pace: Pace,
+        *,
+        output: Output,
+        heed: Turn,
+        limit: TimeLimit,
+        see: SeeThrough,
+    ) -> None:
+        self._post, self._doors, self._pump, self._pace = post, doors, pump, pace
+        self._output, self._stops, self._limit, self._see = output, heed, limit, see
+
+    def prepare(self, order: Order) -> EnvironmentIn:
+        """Lay out the code. Raises `Halted`, and whatever else makes it impossible."""
+        machine = self._doors.machine
+        base, places, own = machine.base_environment(), self._places(order), self._own(order)
+
+        def plain(world: World | None) -> dict[str, str]:
+            return environment(order, self._post, world, base, places, own)
+
+        if order.setup and order.bundle.type == IMAGE:
+            raise BundleError("a setup is not run in an image; put it into the Dockerfile")
+        if not order.setup:
+            self._pump.until("code", lambda: self._fetch(order, machine.code), self._stops)
+            return plain
+        self._limit.begin()
+        env = plain(None)
+        kept: Kept = self._pump.until("kept", lambda: machine.keep(name_of(order), env["PATH"]), self._heed)
+        if kept.ready:
+            machine.note("the setup was run before on this machine, for this code")
+        else:
+            self._set_up(order, kept, within(env, kept.venv))
+        self._pump.until("code", lambda: kept.lay_out(machine.code), self._heed)
+        return lambda world: within(plain(world), kept.venv)
+
+    def _own(self, order: Order) -> dict[str, str]:
+        """The user's own variables, with secrets in the place of their references; from here on the output hides them."""
+        names = secret_ref.wanted(order.env)
+        if not names:
+            return order.env
+        found: dict[str, str] = self._pump.until("secrets", lambda: reveal(order, self._doors.secrets), self._stops)
+        self._output.hide(found.values())
+        for name in sorted({names[variable] for variable, value in found.items() if is_short(value)}):
+            self._doors.machine.note(f"secret {name} is shorter than {SHORTEST} bytes: it is not hidden in this log")
+        return {**order.env, **found}
+
+    def _set_up(self, order: Order, kept: Kept, env: Mapping[str, str]) -> None:
+        """Run the setup; what it makes is whole, or nobody ever uses it."""
+        machine, pump = self._doors.machine, self._pump
+        try:
+            pump.until("venv", kept.begin, self._heed)
+            pump.until("code", lambda: self._fetch(order, kept.code), self._heed)
+            machine.note(f"setup: {short(order.setup)}")
+            start = self._output.size
+            process = machine.start(
+                in_shell(order, machine, order.setup, env), env, folder_of(order, kept.code), memory_of(order)
+            )
+            code, halt = self._see(order, process)
+            if halt is not None:
+                raise Halted(halt)
+            if code:
+                raise SetupFailed(code, self._output.last(_LAST, start))
+            pump.until("keep", kept.finish, self._heed)
+        except BaseException:
+            machine.clear()
+            kept.drop()
+            raise
+
+    def _heed(self) -> float:
+        """The turn of what the time limit is for, but a command."""
+        return min(self._stops(), self._limit.heed())
+
+    def _fetch(self, order: Order, code: str) -> None:
+        bundle, machine = order.bundle, self._doors.machine
+        if bundle.type not in BUNDLES:
+            raise BundleError(f"bundle is of type {bundle.type!r}, which this worker cannot unpack; upgrade it")
+        data = b""
+        if bundle.key:
+            data = persist(self._doors.clock, lambda: self._packed(bundle.key), self._pace.retry_s)
+        if bundle.type == "tar":
+            machine.unpack(data, bundle.digest, code)
+        elif bundle.type == "git":
+            machine.checkout(bundle, data, code)
+        elif bundle.type == IMAGE:
+            machine.pull(bundle.pinned)
+
+    def _packed(self, key: str) -> bytes:
+        """The bytes of a bundle, if they are not too many: whoever may write bundles may write any."""
+        try:
+            return self._doors.bucket.read(key, PACKED_BYTES).data
+        except TooLarge as error:
+            raise BundleError(f"{error}, as every bundle of ours has; launch anew") from error
+
+    def _places(self, order: Order) -> Places:
+        machine = self._doors.machine
+        output = output_url(order, self._doors)
+        return Places(
+            tmp=machine.tmp,
+            progress=machine.progress,
+            world=machine.world,
+            output=machine.place(output),
+            checkpoint=machine.place(order.checkpoint_dir or f"{output}/checkpoints"),
+        )
+
+
+def output_url(order: Order, doors: Doors) -> str:
+    """The job's output folder: the one that its user named, or the one in the bucket that its task has."""
+    return order.output_dir or f"{doors.outputs}/{layout.outputs(order.job, order.task)}"
+
+
+_IN_IMAGE = {
+    "": 'command -v bash >/dev/null 2>&1 && exec bash -c "$0"; exec sh -c "$0"',
+    "bash": 'command -v bash >/dev/null 2>&1 || { echo "there is no bash in this image" >&2; exit 127; }; exec bash -c "$0"',
+    "sh": 'exec sh -c "$0"',
+}
+"""What finds the shell of an image: the worker beside it cannot look into it."""
+
+
+def in_shell(order: Order, machine: Machine, text: str, env: Mapping[str, str]) -> list[str]:
+    """The argv that runs a text in the shell of the order. Raises `BundleError` if the machine has none of that name."""
+    if order.bundle.type == IMAGE:
+        return ["/bin/sh", "-c", _IN_IMAGE[order.shell], text]
+    return [machine.shell(order.shell, env["PATH"]), "-c", text]
+
+
+def begin(order: Order, machine: Machine, argv: Sequence[str], env: Mapping[str, str]) -> Process:
+    """The command of the order, in its code: in the image, if it comes in one. Raises `OSError`, `ValueError`."""
+    if order.bundle.type == IMAGE:
+        return machine.start_in(order.bundle.pinned, argv, env, memory_of(order))
+    return machine.start(argv, env, folder_of(order, machine.code), memory_of(order))
+
+
+def folder_of(order: Order, code: str) -> str:
+    """The folder of the code that commands are run in."""
+    return f"{code}/{order.bundle.folder}".rstrip("/")
+
+
+def memory_of(order: Order) -> int:
+    """GiB of memory that one worker has of what the job asked for, which is for each replica; 0: it did not ask."""
+    return -(-order.resources.get("memory", 0) * order.replicas // order.workers)
+
+
+_LINES = 5
+
+
+class SetupFailed(Exception):
+    """The setup ended badly; the text tells its exit code and its last words."""
+
+    def __init__(self, code: int, output: bytes) -> None:
+        lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
+        words = " | ".join(lines[-_LINES:]) or "it printed nothing"
+        super().__init__(f"the setup ended with exit code {code}: {words}")
+
+
+def name_of(order: Order) -> str:
+    """The same for attempts that may share what the setup makes: equal code, text and shell, of one user in one project.
+
+    A job can change what its setup made, so no other user's job may ever run it.
+    """
+    bundle, secrets = order.bundle, sorted(secret_ref.wanted(order.env).items())
+    whose = [order.user, order.project, secrets]
+    shell = [order.shell] if order.shell else []
+    return msgspec.json.encode(
+        [bundle.identity, bundle.submodules, bundle.folder, order.setup, *shell, *whose]
+    ).decode()

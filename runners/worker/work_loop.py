@@ -1,0 +1,110 @@
+"""One long piece of work at a time, and small chores beside it. What hangs or fails there never blocks the caller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bastion.model.errors import BucketError
+from bastion.model.interfaces import Clock, Tasks
+
+_WAIT_MAX_S = 60.0
+_PAUSE_S = 1.0
+
+Turn = Callable[[], float]
+"""Called at every turn: seconds until it wants to be called again. May raise, to give the work up."""
+
+
+def idle() -> float:
+    """The turn that wants nothing."""
+    return math.inf
+
+
+@dataclass(slots=True)
+class Chore:
+    """Done as a task every `period()` seconds; `then` gets its result. After an error it is done again in its turn."""
+
+    name: str
+    work: Callable[[], Any]
+    period: Callable[[], float]
+    then: Callable[[Any], None] = lambda _: None
+    due: float = 0.0
+    running: bool = False
+    problem: str = ""
+
+
+class Pump:
+    """The worker's loop."""
+
+    def __init__(self, clock: Clock, tasks: Tasks, say: Callable[[str], None]) -> None:
+        self._clock = clock
+        self._tasks = tasks
+        self._say = say
+        self._chores: dict[str, Chore] = {}
+        self._works: dict[str, tuple[Any, Exception | None]] = {}
+
+    def add(self, chore: Chore) -> None:
+        """Do this chore from now on."""
+        self._chores[chore.name] = chore
+
+    def hurry(self, name: str) -> None:
+        """Do this chore as soon as it is not running."""
+        self._chores[name].due = 0.0
+
+    def until(self, name: str, work: Callable[[], Any], turn: Turn = idle) -> Any:
+        """Do `work`, and the chores meanwhile. Its result, or its exception."""
+        while not self._tasks.start(name, work):
+            self._clock.sleep(_PAUSE_S)
+        self.until_true(lambda: name in self._works, turn)
+        result, error = self._works.pop(name)
+        if error is not None:
+            raise error
+        return result
+
+    def until_true(self, condition: Callable[[], bool], turn: Turn = idle) -> None:
+        """Do the chores until `condition` holds."""
+        while not condition():
+            wanted = turn()
+            self._begin_due()
+            self._tasks.wait(min(wanted, self._next_due(), _WAIT_MAX_S))
+            self._collect()
+
+    def _begin_due(self) -> None:
+        now = self._clock.monotonic()
+        for chore in self._chores.values():
+            if not chore.running and chore.due <= now:
+                chore.running = self._tasks.start(chore.name, chore.work)
+                chore.due = now + chore.period()
+
+    def _next_due(self) -> float:
+        dues = [chore.due for chore in self._chores.values() if not chore.running]
+        return max(0.0, min(dues, default=math.inf) - self._clock.monotonic())
+
+    def _collect(self) -> None:
+        for name, result, error in self._tasks.finished():
+            chore = self._chores.get(name)
+            if chore is None:
+                self._works[name] = result, error
+                continue
+            chore.running = False
+            self._note(chore, error)
+            if error is None:
+                chore.then(result)
+
+    def _note(self, chore: Chore, error: Exception | None) -> None:
+        """Say a problem once, however long it lasts."""
+        problem = "" if error is None else str(error)
+        if problem and problem != chore.problem:
+            self._say(f"{chore.name}: {problem}")
+        chore.problem = problem
+
+
+def persist(clock: Clock, work: Callable[[], Any], pause_s: float) -> Any:
+    """The result of `work`, begun again as long as the bucket cannot be asked."""
+    while True:
+        try:
+            return work()
+        except BucketError:
+            clock.sleep(pause_s)

@@ -1,0 +1,114 @@
+"""What the worker tells the bastion: its facts, with the job's progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from bastion.model.codec import decode, encode
+from bastion.model.errors import BucketError, Missing, RecordError
+from bastion.model.interfaces import Bucket, Clock
+from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
+
+from .interfaces import Machine
+from .progress import Progress
+
+QUIET_AFTER, QUIET_TIMES = 30, 5
+"""Of a job that has said nothing new in so many reports each report waits so many times as long."""
+
+
+class Slot:
+    """One object that has this one writer. A write that arrives late cannot undo a newer one: versions are compared."""
+
+    def __init__(self, bucket: Bucket, key: str) -> None:
+        self._bucket = bucket
+        self.key = key
+        self._version: str | None = None
+        self._data = b""
+
+    def read(self) -> bytes:
+        """What the object holds; empty if there is none. Raises `BucketError`."""
+        try:
+            return self._bucket.read(self.key, PAPER_BYTES_MAX).data
+        except Missing:
+            return b""
+
+    def put(self, data: bytes) -> None:
+        """Make the object hold `data`. After a `BucketError` call again, with these bytes or newer ones."""
+        if data != self._data:
+            self._version = self._write(data)
+            self._data = data
+
+    def _write(self, data: bytes) -> str:
+        if self._version is None:
+            version = self._bucket.create(self.key, data)
+        else:
+            version = self._bucket.replace(self.key, data, self._version)
+        if version is not None:
+            return version
+        try:
+            stored = self._bucket.read(self.key)  # an earlier write of ours, whose answer was lost
+        except Missing as missing:
+            self._version = None
+            raise BucketError(f"{self.key} was removed; it is written anew") from missing
+        if stored.data == data:
+            return stored.version
+        version = self._bucket.replace(self.key, data, stored.version)
+        if version is None:
+            raise BucketError(f"{self.key} changed while it was written; it is written again")
+        return version
+
+
+class Reporter:
+    """Holds the facts; `report` is a task, all else belongs to the worker's loop."""
+
+    def __init__(
+        self,
+        bucket: Bucket,
+        key: str,
+        machine: Machine,
+        clock: Clock,
+        facts: Facts,
+        now: Callable[[], datetime | None] = lambda: None,
+    ) -> None:
+        """`now` is the store's time, where it is known."""
+        self._now = now
+        self.facts = facts
+        self._slot = Slot(bucket, key)
+        self._machine = machine
+        self._clock = clock
+        self._progress = Progress()
+        self._told: Facts | None = None
+        self._nothing_new = 0
+
+    @property
+    def told(self) -> bool:
+        """The bucket holds the facts as they are."""
+        return self._told is self.facts
+
+    def resume(self) -> None:
+        """Go on with the facts that an earlier writer told, if it told any that can be read. Raises `BucketError`."""
+        with suppress(RecordError):
+            if told := self._slot.read():
+                self.facts = decode(told, Facts, self._slot.key)
+
+    def change(self, **fields: Any) -> None:
+        """Change some facts; the next report tells."""
+        self.facts = msgspec.structs.replace(self.facts, **fields)
+
+    def period(self, report_s: float) -> float:
+        """Seconds between reports, where `report_s` is what they are for a job that goes on."""
+        return report_s * (QUIET_TIMES if self._nothing_new >= QUIET_AFTER else 1)
+
+    def report(self) -> None:
+        """Read the progress file, and write the facts if they differ from what was written."""
+        facts, before = self.facts, self._progress
+        self._progress = self._progress.after(self._machine.read_progress(), self._now() or self._clock.wall())
+        step, checkpoint_at = self._progress.step, self._progress.checkpoint_at
+        self._slot.put(encode(msgspec.structs.replace(facts, step=step, checkpoint_at=checkpoint_at)))
+        self._nothing_new = 0 if self._told is not facts or self._progress != before else self._nothing_new + 1
+        self._told = facts
