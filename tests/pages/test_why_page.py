@@ -38,7 +38,7 @@ def test_each_key_is_on_the_page(part: Any) -> None:
     assert {field.name for field in fields(part)} - NAMED == set()
 
 
-@pytest.mark.parametrize("files", [("levers", "grants", "counterfactual"), ("gates",)])
+@pytest.mark.parametrize("files", [("job_remedies", "admin_remedies", "remedies"), ("held_back",)])
 def test_each_word_for_scripts_is_on_the_page(files: tuple[str, ...]) -> None:
     sources = [(ROOT / f"launcher/explain/{name}.py").read_text() for name in files]
     words = {word for source in sources for word in re.findall(r'what="([a-z_]+)"', source)}

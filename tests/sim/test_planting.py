@@ -191,7 +191,7 @@ def test_tests_that_import_a_file_come_before_those_that_load_it_by_way_of_other
 
 def test_a_module_that_tests_import_of_its_package_is_imported() -> None:
     package = "tests.unit.launcher.read.test_ends"
-    assert "from bastion.launcher.read import ends\n" in modules_of_tests()[package].text
+    assert "from bastion.launcher.read import exit_codes\n" in modules_of_tests()[package].text
     assert "bastion.launcher.read.exit_codes" in loads()[package]
     assert seers_of(["launcher/read/exit_codes.py"])[0] == "tests/unit/launcher/read/test_ends.py"
 
@@ -215,7 +215,7 @@ def test_those_that_are_about_it_come_first_of_many() -> None:
 def test_tests_of_an_engine_that_is_not_there_are_left_out() -> None:
     images, registry = "tests/images/test_docker_bundler.py", "tests/google/test_registry.py"
     everywhere = seers_of(["bundler/docker_engine.py"], lambda need: True)
-    assert everywhere[:2] == [images, registry]
+    assert everywhere[0] == images
     without = seers_of(["bundler/docker_engine.py"], lambda need: need != "dockerd")
     assert set(everywhere) - set(without) >= {images, registry}
     assert without

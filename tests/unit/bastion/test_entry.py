@@ -62,7 +62,8 @@ def test_a_command_that_runs_loads_ours_too(theirs: Path) -> None:
 def test_in_a_notebook_their_modules_stay_theirs(theirs: Path, first: str) -> None:
     """Ours were imported before, or are after."""
     names = ", ".join(THEIRS)
-    then = "import bastion.launcher.submit.build, bastion.quota.quota_file, bastion.runners.runner_context, bastion.cli.bastion.tool\n"
+    ours = ("launcher.submit.build", "quota.quota_file", "runners.runner_context", "cli.bastion.tool")
+    then = "".join(f"import bastion.{name}\n" for name in ours)
     places = f"print([m.__file__ for m in ({names})])"
     found = said([sys.executable, "-c", f"import bastion\n{first}import {names}\n{then}{places}"], theirs)
     assert (found.returncode, found.stderr) == (0, "")

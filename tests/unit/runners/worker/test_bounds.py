@@ -196,16 +196,16 @@ ctypes.CDLL(None).pthread_exit(None)
 @pytest.mark.parametrize("lists", [True, False])
 def test_descendants_are_found_whichever_thread_had_them_and_whoever_they_lost(lists: bool) -> None:
     script = (
-        "from bastion.runners.worker.linux import family\n"
+        "from bastion.runners.worker.linux import process_tree\n"
         "from bastion.runners.worker.linux.session import adopt_orphans\n"
         "import subprocess, sys\n"
-        f"family._LISTS_CHILDREN &= {lists}\n"
+        f"process_tree._LISTS_CHILDREN &= {lists}\n"
         "adopt_orphans()\n"
         "child = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
         "wanted = {child.pid, *(int(child.stdout.readline()) for _ in range(2))}\n"
-        "found = family.family()\n"
+        "found = process_tree.family()\n"
         "print(wanted == {member.pid for member in found}, len(found))\n"
-        "family.kill_all()\n"
+        "process_tree.kill_all()\n"
     )
     said = subprocess.run([sys.executable, "-c", script, HIDDEN], capture_output=True, text=True, check=True)
     assert said.stdout == "True 3\n"
