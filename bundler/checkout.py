@@ -18,7 +18,7 @@ from pathlib import Path
 from bastion.model.errors import BundleError, RunnerError
 
 from . import git_answers
-from .git_commands import Doors, Git, Wanted, failed
+from .git_commands import GitCommands, GitContext, WantedCommit, failed
 from .interface import DIFF_BYTES
 
 LIMIT_S = 1800.0
@@ -39,12 +39,12 @@ _WINDOW = 2**27
 class Checkout:
     """Fetches commits to this machine."""
 
-    doors: Doors
+    doors: GitContext
     limit_s: float = LIMIT_S
     limit_bytes: int = LIMIT_BYTES
     limit_files: int = LIMIT_FILES
 
-    def lay_out(self, wanted: Wanted, changes: bytes, target: Path) -> None:
+    def lay_out(self, wanted: WantedCommit, changes: bytes, target: Path) -> None:
         """The commit's files in `target`, which must be absent or empty, with `changes` (compressed) applied.
 
         Raises `BundleError`, which names the repository and the commit; the target is then as it was.
@@ -63,9 +63,9 @@ class Checkout:
         finally:
             shutil.rmtree(beside, ignore_errors=True)
 
-    def _fill(self, wanted: Wanted, changes: bytes, folder: Path) -> None:
+    def _fill(self, wanted: WantedCommit, changes: bytes, folder: Path) -> None:
         self._check_access(wanted)
-        git = Git(self.doors, wanted, folder, limit_s=self.limit_s, limit_bytes=self.limit_bytes)
+        git = GitCommands(self.doors, wanted, folder, limit_s=self.limit_s, limit_bytes=self.limit_bytes)
         git.must("init", "--quiet", "--template=", ".")
         git.must("remote", "add", "origin", wanted.repo)
         _fetch(git, wanted)
@@ -76,7 +76,7 @@ class Checkout:
         if wanted.digest:
             _apply(git, wanted, changes, folder)
 
-    def _check_access(self, wanted: Wanted) -> None:
+    def _check_access(self, wanted: WantedCommit) -> None:
         access = self.doors.access
         for name, path in (("deploy_key", access.deploy_key), ("known_hosts", access.known_hosts)):
             if path and not os.access(path, os.R_OK):
@@ -86,7 +86,7 @@ class Checkout:
                 )
 
 
-def _fetch(git: Git, wanted: Wanted) -> None:
+def _fetch(git: GitCommands, wanted: WantedCommit) -> None:
     said = git.ask("fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "origin", wanted.commit)
     if said.code and _REFUSES_ONE.search(said.err):
         every = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
@@ -97,7 +97,7 @@ def _fetch(git: Git, wanted: Wanted) -> None:
         raise failed(wanted, said.err)
 
 
-def _check_size(git: Git, wanted: Wanted, limit_bytes: int, limit_files: int) -> None:
+def _check_size(git: GitCommands, wanted: WantedCommit, limit_bytes: int, limit_files: int) -> None:
     sizes = re.findall(
         r"^[0-9]+ blob [0-9a-f]+ +([0-9]+)\t", git.must("ls-tree", "-r", "-l", wanted.commit), re.MULTILINE
     )
@@ -109,7 +109,7 @@ def _check_size(git: Git, wanted: Wanted, limit_bytes: int, limit_files: int) ->
         )
 
 
-def _submodules(git: Git, wanted: Wanted) -> None:
+def _submodules(git: GitCommands, wanted: WantedCommit) -> None:
     modules = git_answers.links(git.must("ls-files", "--stage", "-z"))
     if modules and wanted.submodules is None:
         raise BundleError(
@@ -127,7 +127,7 @@ def _submodules(git: Git, wanted: Wanted) -> None:
             raise failed(wanted, said.err)
 
 
-def _large_files(git: Git, wanted: Wanted, folder: Path) -> None:
+def _large_files(git: GitCommands, wanted: WantedCommit, folder: Path) -> None:
     """Files that Git LFS keeps elsewhere: fetched where there is a git-lfs; a pointer in their place helps nobody."""
     pointers = _pointers(git, folder)
     if not pointers:
@@ -145,7 +145,7 @@ def _large_files(git: Git, wanted: Wanted, folder: Path) -> None:
         )
 
 
-def _pointers(git: Git, folder: Path) -> list[str]:
+def _pointers(git: GitCommands, folder: Path) -> list[str]:
     kept = git.must("ls-files", "-z", ":(attr:filter=lfs)").split("\0")
     return [path for path in kept if path and _is_pointer(folder / path)]
 
@@ -157,7 +157,7 @@ def _is_pointer(path: Path) -> bool:
         return file.read(len(_POINTER)) == _POINTER
 
 
-def _apply(git: Git, wanted: Wanted, changes: bytes, folder: Path) -> None:
+def _apply(git: GitCommands, wanted: WantedCommit, changes: bytes, folder: Path) -> None:
     """Git itself refuses a diff that reaches out of the folder, or through a link."""
     diff = folder.with_name(f"{folder.name}.diff")
     try:
@@ -170,7 +170,7 @@ def _apply(git: Git, wanted: Wanted, changes: bytes, folder: Path) -> None:
         raise BundleError(f"the changes on top of {wanted} do not apply: {words}; launch the job again")
 
 
-def plain(changes: bytes, wanted: Wanted) -> bytes:
+def plain(changes: bytes, wanted: WantedCommit) -> bytes:
     """The diff that was packed, if it is the one that is wanted and no larger than a diff may be. Raises `BundleError`."""
     import zstandard
 

@@ -21,7 +21,7 @@ _LINE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TreeDifference:
     """Paths that only the second tree has, only the first has, and both have but not alike; then the lines.
 
     `cut`: there would be more lines.
@@ -34,7 +34,7 @@ class Difference:
     cut: bool
 
 
-def difference(before: Path, after: Path, *, limit: int = LINES) -> Difference:
+def difference(before: Path, after: Path, *, limit: int = LINES) -> TreeDifference:
     """Compare two folders to the byte: files, links, and who may execute."""
     old, new = set(_leaves(before)), set(_leaves(after))
     changed = sorted(path for path in old & new if not _alike(before / path, after / path))
@@ -43,7 +43,7 @@ def difference(before: Path, after: Path, *, limit: int = LINES) -> Difference:
         if len(lines) > limit:
             break
         lines += _lines(path, before / path, after / path)
-    return Difference(
+    return TreeDifference(
         tuple(sorted(new - old)), tuple(sorted(old - new)), tuple(changed), tuple(lines[:limit]), len(lines) > limit
     )
 

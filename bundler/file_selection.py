@@ -20,7 +20,7 @@ _ENVIRONMENT = "pyvenv.cfg"
 _NAMED = 10
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """What stands at a path."""
 
     FILE = "file"
@@ -30,11 +30,11 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """One thing in the tree, as it is on disk. `path` is relative to the root; `size` in bytes, of files only."""
 
     path: str
-    kind: Kind
+    kind: FileKind
     size: int = 0
     executable: bool = False
     target: str = ""
@@ -55,7 +55,7 @@ def check_source(source: Path, home: Path, leave_out: Sequence[Path]) -> None:
             raise BundleError(f"source '{source}' lies in the bucket '{folder}'; start from the folder of your code")
 
 
-def keep(folder: str, listing: Sequence[Entry], ignore: Ignore, leave_out: frozenset[str]) -> list[Entry]:
+def keep(folder: str, listing: Sequence[FileEntry], ignore: Ignore, leave_out: frozenset[str]) -> list[FileEntry]:
     """What of a folder's listing goes in. Raises `BundleError` for what neither goes in nor is ignored.
 
     Always out: `.git`, `__pycache__`, the paths of `leave_out`, and virtual environments below the root: they
@@ -68,26 +68,26 @@ def keep(folder: str, listing: Sequence[Entry], ignore: Ignore, leave_out: froze
         for entry in listing
         if entry.name not in _NEVER
         and entry.path not in leave_out
-        and not ignore.drops(entry.path, entry.kind is Kind.FOLDER)
+        and not ignore.drops(entry.path, entry.kind is FileKind.FOLDER)
     ]
     for entry in kept:
         _check_entry(entry)
     return kept
 
 
-def _check_entry(entry: Entry) -> None:
+def _check_entry(entry: FileEntry) -> None:
     if fault := name_fault(entry.path):
         raise BundleError(f"name {entry.path!a} {fault}; rename it, or {IGNORE_HINT}")
-    if entry.kind is Kind.OTHER:
-        raise BundleError(f"'{entry.path}' is a {Kind.OTHER.value}; remove it, or {IGNORE_HINT}")
-    if entry.kind is Kind.LINK and (fault := link_fault(entry.path, entry.target)):
+    if entry.kind is FileKind.OTHER:
+        raise BundleError(f"'{entry.path}' is a {FileKind.OTHER.value}; remove it, or {IGNORE_HINT}")
+    if entry.kind is FileKind.LINK and (fault := link_fault(entry.path, entry.target)):
         raise BundleError(
             f"link '{entry.path}' points to {entry.target!a}, which {fault};"
             f" use a relative link that stays in the folder, or {IGNORE_HINT}"
         )
 
 
-def check_size(source: Path, entries: Sequence[Entry], limit_bytes: int) -> None:
+def check_size(source: Path, entries: Sequence[FileEntry], limit_bytes: int) -> None:
     """Raise `BundleError`, naming the ten largest files, if all files together hold more than the limit."""
     total = sum(entry.size for entry in entries)
     if total <= limit_bytes:

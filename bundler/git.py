@@ -19,7 +19,7 @@ from bastion.model.nearest import did_you_mean
 from . import git_answers
 from .content_upload import upload
 from .interface import DIFF_BYTES, Bundle
-from .worktree import Tree, checked, run
+from .worktree import WorkTree, checked, run
 
 ASK_S = 60.0
 
@@ -46,13 +46,13 @@ class GitBundler:
         """Ask the remote once. Raises `BundleError` for a commit that workers could not fetch, `BucketError`."""
         if self.repo:
             return self._remote(checked(self.repo, "repo"), source, None)
-        tree = Tree(self.shell, source)
+        tree = WorkTree(self.shell, source)
         origin = tree.origin()
         if self.ref:
             return replace(self._remote(origin, source, tree), folder=tree.prefix)
         return self._here(tree, origin, bucket)
 
-    def _remote(self, url: str, source: Path, tree: Tree | None) -> Bundle:
+    def _remote(self, url: str, source: Path, tree: WorkTree | None) -> Bundle:
         """What the remote has under the ref; without one, what its HEAD is."""
         refs = self._refs(url, source)
         ref = self.ref or "HEAD"
@@ -69,7 +69,7 @@ class GitBundler:
         notes += self._notes(tree, commit) if tree and tree.has(commit) else []
         return Bundle("git", repo=url, commit=commit, submodules=self.submodules, notes=tuple(notes))
 
-    def _here(self, tree: Tree, url: str, bucket: Bucket) -> Bundle:
+    def _here(self, tree: WorkTree, url: str, bucket: Bucket) -> Bundle:
         commit = tree.head()
         changed = tree.changed()
         if changed and not self.allow_dirty:
@@ -105,7 +105,7 @@ class GitBundler:
         listed = git_answers.refs(said.out)
         return {name: sha for name, sha in listed.items() if name == "HEAD" or name.startswith("refs/")}
 
-    def _check_pushed(self, tree: Tree, url: str, commit: str) -> None:
+    def _check_pushed(self, tree: WorkTree, url: str, commit: str) -> None:
         tips = set(self._refs(url, Path(tree.top)).values())
         if commit in tips or tree.is_below(commit, tips):
             return
@@ -113,7 +113,7 @@ class GitBundler:
             f"commit {commit[:12]} is not on {url}: push it (if it is there, below what others have pushed: git fetch)"
         )
 
-    def _notes(self, tree: Tree, commit: str) -> list[str]:
+    def _notes(self, tree: WorkTree, commit: str) -> list[str]:
         """What the user should know of a commit. Raises `BundleError` for submodules of which nothing was said."""
         modules = tree.submodules(commit)
         if modules and self.submodules is None:

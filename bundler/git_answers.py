@@ -16,25 +16,25 @@ _PARTS = {"1": 8, "2": 9, "u": 10}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GitChange:
     """One path that is not as it was committed. `fault`: why it cannot travel as a part of a diff; "" if it can."""
 
     path: str
     fault: str = ""
 
 
-def changes(status: str) -> list[Change]:
+def changes(status: str) -> list[GitChange]:
     """What `git status --porcelain=v2 -z` lists."""
-    found: list[Change] = []
+    found: list[GitChange] = []
     fields = iter(status.split("\0"))
     for field in fields:
         kind = field[:1]
         if kind == "?":
             path = field[2:]
-            found.append(Change(path, "is a git repository of its own" if path.endswith("/") else ""))
+            found.append(GitChange(path, "is a git repository of its own" if path.endswith("/") else ""))
         elif kind in _PARTS:
             words = field.split(" ", _PARTS[kind])
-            found.append(Change(words[-1], _fault(kind, words[2])))
+            found.append(GitChange(words[-1], _fault(kind, words[2])))
             if kind == "2":
                 next(fields, "")  # the path before the renaming
     return found

@@ -27,7 +27,7 @@ _BLOCK = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class GitAccess:
     """What the machine's configuration gives git: files with a private key and with the keys of known hosts; "" for none.
 
     `local`: whether it may read repositories on the machine itself, with the rights of the worker.
@@ -39,7 +39,7 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedCommit:
     """A commit of a repository, and changes on top of it of this SHA-256; "" if there are none.
 
     `submodules`: whether they are fetched; None refuses a commit that has some.
@@ -55,15 +55,15 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class GitContext:
     """Whom git needs: who runs it, who tells the time, and what it may use."""
 
     shell: Shell
     clock: Clock
-    access: Access = Access()
+    access: GitAccess = GitAccess()
 
 
-def ssh_command(access: Access) -> str:
+def ssh_command(access: GitAccess) -> str:
     """What git runs to reach a host: never asks, trusts only known hosts, offers only the named key."""
     options = ["BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=30", "ServerAliveInterval=30"]
     if access.known_hosts:
@@ -78,10 +78,12 @@ def _quoted(path: str) -> str:
     return '"' + path.replace("%", "%%") + '"'
 
 
-class Git:
+class GitCommands:
     """Git in one folder, within one span of time."""
 
-    def __init__(self, doors: Doors, wanted: Wanted, folder: Path, *, limit_s: float, limit_bytes: int) -> None:
+    def __init__(
+        self, doors: GitContext, wanted: WantedCommit, folder: Path, *, limit_s: float, limit_bytes: int
+    ) -> None:
         self.folder = folder
         self._doors, self._wanted, self._limit_s = doors, wanted, limit_s
         self._until = doors.clock.monotonic() + limit_s
@@ -129,7 +131,7 @@ def _is_busy(said: Said) -> bool:
     return bool(said.code and _BUSY.search(said.err) and not _NO_KEY.search(said.err))
 
 
-def prefix(access: Access, limit_bytes: int) -> list[str]:
+def prefix(access: GitAccess, limit_bytes: int) -> list[str]:
     """Git without a terminal, an agent, hooks or surprises of the account, and with a limit to what it writes."""
     variables = {
         "LC_ALL": "C",
@@ -146,7 +148,7 @@ def prefix(access: Access, limit_bytes: int) -> list[str]:
     return [*limited, "env", *environ, "git", *(word for setting in settings for word in ("-c", setting))]
 
 
-def failed(wanted: Wanted, err: str) -> BundleError:
+def failed(wanted: WantedCommit, err: str) -> BundleError:
     """What git's last words mean for the user."""
     if _NO_KEY.search(err):
         advice = "have an admin name a deploy_key and known_hosts under [git] of the bastion's config.toml"

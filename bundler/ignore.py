@@ -19,7 +19,7 @@ _ODD_BRACKETS = re.compile(r"(?<!\\)\[[^]]*(\\|\[[:.=])")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """One pattern: whether what it matches is ignored, whether it is for folders only."""
 
     ignores: bool
@@ -35,10 +35,10 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class IgnoreFile:
     """The rules of one folder, last line first. Its paths: `above` + what follows the first `cut` characters."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[IgnoreRule, ...]
     cut: int = 0
     above: str = ""
 
@@ -52,10 +52,10 @@ class Level:
 class Ignore:
     """The rules in force in one folder, nearest first. Bastion's own win over git's, wherever they stand."""
 
-    own: tuple[Level, ...] = ()
-    git: tuple[Level, ...] = ()
+    own: tuple[IgnoreFile, ...] = ()
+    git: tuple[IgnoreFile, ...] = ()
 
-    def with_files(self, own: Level, git: Level) -> Ignore:
+    def with_files(self, own: IgnoreFile, git: IgnoreFile) -> Ignore:
         """The rules in force in a folder that has these files."""
         return Ignore(
             (own, *self.own) if own.rules else self.own,
@@ -68,12 +68,12 @@ class Ignore:
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
-def parse(text: str, name: str) -> tuple[Rule, ...]:
+def parse(text: str, name: str) -> tuple[IgnoreRule, ...]:
     """The rules of a file of patterns, last line first. `name` is for the error of a pattern that we do not know."""
     return tuple(reversed(list(_rules(text.removeprefix("\ufeff"), name))))
 
 
-def _rules(text: str, name: str) -> Iterator[Rule]:
+def _rules(text: str, name: str) -> Iterator[IgnoreRule]:
     for number, line in enumerate(text.split("\n"), 1):
         pattern = line.removesuffix("\r")
         pattern = pattern if pattern.endswith("\\ ") else pattern.rstrip(" ")
@@ -87,7 +87,7 @@ def _rules(text: str, name: str) -> Iterator[Rule]:
             yield rule
 
 
-def _rule(pattern: str) -> Rule | None:
+def _rule(pattern: str) -> IgnoreRule | None:
     """None for a pattern that can match nothing, as git has it."""
     from pathspec import GitIgnoreSpec
 
@@ -99,4 +99,4 @@ def _rule(pattern: str) -> Rule | None:
             return None
     if compiled.include is None or compiled.regex is None:
         return None
-    return Rule(compiled.include, pattern.endswith("/"), compiled.regex)
+    return IgnoreRule(compiled.include, pattern.endswith("/"), compiled.regex)

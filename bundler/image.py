@@ -13,7 +13,7 @@ from . import git_answers
 from .docker_engine import DockerEngine, Login, Say
 from .interface import Bundle
 from .recipe import DOCKERFILE_BYTES, Recipe, check
-from .worktree import Tree, top_of
+from .worktree import WorkTree, top_of
 
 _SHORT = 12
 
@@ -24,7 +24,7 @@ def nobody() -> Login:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class BuildContext:
     """What is built of a folder, and whether it may differ from its commit. `settings` may be said beside build arguments."""
 
     shell: Shell
@@ -37,7 +37,7 @@ class Context:
         check(self.recipe, _dockerfile(source, self.recipe.dockerfile), self.settings)
         if top_of(self.shell, source) is None:
             return (f"'{source}' is in no git repository: the image alone tells what is in it",)
-        tree = Tree(self.shell, source)
+        tree = WorkTree(self.shell, source)
         inside = f"{tree.prefix}/" if tree.prefix else ""
         changed = [change.path for change in tree.changed() if change.path.startswith(inside)]
         if changed and not self.allow_dirty:
@@ -52,7 +52,7 @@ class Context:
 class DockerBundler:
     """Builds on this machine's Docker engine, and pushes. `before` looks at the registry first; `login` is who pushes."""
 
-    context: Context
+    context: BuildContext
     engine: DockerEngine
     say: Say
     login: Callable[[], Login] = nobody

@@ -17,7 +17,7 @@ from bastion.model.errors import BundleError
 from bastion.model.interfaces import Bucket, Clock
 
 from .content_upload import upload
-from .file_selection import Entry, Kind, check_size, check_source
+from .file_selection import FileEntry, FileKind, check_size, check_source
 from .file_walk import walk
 from .interface import LIMIT_BYTES, LIMIT_FILES, Bundle
 
@@ -57,7 +57,7 @@ class TarBundler:
         except OSError as error:
             raise BundleError(f"cannot pack '{source}': {error}") from error
 
-    def _choose(self, source: Path) -> list[Entry]:
+    def _choose(self, source: Path) -> list[FileEntry]:
         leave_out = [path.resolve() for path in self.leave_out]
         check_source(source, self.home.resolve(), leave_out)
         entries = walk(source, leave_out=leave_out, limit_files=self.limit_files)
@@ -70,7 +70,7 @@ def _whole(packed: IO[bytes]) -> bytes:
     return packed.read()
 
 
-def pack(source: Path, entries: Iterable[Entry], out: IO[bytes], form: str = "tar.zst") -> str:
+def pack(source: Path, entries: Iterable[FileEntry], out: IO[bytes], form: str = "tar.zst") -> str:
     """Write the archive of `entries`, in their order, to `out`; the SHA-256 of what was written, in hexadecimal.
 
     Only paths, content, links and the owner's right to execute go in, so equal trees give equal bytes.
@@ -107,23 +107,25 @@ class _Hashing:
         return self._out.write(data)
 
 
-def _add(archive: tarfile.TarFile, source: Path, entry: Entry) -> None:
-    if entry.kind is Kind.FILE:
+def _add(archive: tarfile.TarFile, source: Path, entry: FileEntry) -> None:
+    if entry.kind is FileKind.FILE:
         _add_file(archive, source, entry)
     else:
         archive.addfile(_header(entry))
 
 
-def _header(entry: Entry) -> tarfile.TarInfo:
+def _header(entry: FileEntry) -> tarfile.TarInfo:
     header = tarfile.TarInfo(entry.path)  # time, owner and group are 0 and empty by default
-    header.type = {Kind.FILE: tarfile.REGTYPE, Kind.LINK: tarfile.SYMTYPE, Kind.FOLDER: tarfile.DIRTYPE}[entry.kind]
-    header.mode = 0o755 if entry.executable or entry.kind is not Kind.FILE else 0o644
+    header.type = {FileKind.FILE: tarfile.REGTYPE, FileKind.LINK: tarfile.SYMTYPE, FileKind.FOLDER: tarfile.DIRTYPE}[
+        entry.kind
+    ]
+    header.mode = 0o755 if entry.executable or entry.kind is not FileKind.FILE else 0o644
     header.size = entry.size
     header.linkname = entry.target
     return header
 
 
-def _add_file(archive: tarfile.TarFile, source: Path, entry: Entry) -> None:
+def _add_file(archive: tarfile.TarFile, source: Path, entry: FileEntry) -> None:
     """Raises `BundleError` if the file is shorter or longer than it was listed, or was written to while it was read."""
     descriptor = os.open(source / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
@@ -139,5 +141,5 @@ def _add_file(archive: tarfile.TarFile, source: Path, entry: Entry) -> None:
         raise _changed(entry)
 
 
-def _changed(entry: Entry) -> BundleError:
+def _changed(entry: FileEntry) -> BundleError:
     return BundleError(f"'{entry.path}' changed while it was packed; try again, or name it in .bastionignore")

@@ -22,7 +22,7 @@ _DIFF = (
 ).split()
 
 
-class Tree:
+class WorkTree:
     """The work tree that holds the source folder."""
 
     def __init__(self, shell: Shell, source: Path) -> None:
@@ -56,7 +56,7 @@ class Tree:
         """True if this commit is known here."""
         return not self._git("cat-file", "-e", f"{commit}^{{commit}}").code
 
-    def changed(self) -> list[git_answers.Change]:
+    def changed(self) -> list[git_answers.GitChange]:
         """What differs from that commit, files that git does not know included."""
         status = ["--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none"]
         return git_answers.changes(self._must("status", *status).out)

@@ -64,7 +64,7 @@ class Want(Struct, frozen=True, kw_only=True, gc=False):
     choices: tuple[Resources, ...] = ()
 
 
-class Hold(Struct, frozen=True, kw_only=True, gc=False):
+class Holding(Struct, frozen=True, kw_only=True, gc=False):
     """One attempt that holds resources of a tier since it started; `stopping` ones hold them until confirmed gone.
 
     `saved` is when it wrote a checkpoint (None: never, so all since its start would be lost), and more are to be expected,

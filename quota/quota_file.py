@@ -16,7 +16,7 @@ from .name_patterns import LENGTH_MAX, complaint, is_plain
 from .quota import Quota, QuotaError
 from .resources import Resources, total
 from .shares import TOLERANCE
-from .toml_lines import Lines
+from .toml_lines import TomlLines
 
 BYTES_MAX = 1024 * 1024
 PROJECTS_MAX = 10_000
@@ -48,7 +48,7 @@ def parse(text: str) -> Quota:
     size = len(text.encode("utf-8", "replace"))
     if size > BYTES_MAX:
         raise QuotaError([f"line 1: the file has {size} bytes; use at most {BYTES_MAX}"])
-    reader = _Reader(_toml(text), Lines(text))
+    reader = _Reader(_toml(text), TomlLines(text))
     quota = reader.quota()
     if reader.complaints:
         raise QuotaError([f"line {line}: {what}" for line, what in sorted(reader.complaints)])
@@ -74,7 +74,7 @@ def _number(text: str) -> Fraction | str:
 class _Reader:
     """Reads one table and notes what is wrong with it; what it returns counts only if there are no complaints."""
 
-    def __init__(self, table: dict[str, Any], lines: Lines) -> None:
+    def __init__(self, table: dict[str, Any], lines: TomlLines) -> None:
         self._table, self._lines = table, lines
         self.complaints: list[tuple[int, str]] = []
 

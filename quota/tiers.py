@@ -18,7 +18,7 @@ Tiers = list[dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class Capacity:
     """What each tier holds now, best first. With each tier of `walls` a new side begins; what one task has lies in one side.
 
     `shut` has for each side the kinds of which nothing new is given there for now; left out: of none.

@@ -16,7 +16,7 @@ _HEADER = re.compile(rf"[ \t]*(?P<open>\[\[?)[ \t]*(?P<keys>{_DOTTED})[ \t]*\]")
 _ROW = re.compile(rf"[ \t]*(?P<keys>{_DOTTED})[ \t]*=")
 
 
-class Lines:
+class TomlLines:
     """Line numbers, from 1, of the keys of one text. The rows of an array of tables are named "0", "1", ..."""
 
     def __init__(self, text: str) -> None:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable
 from typing import Any
 
-from .toml_lines import Lines, Path
+from .toml_lines import Path, TomlLines
 
 PARTS_MAX = 128
 WHOLE_MAX = 2**63
@@ -38,7 +38,7 @@ def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any
         end = text.rstrip("\n").count("\n") + 1
         raise NotToml(int(at[1] or end) if at else 1, str(error)[: at.start()] if at else str(error)) from None
     if path := _huge(found):
-        raise NotToml(Lines(text).of(*path), "a whole number needs more than 64 bits")
+        raise NotToml(TomlLines(text).of(*path), "a whole number needs more than 64 bits")
     return found
 
 

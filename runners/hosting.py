@@ -11,7 +11,7 @@ GONE = "GONE"
 Tell = Callable[[str], None]
 
 
-class Lodging(Protocol):
+class Hosting(Protocol):
     """What keeps one bastion running. All calls raise `BastionError`."""
 
     @property
@@ -50,14 +50,14 @@ class Do:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class HostingPlan:
     """What `bastion create` makes elsewhere. `note` says what it costs.
 
     `work` is what has to be so, in its order, and last the lodging itself; with somebody to tell, nothing is changed and every
     call is told. `write` writes it down instead, for the tools of those who have their cloud in files.
     """
 
-    lodging: Lodging
+    lodging: Hosting
     work: Callable[[Tell | None], Sequence[Do]]
     note: str = ""
     write: Callable[[str], None] | None = None

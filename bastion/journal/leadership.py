@@ -6,7 +6,7 @@ import logging
 from datetime import datetime, timedelta
 
 from ..model import layout
-from ..model.clocks import OFF_MAX_S, Reading
+from ..model.clocks import OFF_MAX_S, ClockReading
 from ..model.codec import decode, encode
 from ..model.errors import BucketError, Deposed, LostEnd, Missing, Newer, RecordError
 from ..model.interfaces import Bucket, Clock
@@ -21,14 +21,14 @@ DRIFT = 0.05
 """The part by which a clock may run too slow; what a store's clock is ahead beyond that is a jump."""
 
 
-class Time:
+class LeaderTime:
     """The time that decisions see: it begins at the store's time or the journal's end, whichever is later, and only flows.
 
     Where the store was not asked, it begins at the wall clock. The wall clock's jumps are not seen; what the monotonic clock
     runs too fast or too slow is made good by later readings of the store's.
     """
 
-    def __init__(self, clock: Clock, journalled: datetime | None, asked: Reading | None = None) -> None:
+    def __init__(self, clock: Clock, journalled: datetime | None, asked: ClockReading | None = None) -> None:
         self._clock = clock
         self._began = clock.monotonic()
         self._start = self._floor = asked.least(self._began) if asked else clock.wall()
@@ -40,7 +40,7 @@ class Time:
         """The moment, in UTC."""
         return max(self._floor, self._start + timedelta(seconds=self._clock.monotonic() - self._began))
 
-    def correct(self, asked: Reading) -> float:
+    def correct(self, asked: ClockReading) -> float:
         """Go by the store's time again. Seconds that we are off and stay off, for the store's clock jumped ahead: 0 is the rule.
 
         Where we are ahead, time stands still until the store's has come. A jump ahead is not followed: it would begin and end
@@ -56,7 +56,7 @@ class Time:
         return 0.0
 
 
-class Fence:
+class LeaderWindow:
     """Runners may be called for 30 s from when the last confirmed append or swap was first sent, and no longer."""
 
     def __init__(self, clock: Clock) -> None:
@@ -77,14 +77,14 @@ class Fence:
         return self.age_s() <= WINDOW_S
 
 
-class Beacon:
+class StatusBeat:
     """`status.json`, swapped by the one that wrote it last. Who finds a larger epoch in it is deposed.
 
     `version` is its version before the journal was read. `began` is the end of the journal that this epoch began behind: the
     number after its last object, and the digest of that object.
     """
 
-    def __init__(self, bucket: Bucket, clock: Clock, fence: Fence, version: str, began: tuple[int, str]) -> None:
+    def __init__(self, bucket: Bucket, clock: Clock, fence: LeaderWindow, version: str, began: tuple[int, str]) -> None:
         self._bucket, self._clock, self._fence = bucket, clock, fence
         self._version, self._began = version, began
 

@@ -39,7 +39,7 @@ ADVICE = "put back the objects that were there, or see bastion recover"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class KnownEnd:
     """What the bucket knew before its journal was read: the newest number that a snapshot goes up to, and the attempts of
     which there are orders, and claims.
     """
@@ -50,14 +50,14 @@ class Known:
     claims: tuple[AttemptKey, ...]
 
 
-def gather(bucket: Bucket, orders: int = LOOKED_AT, claims: int = NAMED) -> Known:
+def gather(bucket: Bucket, orders: int = LOOKED_AT, claims: int = NAMED) -> KnownEnd:
     """Look at the status and at so many names. Raises `BucketError`, `Newer`.
 
     This comes before the journal is read: what another bastion writes meanwhile is in the journal by then.
     """
     status, _ = leadership.read(bucket)
     named = (layout.worker_of(stat.key) for stat in bucket.list(layout.CLAIMS))
-    return Known(
+    return KnownEnd(
         status=status,
         snapshot=max(recover.snapshots(bucket), default=0),
         orders=tuple(islice(_orders(bucket), orders)),
@@ -71,21 +71,21 @@ def _orders(bucket: Bucket) -> Iterator[AttemptKey]:
             yield key
 
 
-def refuse(bucket: Bucket, state: State, known: Known, at_once: Map) -> None:
+def refuse(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> None:
     """Raise `LostEnd`, which names a few things that are known and not in the journal. Raises `BucketError`."""
     if found := list(islice(lost(bucket, state, known, at_once), NAMED)):
         ends = f"the journal ends at object {state.seq - 1}" if state.seq else "the journal is empty"
         raise LostEnd(f"{ends}, and {'; '.join(found)}: {ADVICE}")
 
 
-def lost(bucket: Bucket, state: State, known: Known, at_once: Map) -> Iterator[str]:
+def lost(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> Iterator[str]:
     """What is known and not in the journal, one phrase each."""
     yield from _ahead(bucket, state, known)
     for key in unknown(bucket, state, known.orders, at_once):
         yield f"{layout.order(key)} tells of an attempt that is not in it"
 
 
-def _ahead(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
+def _ahead(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
     """The same, but for orders."""
     yield from _by_status(bucket, state, known)
     if _is_cut(bucket, state, known.snapshot):
@@ -94,7 +94,7 @@ def _ahead(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
         yield from (f"{layout.CLAIMS}{key} tells of an attempt" for key in known.claims[:NAMED])
 
 
-def _by_status(bucket: Bucket, state: State, known: Known) -> Iterator[str]:
+def _by_status(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
     status = known.status
     if status is None:
         return
@@ -161,7 +161,7 @@ GONE = "it was lost with the end of the journal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class LostTail:
     """What is lost. `state` is what is left, as far as it can be known; `problems` say what is missing, changed, or known
     elsewhere. `jobs` are those of which only orders are left, each with one, None if none can be read; `attempts` how many
     attempts each task of the other jobs has had, where that is more than the state knows. `seq` and `epoch` are numbers that
@@ -181,7 +181,7 @@ class Loss:
         return not (self.problems or self.jobs or self.attempts)
 
 
-def survey(bucket: Bucket, at_once: Map) -> Loss:
+def survey(bucket: Bucket, at_once: Map) -> LostTail:
     """Look at everything. Raises `BucketError`, `Newer`."""
     known, holes = gather(bucket, ALL, ALL), Holes()
     try:
@@ -194,7 +194,7 @@ def survey(bucket: Bucket, at_once: Map) -> Loss:
     orders = unknown(bucket, state, known.orders, at_once)
     claims = unknown(bucket, state, known.claims, at_once) if problems or orders else []
     status = known.status
-    return Loss(
+    return LostTail(
         state=state,
         problems=problems,
         jobs=_jobs(bucket, [key for key in orders if key.job not in state.jobs]),
@@ -238,7 +238,7 @@ def _logged(bucket: Bucket) -> int:
     return epoch
 
 
-def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: Loss, *, user: str, host: str, pid: int) -> int:
+def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: LostTail, *, user: str, host: str, pid: int) -> int:
     """Go on without what is lost, behind all numbers that were ever given. The number that the journal goes on from.
 
     The snapshot and the object behind it stand for all before them. A fall on the way leaves a journal on which nobody begins;
@@ -264,7 +264,7 @@ def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: Loss, *, user: str, hos
     return loss.seq
 
 
-def check(loss: Loss) -> None:
+def check(loss: LostTail) -> None:
     """Raise `BastionError` for numbers that no bastion can have given."""
     for (job, task), count in loss.attempts.items():
         if count - len(_known(loss.state, job, task)) > AHEAD_MAX:
@@ -277,7 +277,7 @@ def _known(state: State, job: str, task: int) -> list[object]:
     return list(found.attempts) if found else []
 
 
-def _amends(loss: Loss, now: datetime) -> Iterator[AnyEvent]:
+def _amends(loss: LostTail, now: datetime) -> Iterator[AnyEvent]:
     """What the journal has to say of jobs and attempts that it does not know."""
     for job, order in loss.jobs.items():
         user, project = (order.user, order.project) if order else ("", "")

@@ -34,7 +34,7 @@ def heed(state: State, settings: str) -> None:
         _used(state).change_half_life(half_life_s, state.now)
 
 
-class PastUse(Mapping[Who, float]):
+class RecentUsage(Mapping[Who, float]):
     """Each user's use of a project, as a part of the pool times hours: the largest part over all kinds of it.
 
     Computed when it is asked for: a decision asks for few. Kinds that the pool has no more do not count.
@@ -62,9 +62,9 @@ class PastUse(Mapping[Who, float]):
         return max((amount / self._pool[kind] for kind, amount in hours.items() if self._pool.get(kind)), default=0.0)
 
 
-def past(state: State, pool: Resources, now: datetime) -> PastUse:
+def past(state: State, pool: Resources, now: datetime) -> RecentUsage:
     """The use of all users as it counts now, what they hold included. `pool` is what all tiers hold together."""
-    return PastUse(_used(state), pool, now)
+    return RecentUsage(_used(state), pool, now)
 
 
 def lighter(state: State, job: Job, past: Past) -> list[tuple[str, float]]:

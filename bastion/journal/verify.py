@@ -120,7 +120,7 @@ def _runs(bucket: Bucket) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _pins(bucket: Bucket, known: lost_tail.Known) -> Iterator[tuple[int, tuple[str, str]]]:
+def _pins(bucket: Bucket, known: lost_tail.KnownEnd) -> Iterator[tuple[int, tuple[str, str]]]:
     """The digests that others know. A snapshot that cannot be read knows none."""
     for number in recover.snapshots(bucket):
         key = layout.snapshot(number)

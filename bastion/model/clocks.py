@@ -30,7 +30,7 @@ def offset(moment: Moment) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClockReading:
     """The store's time as it was `stored`, somewhere between these two monotonic times. `off_s` is to be added to the wall's."""
 
     stored: datetime

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from ..model import layout
-from ..model.clocks import Moment, Reading, ahead, offset, wrong
+from ..model.clocks import ClockReading, Moment, ahead, offset, wrong
 from ..model.codec import encode
 from ..model.errors import BucketError, OffTime
 from ..model.interfaces import Bucket, Clock
@@ -27,7 +27,7 @@ class StoreClock:
         self._bucket, self._clock, self._host, self._pid = bucket, clock, host, pid
         self._problem, self._at = "", datetime.min
 
-    def ask(self) -> Reading:
+    def ask(self) -> ClockReading:
         """What time it is there; the object that is written says who asks, and why it stands by. Raises `BucketError`."""
         note = ClockNote(
             host=self._host,
@@ -38,7 +38,7 @@ class StoreClock:
         )
         return read(self._bucket, self._clock, layout.CLOCK, encode(note))
 
-    def held(self, journalled: datetime | None) -> Reading:
+    def held(self, journalled: datetime | None) -> ClockReading:
         """The same, if our clock and the journal's time are the store's. Raises `OffTime`, `BucketError`."""
         asked = self.ask()
         now = asked.least(self._clock.monotonic())
@@ -48,9 +48,9 @@ class StoreClock:
         return asked
 
 
-def read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> Reading:
+def read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
     """Write this object, and have the store date it. The best of a few readings. Raises `BucketError`."""
-    best: Reading | None = None
+    best: ClockReading | None = None
     for _ in range(_TRIES):
         found = _read(bucket, clock, key, data)
         if best is None or found.ended - found.began < best.ended - best.began:
@@ -61,7 +61,7 @@ def read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> Reading:
     return best
 
 
-def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> Reading:
+def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
     before, began = clock.wall(), clock.monotonic()
     bucket.write(key, data)
     stat = next(iter(bucket.list(key)), None)
@@ -70,7 +70,7 @@ def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> Reading:
         raise BucketError(f"{bucket.url}: {key} was written, and is not listed; see who deletes it")
     # By the monotonic clock: the wall's may be set right in between.
     moment = Moment(before, stat.modified, before + timedelta(seconds=ended - began))
-    return Reading(stat.modified, began, ended, offset(moment))
+    return ClockReading(stat.modified, began, ended, offset(moment))
 
 
 class StoreTime:
@@ -78,14 +78,14 @@ class StoreTime:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._asked: Reading | None = None
+        self._asked: ClockReading | None = None
 
     @property
     def known(self) -> bool:
         """It was read."""
         return self._asked is not None
 
-    def heed(self, asked: Reading) -> None:
+    def heed(self, asked: ClockReading) -> None:
         """It was read."""
         self._asked = asked
 

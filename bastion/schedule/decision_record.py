@@ -13,7 +13,7 @@ from ..model.codec import encode
 from ..model.state.state import Job, State
 from ..model.stored.events import AnyEvent, Decided, Moved, Started, Stopping
 from . import plan
-from .pending import Lineup
+from .pending import PendingJobs
 
 AGAIN = timedelta(seconds=60)
 """When a job is looked at again that could not be placed."""
@@ -48,7 +48,7 @@ def decided(
     inputs: plan.Inputs,
     now: datetime,
     seat: Callable[[Job, Start], Seat],
-    lineup: Lineup | None = None,
+    lineup: PendingJobs | None = None,
 ) -> Decision:
     """Ask the schedule. `seat` says where a start of a job goes; it raises what keeps it from saying so."""
     answer = plan.plan(state, inputs, now, lineup)

@@ -23,7 +23,7 @@ RESTART_REASONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Post:
+class DesiredWorker:
     """One worker's place in an attempt. `over`: nothing can run there any more; `exited`: its process has ended."""
 
     machine: str
@@ -40,7 +40,7 @@ class Desired:
     placement: Placement
     runner: str
     state: AttemptState
-    posts: tuple[Post, ...]
+    posts: tuple[DesiredWorker, ...]
     seq: int
     index: int
     changes: Changes | None
@@ -80,7 +80,7 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
         runner=attempt.runner,
         state=attempt.state,
         posts=tuple(
-            Post(machine=w.machine, address=w.address, port=w.port, over=w.over, exited=w.cause is not None)
+            DesiredWorker(machine=w.machine, address=w.address, port=w.port, over=w.over, exited=w.cause is not None)
             for w in attempt.workers
         ),
         seq=job.seq,

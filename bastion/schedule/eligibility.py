@@ -18,7 +18,7 @@ SHOWN = 3
 """So many conditions are named in a line."""
 
 
-class Bar(Enum):
+class Obstacle(Enum):
     """What keeps a job's tasks back."""
 
     NONE = auto()
@@ -31,15 +31,15 @@ class Bar(Enum):
     PARALLEL = auto()
 
 
-class Gate(NamedTuple):
+class Eligibility(NamedTuple):
     """`tasks` may start now; if none may, `bar` says why. `until`: when time alone changes that; None if it never does."""
 
     tasks: int
-    bar: Bar
+    bar: Obstacle
     until: datetime | None
 
 
-def gate(state: State, job: Job, quota: Quota, now: datetime) -> Gate:
+def gate(state: State, job: Job, quota: Quota, now: datetime) -> Eligibility:
     """How many of the job's waiting tasks may start now.
 
     It rests on the job, its live tasks, the quota file and the time; of other jobs only on those whose ends it waits for.
@@ -47,24 +47,24 @@ def gate(state: State, job: Job, quota: Quota, now: datetime) -> Gate:
     """
     count = job.counts.get(JobState.PENDING, 0)
     if job.held is not None:
-        return Gate(0, Bar.HELD, None)
+        return Eligibility(0, Obstacle.HELD, None)
     if not admitted(quota, job):
-        return Gate(0, Bar.BARRED, None)
+        return Eligibility(0, Obstacle.BARRED, None)
     if job.build:
-        return Gate(0, Bar.BUILD, None)
+        return Eligibility(0, Obstacle.BUILD, None)
     if job.after or job.id in state.doomed:
-        return Gate(0, Bar.AFTER, None)
+        return Eligibility(0, Obstacle.AFTER, None)
     if job.begin is not None and job.begin > now:
-        return Gate(0, Bar.BEGIN, job.begin)
+        return Eligibility(0, Obstacle.BEGIN, job.begin)
     until = None
     if job.waiting:  # most jobs have not begun
         later = [at for number in job.waiting if (at := job.tasks[number].ready_at) and at > now]
         until, count = min(later, default=None), count - len(later)
     if count <= 0:
-        return Gate(0, Bar.RETRY, until)
+        return Eligibility(0, Obstacle.RETRY, until)
     if job.max_parallel is not None:
         count = min(count, job.max_parallel - len(state.live.get(job.id, ())))
-    return Gate(count, Bar.NONE, until) if count > 0 else Gate(0, Bar.PARALLEL, until)
+    return Eligibility(count, Obstacle.NONE, until) if count > 0 else Eligibility(0, Obstacle.PARALLEL, until)
 
 
 def admitted(quota: Quota, job: Job) -> bool:
@@ -72,24 +72,24 @@ def admitted(quota: Quota, job: Job) -> bool:
     return quota.admits(job.user, job.project) and quota.grants(job.project, job.job_class)
 
 
-def reason(state: State, job: Job, shut: Gate, quota: Quota, now: datetime) -> str:
+def reason(state: State, job: Job, shut: Eligibility, quota: Quota, now: datetime) -> str:
     """Why nothing of the job may start, in a line."""
     match shut.bar:
-        case Bar.HELD:
+        case Obstacle.HELD:
             return held(job)
-        case Bar.BARRED if not quota.admits(job.user, job.project):
+        case Obstacle.BARRED if not quota.admits(job.user, job.project):
             return f"{job.user} is not a member of {job.project}; ask for a line in [project_membership]"
-        case Bar.BARRED:
+        case Obstacle.BARRED:
             return f"{not_granted(job.project, job.job_class)}, or launch update {job.id} --class=standard"
-        case Bar.BUILD:
+        case Obstacle.BUILD:
             return f"waits for its image to be built: {log_link(job.build)}"
-        case Bar.AFTER:
+        case Obstacle.AFTER:
             return _after(state, job)
-        case Bar.BEGIN:
+        case Obstacle.BEGIN:
             return f"begins at {clock(shut.until or now, now)}"
-        case Bar.RETRY:
+        case Obstacle.RETRY:
             return f"tries again in {((shut.until or now) - now).total_seconds():.0f} s, after: {job.reason}"
-        case Bar.PARALLEL:
+        case Obstacle.PARALLEL:
             live = len(state.live.get(job.id, ()))
             return f"{live} of at most {job.max_parallel} tasks at once hold resources"
     return ""

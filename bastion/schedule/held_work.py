@@ -10,7 +10,7 @@ from bastion.quota.quota import Quota
 
 from ..model.state.state import Attempt, AttemptState, Cause, Job, State
 from ..model.state.transitions import FAILURES
-from .eligibility import Bar, gate
+from .eligibility import Obstacle, gate
 
 KEEP = timedelta(seconds=60)
 """The longest pause over which the room of a failed try is kept for the next one, and how much longer if that cannot begin."""
@@ -46,7 +46,7 @@ def kept(state: State, job: Job, quota: Quota, now: datetime) -> dict[int, datet
     while something else keeps the job back, and no more than may run beside what runs.
     """
     rows = sorted(_kept(job, now)) if job.waiting else []
-    if not rows or gate(state, job, quota, now).bar not in (Bar.NONE, Bar.RETRY, Bar.PARALLEL):
+    if not rows or gate(state, job, quota, now).bar not in (Obstacle.NONE, Obstacle.RETRY, Obstacle.PARALLEL):
         return {}
     live = [job.tasks[number].attempts for number in state.live.get(job.id, ())]
     taken = sum(tries[-1].started >= rows[0][0] and not (tries[:-1] and tries[-2].cause in FAILURES) for tries in live)

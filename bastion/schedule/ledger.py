@@ -40,7 +40,7 @@ from ..model.stored.events import (
 )
 from ..model.stored.journal_object import JournalObject
 from .plan import inputs
-from .time_integral import MICROSECOND, Meter, Window
+from .time_integral import MICROSECOND, TimeIntegral, Window
 from .usage import shares
 
 K = TypeVar("K")
@@ -55,11 +55,11 @@ BY: Mapping[str, Of] = {
 
 
 @dataclass(slots=True)
-class Entry:
+class LedgerEntry:
     """What one user, project or job had in the window.
 
-    `held` is by kind, see `Meter`. `waits` are microseconds from when a task could have run to its start, one for each start;
-    `suffered` counts the attempts that were asked to stop for others, `caused` those that were stopped for it.
+    `held` is by kind, see `TimeIntegral`. `waits` are microseconds from when a task could have run to its start, one for
+    each start; `suffered` counts the attempts that were asked to stop for others, `caused` those that were stopped for it.
     `jobs` were submitted in the window, or held something, or others were stopped for them.
     """
 
@@ -67,7 +67,7 @@ class Entry:
     waits: array[int] = field(default_factory=lambda: array("q"))
     suffered: int = 0
     caused: int = 0
-    held: dict[str, Meter] = field(default_factory=dict)
+    held: dict[str, TimeIntegral] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class _Job:
 class Ledger:
     """The entries of a window. Give it the journal from a state on, object by object, and close it.
 
-    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `Entry.held` is. What
+    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `LedgerEntry.held` is. What
     ended while no bastion was at work is held until its own end; what it would have had until that was known is `later`, in
     units times microseconds by kind.
     """
@@ -102,9 +102,9 @@ class Ledger:
     def __init__(self, window: Window, by: str, state: State | None = None) -> None:
         """`by`: one of `BY`. `state`: the fold of what is not given; it must be from before the window."""
         self.window = window
-        self.entries: dict[str, Entry] = {}
-        self.promised: dict[tuple[str, str], Meter] = {}
-        self.pool: dict[str, Meter] = {}
+        self.entries: dict[str, LedgerEntry] = {}
+        self.promised: dict[tuple[str, str], TimeIntegral] = {}
+        self.pool: dict[str, TimeIntegral] = {}
         self.later: Counter[str] = Counter()
         self.closes = True
         self._began: datetime | None = None
@@ -177,9 +177,9 @@ class Ledger:
         self._jobs[job_id] = known
         return known
 
-    def _entry(self, job: _Job) -> Entry:
+    def _entry(self, job: _Job) -> LedgerEntry:
         """The entry that the job goes to; the job is one of its jobs."""
-        entry = self.entries.setdefault(job.who, Entry())
+        entry = self.entries.setdefault(job.who, LedgerEntry())
         entry.jobs += not job.counted
         job.counted = True
         return entry
@@ -189,7 +189,7 @@ class Ledger:
         held = self._entry(job).held
         for kind, amount in job.demands[job.choice].items():
             if kind not in held:
-                held[kind] = Meter(self.window)
+                held[kind] = TimeIntegral(self.window)
             held[kind].add(place, number * amount)
 
     def _submitted(self, event: Submitted, now: datetime, _place: int) -> None:
@@ -302,9 +302,9 @@ class Ledger:
         _set(self.pool, promised.pool, place, self.window)
 
 
-def _set(meters: dict[K, Meter], levels: Mapping[K, int], place: int, window: Window) -> None:
+def _set(meters: dict[K, TimeIntegral], levels: Mapping[K, int], place: int, window: Window) -> None:
     for key in {*meters, *levels}:
-        meters.setdefault(key, Meter(window)).set(place, levels.get(key, 0))
+        meters.setdefault(key, TimeIntegral(window)).set(place, levels.get(key, 0))
 
 
 _WORK: Mapping[type, Callable[..., None]] = {

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .ledger import Entry, Ledger
-from .time_integral import Meter
+from .ledger import Ledger, LedgerEntry
+from .time_integral import TimeIntegral
 
 HOUR = 3_600_000_000
 SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class LedgerLine:
     """One entry. Amounts are unit-hours by kind; waits are seconds, None if nothing started."""
 
     who: str
@@ -39,19 +39,19 @@ class Line:
         }
 
 
-def entry_lines(ledger: Ledger, by: str) -> list[Line]:
+def entry_lines(ledger: Ledger, by: str) -> list[LedgerLine]:
     """Every entry, the largest part of the fleet first. Projects have shares, also those that used nothing."""
     promised = _promised(ledger) if by == "project" else {}
     names = {*ledger.entries, *promised}
-    empty = Entry()
+    empty = LedgerEntry()
     found = [_line(name, ledger.entries.get(name, empty), promised.get(name, {})) for name in names]
     pool = _hours(ledger.pool)
     return sorted(found, key=lambda line: (-_part(line.unit_hours, pool), line.who))
 
 
-def total_line(ledger: Ledger, lines: Iterable[Line]) -> Line:
+def total_line(ledger: Ledger, lines: Iterable[LedgerLine]) -> LedgerLine:
     """All entries together; the share of all is what there was."""
-    everybody = Entry()
+    everybody = LedgerEntry()
     for entry in ledger.entries.values():
         everybody.jobs += entry.jobs
         everybody.waits.extend(entry.waits)
@@ -64,9 +64,9 @@ def total_line(ledger: Ledger, lines: Iterable[Line]) -> Line:
     return line
 
 
-def _line(who: str, entry: Entry, share_hours: dict[str, float]) -> Line:
+def _line(who: str, entry: LedgerEntry, share_hours: dict[str, float]) -> LedgerLine:
     waits = sorted(entry.waits)
-    return Line(
+    return LedgerLine(
         who=who,
         jobs=entry.jobs,
         starts=len(waits),
@@ -93,7 +93,7 @@ def hours(amounts: Mapping[str, int]) -> dict[str, float]:
     return {kind: round(amount / HOUR, 6) for kind, amount in sorted(amounts.items()) if amount}
 
 
-def _hours(meters: dict[str, Meter]) -> dict[str, float]:
+def _hours(meters: dict[str, TimeIntegral]) -> dict[str, float]:
     return {kind: round(sum(meter.sums) / HOUR, 6) for kind, meter in sorted(meters.items()) if any(meter.sums)}
 
 

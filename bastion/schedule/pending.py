@@ -11,8 +11,8 @@ from heapq import heappop, heappush
 
 from msgspec import structs
 
-from bastion.quota.demand import CLASSES, KEPT, LEFT, RULES, Hold, Want
-from bastion.quota.policy.index import Board
+from bastion.quota.demand import CLASSES, KEPT, LEFT, RULES, Holding, Want
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
 
@@ -30,7 +30,7 @@ ENDS = (Ended, CancelRequested, Lapsed)
 """After these somebody may wait no more for whom they are about."""
 
 
-class Lineup:
+class PendingJobs:
     """A board, and what has to be looked at again before it is right."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Lineup:
 
     def _begin(self, quota: Quota | None, rules: int) -> None:
         self._quota, self._rules = quota, rules
-        self._board = Board()
+        self._board = WantIndex()
         self._held: dict[str, set[int]] = {}
         self._kept: dict[str, dict[int, datetime]] = {}
         self._until: dict[str, datetime] = {}
@@ -68,7 +68,7 @@ class Lineup:
         """The jobs of which time alone lets more wait for room by then."""
         return [job for at, job in self._later if at <= now]
 
-    def bring_up(self, state: State, quota: Quota, now: datetime, rules: int = RULES) -> Board:
+    def bring_up(self, state: State, quota: Quota, now: datetime, rules: int = RULES) -> WantIndex:
         """The board of this state under this quota, by these rules of the policy."""
         if not (self._quota and _admit_alike(quota, self._quota) and rules == self._rules):
             self._begin(quota, rules)
@@ -226,9 +226,9 @@ def _waited_s(job: Job, attempts: Sequence[Attempt]) -> float:
     return sum(max(0.0, (attempt.started - end).total_seconds()) for attempt, end in zip(attempts, ends, strict=False))
 
 
-def hold(job: Job, task: int, attempt: Attempt) -> Hold:
+def hold(job: Job, task: int, attempt: Attempt) -> Holding:
     """What a live attempt holds."""
-    return Hold(
+    return Holding(
         job=job.id,
         project=job.project,
         user=job.user,
@@ -249,7 +249,7 @@ def hold(job: Job, task: int, attempt: Attempt) -> Hold:
     )
 
 
-def next_try(job: Job, task: int, at: datetime) -> Hold:
+def next_try(job: Job, task: int, at: datetime) -> Holding:
     """The room that is kept for the next try of a task, which begins at `at`: that of its last try."""
     last = job.tasks[task].attempts[-1]
     since = last.ended or last.started

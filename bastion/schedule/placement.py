@@ -12,15 +12,15 @@ from ..model.errors import RunnerError
 from ..model.interfaces import Runner
 from ..model.state.state import Job
 from .decision_record import Seat
-from .runner_choice import Places
+from .runner_choice import RunnerChoice
 
 
 @dataclass(frozen=True, slots=True)
-class Seats:
+class AttemptPlacer:
     """What the configured ones of these runners, those with `places`, say. Those that are `blind` do not answer."""
 
     runners: Mapping[str, Runner]
-    places: Places
+    places: RunnerChoice
     blind: Container[str]
 
     @property

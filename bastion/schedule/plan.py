@@ -14,7 +14,7 @@ from bastion.quota.demand import RULES, Knobs, Schedule, Start
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse as parse_quota
-from bastion.quota.tiers import Pool
+from bastion.quota.tiers import Capacity
 
 from ..journal.recent_usage import past
 from ..model.settings.config import Config
@@ -39,7 +39,7 @@ from ..model.stored.events import (
 )
 from .capacity import pool
 from .eligibility import admitted, gate, held, reason
-from .pending import Lineup
+from .pending import PendingJobs
 from .runner_choice import places
 
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
@@ -101,7 +101,7 @@ class Plan:
         return self.tell()
 
 
-def pool_of(state: State, inputs: Inputs) -> Pool:
+def pool_of(state: State, inputs: Inputs) -> Capacity:
     """What each tier holds now, of the kinds that some runner offers, and the walls between the tiers."""
     return pool(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
 
@@ -117,7 +117,7 @@ def knobs(config: Config, rules: int = RULES) -> Knobs:
     )
 
 
-def plan(state: State, inputs: Inputs, now: datetime, lineup: Lineup | None = None) -> Plan:
+def plan(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs | None = None) -> Plan:
     """Run the policy on the state. A paused bastion starts nothing and stops nobody.
 
     `lineup` is one that was told of every event since it was last brought up; None: one is made anew.
@@ -125,7 +125,7 @@ def plan(state: State, inputs: Inputs, now: datetime, lineup: Lineup | None = No
     if why := _standstill(state, inputs):
         return Plan(schedule=Schedule(), tell=lambda: _all_wait(state, why))
     assert inputs.quota is not None
-    lineup, there = lineup or Lineup(), pool_of(state, inputs)
+    lineup, there = lineup or PendingJobs(), pool_of(state, inputs)
     schedule = POLICIES[inputs.config.policy](
         board=lineup.bring_up(state, inputs.quota, now, inputs.rules if inputs.config.policy == "default" else 0),
         reclaims=tuple(state.reclaims),

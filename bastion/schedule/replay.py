@@ -28,7 +28,7 @@ _Shape = tuple[frozenset[tuple[str, int]], int, int]
 _Place = tuple[JournalObject, int, AnyEvent]
 
 
-class Difference(StrEnum):
+class DecisionDifference(StrEnum):
     """In what a decision that was taken again differs from the one that was recorded."""
 
     NONE = ""
@@ -54,18 +54,16 @@ class Replayed:
     again: decision_record.Decision
 
     @property
-    def difference(self) -> Difference:
+    def difference(self) -> DecisionDifference:
         """In what it differs."""
         marker, again = self.marker, self.again.marker
         if (marker.waiting, marker.live) != (again.waiting, again.live):
-            return Difference.INPUTS
+            return DecisionDifference.INPUTS
         written = [encode(event) for event in self.written]
         if marker == again and written == [encode(event) for event in self.again.events[: len(written)]]:
-            return Difference.NONE
-        whole = len(written) == marker.events
-        return (
-            Difference.RECORD if whole and decision_record.digest(self.written) != marker.digest else Difference.ANSWER
-        )
+            return DecisionDifference.NONE
+        damaged = len(written) == marker.events and decision_record.digest(self.written) != marker.digest
+        return DecisionDifference.RECORD if damaged else DecisionDifference.ANSWER
 
 
 def replayed(state: State, records: Iterable[JournalObject], last: int) -> Iterator[Replayed]:

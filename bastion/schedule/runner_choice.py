@@ -24,7 +24,7 @@ Taken = Mapping[tuple[str, tuple[str, ...]], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class RunnerChoice:
     """The configured runners, in the order in which they are tried.
 
     `offers` are the kinds that each has; None: nobody knows, so maybe any. `capacity` is how much those hold that have said it;
@@ -159,7 +159,7 @@ class Places:
         return {kind: runner for kind, runner in named.items() if kind not in COMPANIONS} or named
 
 
-def places(state: State, config: Config) -> Places:
+def places(state: State, config: Config) -> RunnerChoice:
     """The runners of the settings, with what each said that it has."""
     return places_of(kinds_said(state), state.capacity, config)
 
@@ -170,10 +170,10 @@ def kinds_said(state: State) -> dict[str, list[str] | None]:
     return held | state.offers
 
 
-def places_of(said: Kinds, capacity: Mapping[str, Resources | None], config: Config) -> Places:
+def places_of(said: Kinds, capacity: Mapping[str, Resources | None], config: Config) -> RunnerChoice:
     """The same, where they said so."""
     offers = {name: said.get(name) for name in config.runners}
-    return Places(
+    return RunnerChoice(
         offers={name: None if own is None else frozenset(own) for name, own in offers.items()},
         capacity={name: capacity[name] for name in config.runners if name in capacity},
         placed={key: row_of(row) for key, row in config.placing.items()},

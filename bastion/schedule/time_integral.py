@@ -34,7 +34,7 @@ class Window:
         return self.since <= moment < self.until
 
 
-class Meter:
+class TimeIntegral:
     """What was held, in units times microseconds: one sum for each part of the window."""
 
     __slots__ = ("_at", "_level", "_part", "_window", "sums")

@@ -33,16 +33,16 @@ class FileRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AdminFilesRead:
     """Both files, by a look that began at monotonic time `at`."""
 
     at: float
     files: tuple[FileRead, ...]
 
 
-def read(bucket: Bucket, clock: Clock) -> Reading:
+def read(bucket: Bucket, clock: Clock) -> AdminFilesRead:
     """Both files. Raises `BucketError`."""
-    return Reading(clock.monotonic(), tuple(_read(bucket, file) for file in KEYS))
+    return AdminFilesRead(clock.monotonic(), tuple(_read(bucket, file) for file in KEYS))
 
 
 def _read(bucket: Bucket, file: str) -> FileRead:

@@ -16,7 +16,7 @@ from .reconcile import read_facts
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class BeatsRead:
     """What a good pair of listings showed, begun at monotonic time `at`: beats by version, facts, and all keys.
 
     `refused`: facts that are not of the machine that has claimed, in words.
@@ -29,14 +29,14 @@ class Heard:
     refused: list[str]
 
 
-class Ear:
+class BeatReader:
     """Listens to all workers; remembers the versions of facts that it has read."""
 
     def __init__(self, bucket: Bucket, clock: Clock, rows: Callable[[], tuple[Desired, ...]], at_once: Map) -> None:
         self._bucket, self._clock, self._rows, self._at_once = bucket, clock, rows, at_once
         self._read: dict[WorkerKey, str] = {}
 
-    def listen(self) -> Heard:
+    def listen(self) -> BeatsRead:
         """One heartbeat's listings. Raises `BucketError`: a listing that failed says nothing about anybody."""
         at = self._clock.monotonic()
         beats = self._list(layout.BEATS)
@@ -50,7 +50,7 @@ class Ear:
         read = [seen for seen in read if seen not in other]
         self._read |= {(seen.key, seen.worker): facts[seen.key, seen.worker] for seen in read}
         keys = {layout.beat(*named): named for named in beats} | {layout.facts(*named): named for named in facts}
-        return Heard(at, beats, read, keys, [_refusal(seen, machines[seen.key, seen.worker]) for seen in other])
+        return BeatsRead(at, beats, read, keys, [_refusal(seen, machines[seen.key, seen.worker]) for seen in other])
 
     def _facts(self, named: WorkerKey) -> FactsRead | None:
         """Facts that are new; None if they cannot be known now: they are asked for again at the next heartbeat."""

@@ -39,7 +39,7 @@ class _Beat:
     patience: float
 
 
-class Watch:
+class Liveness:
     """Compares listings of beats on the observer's own clock; ages in objects are never trusted."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from ..journal import lost_tail
 from ..journal.journal import Journal, take_over
-from ..journal.leadership import PATIENCE_S, Beacon, Fence, Time, read, vacant
+from ..journal.leadership import PATIENCE_S, LeaderTime, LeaderWindow, StatusBeat, read, vacant
 from ..journal.own_log import OwnLog
 from ..journal.recover import load
 from ..model.errors import BucketError, Deposed, LostEnd, OffTime, RunnerError
@@ -22,10 +22,10 @@ from ..model.version import VERSION
 from ..model.wording import clipped
 from ..schedule.runner_choice import kinds_said
 from . import admin_files, observations
-from .maintenance import Doors
+from .maintenance import ServiceContext
 from .reconcile import ask_capacity
 from .tick import Bastion
-from .watchdog import Scene
+from .watchdog import ServiceView
 
 log = logging.getLogger("bastion")
 
@@ -42,7 +42,7 @@ FALLEN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Self:
+class ThisBastion:
     """Who runs this loop: the bastion's name, and the process as the system knows it.
 
     `boot` names this boot of the host; `alive` says whether a process of this host is there. `account` is this process's,
@@ -59,7 +59,12 @@ class Self:
 
 
 def run(
-    doors: Doors, me: Self, *, stopping: Callable[[], bool], poll_s: float | None = None, takeover: bool = False
+    doors: ServiceContext,
+    me: ThisBastion,
+    *,
+    stopping: Callable[[], bool],
+    poll_s: float | None = None,
+    takeover: bool = False,
 ) -> None:
     """Be the bastion until `stopping`. Raises `Deposed` when another one took over, `LostEnd` if the journal lost its end."""
     bastion = take_up(doors, me, stopping, poll_s, takeover=takeover)
@@ -80,7 +85,12 @@ def run(
 
 
 def take_up(
-    doors: Doors, me: Self, stopping: Callable[[], bool], poll_s: float | None = None, *, takeover: bool = False
+    doors: ServiceContext,
+    me: ThisBastion,
+    stopping: Callable[[], bool],
+    poll_s: float | None = None,
+    *,
+    takeover: bool = False,
 ) -> Bastion | None:
     """Begin when nobody else is at work, or at once; and only by the right time. None if asked to stop before that."""
     said = ""
@@ -112,7 +122,7 @@ def turn(bastion: Bastion) -> None:
         bastion.troubles.clear_of("tick")
 
 
-def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
+def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool]) -> bool:
     """Wait until nobody is at work. False if asked to stop before that."""
     seen: str | None = None
     since = doors.clock.monotonic()
@@ -135,16 +145,16 @@ def stand_by(doors: Doors, me: Self, stopping: Callable[[], bool]) -> bool:
     return False
 
 
-def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
+def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -> Bastion:
     """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen.
 
     Raises with nothing written: `Newer`, if a newer version of Bastion was at work here; `OffTime`; `LostEnd`, if the bucket
     knows more than the end of the journal.
     """
-    fence = Fence(doors.clock)
+    fence = LeaderWindow(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
     journal, time, began = _epoch(doors, me, fence)
-    beacon = Beacon(doors.bucket, doors.clock, fence, version, began)
+    beacon = StatusBeat(doors.bucket, doors.clock, fence, version, began)
     own_log = OwnLog(doors.bucket, doors.clock, journal.epoch)
     log.addHandler(own_log)
     bastion = Bastion(
@@ -164,7 +174,7 @@ def begin(doors: Doors, me: Self, poll_s: float | None = None) -> Bastion:
     return bastion
 
 
-def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time, tuple[int, str]]:
+def _epoch(doors: ServiceContext, me: ThisBastion, fence: LeaderWindow) -> tuple[Journal, LeaderTime, tuple[int, str]]:
     """The journal, ours from here on; the time; and the end that it had."""
     while True:
         state, upto = _load(doors)
@@ -178,7 +188,7 @@ def _epoch(doors: Doors, me: Self, fence: Fence) -> tuple[Journal, Time, tuple[i
             return journal, time, began
 
 
-def _load(doors: Doors) -> tuple[State, int]:
+def _load(doors: ServiceContext) -> tuple[State, int]:
     """The state, of which nothing is lost, and how far a snapshot goes. First what the bucket knows: what others write
     meanwhile is in the journal by then.
     """
@@ -188,11 +198,11 @@ def _load(doors: Doors) -> tuple[State, int]:
     return state, known.snapshot
 
 
-def _time(doors: Doors, state: State) -> Time:
+def _time(doors: ServiceContext, state: State) -> LeaderTime:
     """The time, held against the store's. Raises `OffTime`."""
     store = doors.store_clock
     asked = _patiently(doors, lambda: store.held(state.now)) if store else None
-    return Time(doors.clock, state.now, asked)
+    return LeaderTime(doors.clock, state.now, asked)
 
 
 def _share(state: State) -> None:
@@ -206,12 +216,12 @@ def _share(state: State) -> None:
     state.deadlines = [(at, known.get(name, name)) for at, name in state.deadlines]
 
 
-def _read_files(doors: Doors, bastion: Bastion) -> None:
+def _read_files(doors: ServiceContext, bastion: Bastion) -> None:
     """Know quota and settings before the first decision."""
     bastion.heed(_patiently(doors, lambda: admin_files.read(doors.bucket, doors.clock)))
 
 
-def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
+def _ask_capacity(doors: ServiceContext, bastion: Bastion) -> None:
     """Know what there is before the first request is judged, as far as runners can tell at once."""
     for name, runner in doors.runners.items():
         try:
@@ -223,7 +233,7 @@ def _ask_capacity(doors: Doors, bastion: Bastion) -> None:
             bastion.journal.add(event)
 
 
-def _patiently(doors: Doors, ask: Callable[[], T]) -> T:
+def _patiently(doors: ServiceContext, ask: Callable[[], T]) -> T:
     while True:
         try:
             return ask()
@@ -232,7 +242,7 @@ def _patiently(doors: Doors, ask: Callable[[], T]) -> T:
             doors.clock.sleep(1.0)
 
 
-def status_of(bastion: Bastion, me: Self, state: str) -> Status:
+def status_of(bastion: Bastion, me: ThisBastion, state: str) -> Status:
     """The sign of life."""
     journal = bastion.journal
     return Status(
@@ -276,8 +286,8 @@ def problems(bastion: Bastion) -> list[str]:
     return [clipped(what) for what in wrong + stalled + bastion.troubles.lines(state.blind, bastion.last_tick)]
 
 
-def _scene(bastion: Bastion) -> Scene:
-    return Scene(
+def _scene(bastion: Bastion) -> ServiceView:
+    return ServiceView(
         state=bastion.journal.state,
         now=bastion.time.now(),
         at=bastion.doors.clock.monotonic(),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..journal import snapshot
-from ..journal.leadership import Beacon
+from ..journal.leadership import StatusBeat
 from ..journal.own_log import OwnLog
 from ..journal.reachability import ASKS
 from ..journal.retirement import Retired, remove
@@ -18,7 +18,7 @@ from ..model.stored.records import BEAT_S, Status
 from ..platform.store_clock import StoreClock
 from ..schedule.desired import Desired
 from . import admin_files
-from .heartbeat import Ear
+from .heartbeat import BeatReader
 from .observations import BuildEnded, Trouble
 from .received_request import Authors
 from .reconcile import Reconciler
@@ -34,7 +34,7 @@ CLOCK_S, CLOCK_AGAIN_S = 300.0, 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class ServiceContext:
     """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process.
 
     `builds` is where the images are built that jobs wait for; None: nowhere. `vet` says what is wrong with settings for the
@@ -84,7 +84,7 @@ class Agenda:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class TickSummary:
     """What chores need to know of the tick that begins them."""
 
     rows: Sequence[Desired]
@@ -93,17 +93,17 @@ class Seen:
 
 
 @dataclass(slots=True, kw_only=True)
-class Chores:
+class Maintenance:
     """The tasks of one bastion. A chore that fails is begun again when it is due again.
 
     `look` raises `LostEnd` if the journal is not there any more as it was written.
     """
 
-    doors: Doors
-    beacon: Beacon
+    doors: ServiceContext
+    beacon: StatusBeat
     own_log: OwnLog
     look: Callable[[], None]
-    ear: Ear
+    ear: BeatReader
     reconcilers: Sequence[Reconciler]
     agenda: Agenda = field(init=False)
     _leftovers: bool = True
@@ -125,7 +125,7 @@ class Chores:
             now = status()
             self.doors.tasks.start("status", lambda: self.beacon.swap(now))
 
-    def begin(self, seen: Seen) -> None:
+    def begin(self, seen: TickSummary) -> None:
         """Begin all else that is due."""
         tasks, take = self.doors.tasks, self.agenda.take
         self._runners(seen)
@@ -158,7 +158,7 @@ class Chores:
         """Seconds until something is due."""
         return self.agenda.next_s()
 
-    def _runners(self, seen: Seen) -> None:
+    def _runners(self, seen: TickSummary) -> None:
         for reconciler in self.reconcilers:
             runner, name = reconciler.runner, f"{ASKS}{reconciler.runner.name}"
             due = self.agenda.take(name, runner.pace_s if seen.rows else STRAYS_S)

@@ -55,7 +55,7 @@ class CapacityRead:
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited:
+class MachinesAwaited:
     """What an attempt without machines waits for, as its runner says; "": for its workers only."""
 
     key: AttemptKey
@@ -84,7 +84,7 @@ class BuildEnded:
     end: Built
 
 
-Sighting = ClaimRead | FactsRead | Silent | CapacityRead | Awaited | BuildEnded | Trouble | Stray
+Sighting = ClaimRead | FactsRead | Silent | CapacityRead | MachinesAwaited | BuildEnded | Trouble | Stray
 
 
 def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
@@ -98,7 +98,7 @@ def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
             yield from _silent(state, seen, now)
         case BuildEnded():
             yield from image_builds.ended(state, seen.build, seen.end)
-        case Awaited():
+        case MachinesAwaited():
             yield from _awaited(state, seen)
         case Trouble() | Stray():
             return
@@ -160,7 +160,7 @@ def _bounded(said: datetime | None, least: datetime, now: datetime) -> datetime 
     return None if said is None else max(least, min(said, now))
 
 
-def _awaited(state: State, seen: Awaited) -> Iterator[AnyEvent]:
+def _awaited(state: State, seen: MachinesAwaited) -> Iterator[AnyEvent]:
     key, attempt, said = seen.key, state.attempt(seen.key), one_line(seen.said, WAITS_MAX)
     if attempt is not None and attempt.state is AttemptState.STARTING and attempt.waits_for != said:
         yield Waiting(job=key.job, task=key.task, attempt=key.attempt, reason=said)

@@ -17,7 +17,7 @@ EACH_MAX = 8
 log = logging.getLogger("bastion")
 
 
-class Troubles(UserDict[str, str]):
+class Problems(UserDict[str, str]):
     """Where and what. Said again, it is logged only if it is something else."""
 
     def say(self, where: str, error: object) -> None:

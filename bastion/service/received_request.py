@@ -19,7 +19,7 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
+class ReceivedRequest:
     """One request of the inbox; `name` is what the state knows it by. `problem` says why it is no request at all.
 
     `stored` is by the store's clock, `size` in bytes. `job` are the names of one that cannot be read otherwise.

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..journal.leadership import Fence
+from ..journal.leadership import LeaderWindow
 from ..model import layout
 from ..model.codec import decode, encode
 from ..model.errors import BucketError, Deposed, Later, Missing, Newer, RecordError, RunnerError, TooLarge
@@ -23,8 +23,8 @@ from ..model.state.state import AttemptState
 from ..model.stored.records import PAPER_BYTES_MAX, AnyClaim, Claim, Facts
 from ..schedule.desired import Desired, order, stop_order, world
 from ..stores.create_once import create_once
-from .observations import Awaited, CapacityRead, ClaimRead, FactsRead, Sighting, Stray, Trouble
-from .spec_cache import Specs
+from .observations import CapacityRead, ClaimRead, FactsRead, MachinesAwaited, Sighting, Stray, Trouble
+from .spec_cache import SpecCache
 
 ASK_S = 60.0
 """How long a creation is given before it is asked for again, and the longest between two looks for a claim."""
@@ -53,8 +53,8 @@ class Reconciler:
     bucket: Bucket
     clock: Clock
     ids: Ids
-    fence: Fence
-    specs: Specs
+    fence: LeaderWindow
+    specs: SpecCache
     epoch: int
     desired: Callable[[], tuple[Desired, ...]]
     now: Callable[[], datetime]
@@ -313,12 +313,12 @@ def _by_worker(machines: Iterable[Machine]) -> Listed:
     return listed
 
 
-def _awaited(rows: Mapping[AttemptKey, Desired], waiting: Mapping[AttemptKey, str]) -> Iterator[Awaited]:
+def _awaited(rows: Mapping[AttemptKey, Desired], waiting: Mapping[AttemptKey, str]) -> Iterator[MachinesAwaited]:
     """What attempts wait for now, where that is not what is known."""
     for key, row in rows.items():
         said = waiting.get(key, "")
         if row.state is AttemptState.STARTING and said != row.waits_for:
-            yield Awaited(key, said)
+            yield MachinesAwaited(key, said)
 
 
 def _unlisted(row: Desired, listed: Listed) -> list[int]:

@@ -43,21 +43,21 @@ from ..model.stored.requests import (
 from ..schedule.admission import complaints
 from ..schedule.permissions import not_for, refusal
 from ..schedule.plan import Inputs, pool_of
-from ..schedule.runner_choice import Places, places
-from .received_request import LONG_AGO, Letter
+from ..schedule.runner_choice import RunnerChoice, places
+from .received_request import LONG_AGO, ReceivedRequest
 
 LATE, OLDEST = timedelta(seconds=10), timedelta(days=30)
 """A request that was stored so long before it was judged keeps its own time, but for no longer than this."""
 
 
-class Judge:
+class RequestHandler:
     """Judges the requests of one tick. What the pool holds, and which shapes it takes, is found once: no request changes it."""
 
     def __init__(self, state: State, inputs: Inputs) -> None:
         self._state, self._inputs = state, inputs
         self._faults_of = cache(self._found_faults)
 
-    def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
+    def event(self, letter: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
         """What a request becomes; None if it has to wait until all others of its listing are read."""
         request = letter.request
         if letter.name in self._state.requests:
@@ -76,7 +76,7 @@ class Judge:
         return pool_of(self._state, self._inputs).of_sides() if self._state.capacity else None
 
     @cached_property
-    def _places(self) -> Places:
+    def _places(self) -> RunnerChoice:
         return places(self._state, self._inputs.config)
 
     def _faults(self, resources: Resources, max_tier: int | None) -> Sequence[str]:
@@ -86,7 +86,7 @@ class Judge:
     def _found_faults(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
         return tuple(self._places.faults(dict(kinds), max_tier))
 
-    def _unread(self, letter: Letter) -> AnyEvent:
+    def _unread(self, letter: ReceivedRequest) -> AnyEvent:
         """What is no request is shown as a job that was rejected, so that its user sees why; also where its name is no name."""
         job = job_id(letter.job.name, letter.id) if letter.job else ""
         if letter.job is None or job in self._state.jobs:
@@ -101,7 +101,7 @@ class Judge:
             at=self._asked_at(letter),
         )
 
-    def _submit(self, letter: Letter, spec: JobSpec, all_read: bool) -> AnyEvent | None:
+    def _submit(self, letter: ReceivedRequest, spec: JobSpec, all_read: bool) -> AnyEvent | None:
         state, inputs = self._state, self._inputs
         job, wanted = job_id(spec.name, letter.id), conditions(spec.after)
         if not all_read and any(each.job not in state.jobs for each in wanted):
@@ -127,14 +127,14 @@ class Judge:
             )
         return Submitted(request=letter.name, job=job, spec=spec, at=self._asked_at(letter))
 
-    def _asked_at(self, letter: Letter) -> datetime | None:
+    def _asked_at(self, letter: ReceivedRequest) -> datetime | None:
         """When its request was stored, if that was long before now. A file's owner can date it as he likes: within bounds."""
         now = self._state.now
         if now is None or letter.stored == LONG_AGO or now - letter.stored <= LATE:
             return None
         return max(letter.stored, now - OLDEST)
 
-    def _about_job(self, letter: Letter, request: AboutJob, all_read: bool) -> AnyEvent | None:
+    def _about_job(self, letter: ReceivedRequest, request: AboutJob, all_read: bool) -> AnyEvent | None:
         state, inputs = self._state, self._inputs
         wanted = conditions(request.changes.after or ()) if isinstance(request, Update) else ()
         known = request.job in state.jobs
@@ -157,13 +157,13 @@ class Judge:
             case Update():
                 return Updated(**asked, changes=request.changes)
 
-    def _about_all(self, letter: Letter, request: AboutAll) -> AnyEvent:
+    def _about_all(self, letter: ReceivedRequest, request: AboutAll) -> AnyEvent:
         if wrong := not_for(letter.user, request, self._inputs.config.admins):
             return RequestRejected(request=letter.name, user=letter.user, reason=wrong)
         return (Paused if isinstance(request, Pause) else Resumed)(request=letter.name, user=letter.user)
 
 
-def others(letter: Letter) -> set[str]:
+def others(letter: ReceivedRequest) -> set[str]:
     """The jobs that have to be known before it can be judged."""
     request = letter.request
     if request is None or isinstance(request, (Pause, Resume)):

@@ -18,10 +18,10 @@ from ..model.stored.requests import Cancel, Submit, job_id
 from ..schedule.permissions import refusal
 from ..schedule.plan import Inputs
 from . import request_reader
-from .maintenance import Doors
-from .problems import Troubles
-from .received_request import Letter
-from .request_handler import Judge, others
+from .maintenance import ServiceContext
+from .problems import Problems
+from .received_request import ReceivedRequest
+from .request_handler import RequestHandler, others
 
 REFUSALS_MAX = 100
 """So many refusals of one user are told one by one in a tick; those beyond become one event."""
@@ -36,15 +36,15 @@ WAITING_BYTES_MAX = 8 * 1024**2
 """So many bytes of one user's requests are held in memory while they wait for others."""
 
 
-_Found = Letter | Exception | None
+_Found = ReceivedRequest | Exception | None
 
 
 @dataclass(frozen=True, slots=True)
-class Mail:
+class QueuedRequests:
     """What one look into the inbox brought."""
 
-    sorted: request_reader.Sorted
-    read: request_reader.Read
+    sorted: request_reader.SortedRequests
+    read: request_reader.RequestsRead
 
     @property
     def letters(self) -> bool:
@@ -52,13 +52,13 @@ class Mail:
         return bool(self.read.now or self.read.later)
 
 
-class Mailroom:
+class RequestQueue:
     """Takes requests in. `done` are keys to remove: their effect is known, or they have none.
 
     `backlog`: there is more than was read. `stuck` are keys that cannot be read, or wait for others, since when.
     """
 
-    def __init__(self, doors: Doors, troubles: Troubles, state: State) -> None:
+    def __init__(self, doors: ServiceContext, troubles: Problems, state: State) -> None:
         self.backlog = False
         self.done: dict[str, None] = {}
         self.crowd = Crowd(state)
@@ -68,11 +68,11 @@ class Mailroom:
         self._relist_at, self._recall = float("-inf"), False
         self._rest: tuple[Stat, ...] = ()
         self._cut: frozenset[str] = frozenset()
-        self._waiting: dict[str, Letter] = {}
+        self._waiting: dict[str, ReceivedRequest] = {}
         self._known: frozenset[str] = frozenset()
         self._dropped: set[str] = set()
 
-    def fetch(self, state: State) -> Mail | None:
+    def fetch(self, state: State) -> QueuedRequests | None:
         """List, unless much is left of the last listing, and read. None if the store does not answer."""
         self.backlog = False  # unless the store answers: nobody hurries a store that is away
         try:
@@ -90,19 +90,19 @@ class Mailroom:
         unread = [stat.key for stat, one in zip(mail.read, found, strict=True) if isinstance(one, Exception)]
         at = self._clock.monotonic()
         self.stuck = {key: self.stuck.get(key, at) for key in (*unread, *self._waiting)}
-        return Mail(mail, read)
+        return QueuedRequests(mail, read)
 
     def _read(self, stats: Sequence[Stat]) -> list[_Found]:
-        def read(stat: Stat) -> Letter | None:
+        def read(stat: Stat) -> ReceivedRequest | None:
             return request_reader.read(self._bucket, stat, recall=self._recall, authors=self._authors)
 
         return self._at_once(read, stats)
 
     def _completed(
-        self, mail: request_reader.Sorted, found: list[_Found]
-    ) -> tuple[request_reader.Sorted, list[_Found], list[Letter]]:
+        self, mail: request_reader.SortedRequests, found: list[_Found]
+    ) -> tuple[request_reader.SortedRequests, list[_Found], list[ReceivedRequest]]:
         """With what was asked before what was read, and not listed with it. Where that is not known now, the latter is late."""
-        new = {one.key: one for one in found if isinstance(one, Letter) and request_reader.keeps_order(one)}
+        new = {one.key: one for one in found if isinstance(one, ReceivedRequest) and request_reader.keeps_order(one)}
         if not new:
             return mail, found, []
         try:
@@ -114,7 +114,7 @@ class Mailroom:
         kept = [(stat, one) for stat, one in zip(mail.read, found, strict=True) if stat.key not in new]
         return replace(mail, read=tuple(stat for stat, _ in kept)), [one for _, one in kept], list(new.values())
 
-    def _sorted(self, state: State) -> request_reader.Sorted:
+    def _sorted(self, state: State) -> request_reader.SortedRequests:
         rest, self._rest = self._rest, ()  # what is read now, and not judged for want of the files, is listed again
         began = self._clock.monotonic()
         if rest and began < self._relist_at:
@@ -127,7 +127,9 @@ class Mailroom:
         self._dropped &= set(mail.known)
         return mail
 
-    def judge(self, mail: Mail, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]) -> None:
+    def judge(
+        self, mail: QueuedRequests, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
+    ) -> None:
         """Requests become events, by `add`; what has to wait is not read again, unless it would take too much memory."""
         self.done |= dict.fromkeys(mail.sorted.known)
         all_read = not mail.sorted.more and not mail.read.failed
@@ -160,12 +162,12 @@ class Mailroom:
         told = ((user, self.crowd.too_many(user, state, now, limits)) for user in self.crowd.senders())
         return {user: why for user, why in told if why}
 
-    def _wait(self, letter: Letter, held: Counter[str]) -> None:
+    def _wait(self, letter: ReceivedRequest, held: Counter[str]) -> None:
         self._waiting[letter.key] = letter
         held[letter.user] += letter.size
 
 
-def _submitted(letter: Letter) -> set[str]:
+def _submitted(letter: ReceivedRequest) -> set[str]:
     request = letter.request
     return {job_id(request.spec.name, letter.id)} if isinstance(request, Submit) else set()
 
@@ -178,15 +180,15 @@ class _Turn:
     ) -> None:
         self.dropped: set[str] = set()
         self._crowd, self._state, self._inputs, self._now, self._add = crowd, state, inputs, now, add
-        self._judge = Judge(state, inputs)
+        self._judge = RequestHandler(state, inputs)
         self._refused = Counter[str]()
         self._told: dict[str, tuple[int, str]] = {}
 
-    def event(self, letter: Letter, *, all_read: bool) -> AnyEvent | None:
+    def event(self, letter: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
         """What it becomes; None if it has to wait."""
         return self._judge.event(letter, all_read=all_read)
 
-    def takes(self, letter: Letter, event: AnyEvent) -> bool:
+    def takes(self, letter: ReceivedRequest, event: AnyEvent) -> bool:
         """Add the event, or count it among the dropped. True if it was added."""
         user = letter.user
         closed = self._crowd.too_many(user, self._state, self._now, self._inputs.config.limits)
@@ -208,12 +210,12 @@ class _Turn:
         for user, (count, reason) in self._told.items():
             self._add(RequestsDropped(user=user, count=count, reason=reason))
 
-    def _drop(self, letter: Letter, reason: str) -> bool:
+    def _drop(self, letter: ReceivedRequest, reason: str) -> bool:
         self.dropped.add(letter.key)
         self._told[letter.user] = self._told.get(letter.user, (0, ""))[0] + 1, reason
         return False
 
-    def _ends_something(self, letter: Letter) -> bool:
+    def _ends_something(self, letter: ReceivedRequest) -> bool:
         """A user who sent too much can still stop what they have."""
         request, state = letter.request, self._state
         job = state.jobs.get(request.job) if isinstance(request, Cancel) else None

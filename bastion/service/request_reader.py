@@ -18,7 +18,7 @@ from ..model.job.start_conditions import conditions
 from ..model.state.state import State
 from ..model.stored.requests import NAMELESS, REQUEST_BYTES_MAX, Cancel, Submit, Top, Update, job_id, names_of, parse
 from ..model.wording import one_line
-from .received_request import Authors, Letter
+from .received_request import Authors, ReceivedRequest
 
 READS_MAX = 2_000
 READ_BYTES_MAX = 32 * 1024**2
@@ -33,7 +33,7 @@ PROBLEM_MAX = 2_048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sorted:
+class SortedRequests:
     """A listing: what to read now, what has to wait, keys whose effect is known, names that are still there.
 
     `kept` are those that were read before, and wait for what the others say. Of the users in `cut` there is more. `fresh`:
@@ -44,7 +44,7 @@ class Sorted:
     later: tuple[Stat, ...]
     known: tuple[str, ...]
     names: frozenset[str]
-    kept: tuple[Letter, ...]
+    kept: tuple[ReceivedRequest, ...]
     cut: frozenset[str] = frozenset()
     fresh: bool = True
 
@@ -69,8 +69,11 @@ def listed(bucket: Bucket) -> Iterator[Stat]:
 
 
 def sort(
-    state: State, listing: Iterable[Stat], waiting: Mapping[str, Letter], dropped: Collection[str] = frozenset()
-) -> Sorted:
+    state: State,
+    listing: Iterable[Stat],
+    waiting: Mapping[str, ReceivedRequest],
+    dropped: Collection[str] = frozenset(),
+) -> SortedRequests:
     """What to read of a listing: at most 2,000 and 32 MiB, one of each user in turn, so that no flood hides others.
 
     `waiting` are letters that were read before, by key; `dropped` the keys of those that had no effect.
@@ -92,7 +95,7 @@ def sort(
             users[user].append(stat)
     read, later = _in_turn(users.values())
     cut = frozenset(user for user, count in counts.items() if count > EACH_MAX)
-    return Sorted(read=read, later=later, known=tuple(known), names=frozenset(names), kept=tuple(kept), cut=cut)
+    return SortedRequests(read=read, later=later, known=tuple(known), names=frozenset(names), kept=tuple(kept), cut=cut)
 
 
 def _in_turn(users: Iterable[Iterable[Stat]]) -> tuple[tuple[Stat, ...], tuple[Stat, ...]]:
@@ -108,19 +111,19 @@ def _in_turn(users: Iterable[Iterable[Stat]]) -> tuple[tuple[Stat, ...], tuple[S
     return tuple(sorted(chosen, key=age)), tuple(chain.from_iterable(waiting))
 
 
-def age(found: Stat | Letter) -> tuple[datetime, str]:
+def age(found: Stat | ReceivedRequest) -> tuple[datetime, str]:
     """The store's clock orders what one listing shows; beyond that, the journal is the order."""
-    return found.stored if isinstance(found, Letter) else found.modified, found.key
+    return found.stored if isinstance(found, ReceivedRequest) else found.modified, found.key
 
 
-def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors | None = None) -> Letter | None:
+def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors | None = None) -> ReceivedRequest | None:
     """One request; None if it is gone. Raises `BucketError`.
 
     `recall`: jobs were forgotten, so a submit may be one of those, sent again by a client that slept for months.
     `authors` knows the accounts of those who write; None: nobody asks who wrote it.
     """
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
-    letter = partial(Letter, stat.key, user, request_id, stored=stat.modified, size=stat.size)
+    letter = partial(ReceivedRequest, stat.key, user, request_id, stored=stat.modified, size=stat.size)
     if not letter(None).is_somebodys:
         return letter(None, "its key is not inbox/<user>/<request id>.json")
     large = (
@@ -150,7 +153,7 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
     return letter(request)
 
 
-def _forged(letter: Letter, owner: int | None, authors: Authors | None) -> Letter | None:
+def _forged(letter: ReceivedRequest, owner: int | None, authors: Authors | None) -> ReceivedRequest | None:
     """The refusal of a request in another's name, which is its writer's own, and counts as theirs; None if it is none."""
     if authors is None or owner is None or not (problem := authors.forged(letter.user, owner)):
         return None
@@ -166,23 +169,23 @@ def _has_been(bucket: Bucket, job: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class RequestsRead:
     """Letters to judge now, in order; those that wait for the next tick; what went wrong, and with which."""
 
-    now: tuple[Letter, ...]
-    later: tuple[Letter, ...]
+    now: tuple[ReceivedRequest, ...]
+    later: tuple[ReceivedRequest, ...]
     failed: tuple[Exception, ...]
     missed: tuple[Stat, ...] = ()
 
 
-def in_order(mail: Sorted, found: Sequence[Letter | Exception | None]) -> Read:
+def in_order(mail: SortedRequests, found: Sequence[ReceivedRequest | Exception | None]) -> RequestsRead:
     """What came of reading a listing, submissions first, so that what is asked of a job finds it if it came along, and of
     these first those that others wait for.
 
     What a user asked after a request that cannot be read now waits for that one, lest a release go before its hold; an end
     may be asked for at any time. And of what takes a pass over all who wait there is only so much in one tick.
     """
-    letters = [*mail.kept, *(letter for letter in found if isinstance(letter, Letter))]
+    letters = [*mail.kept, *(letter for letter in found if isinstance(letter, ReceivedRequest))]
     letters.sort(key=lambda letter: (not isinstance(letter.request, Submit), age(letter)))
     letters = _needed_first(letters)
     gaps: dict[str, tuple[datetime, str]] = {}
@@ -193,7 +196,7 @@ def in_order(mail: Sorted, found: Sequence[Letter | Exception | None]) -> Read:
         letter.key for letter in letters if keeps_order(letter) and age(letter) > gaps.get(letter.user, age(letter))
     }
     late |= {letter.key for letter in [one for one in letters if _takes_a_pass(one)][PASSES_MAX:]}
-    return Read(
+    return RequestsRead(
         now=tuple(letter for letter in letters if letter.key not in late),
         later=tuple(letter for letter in letters if letter.key in late),
         failed=tuple(problem for problem in found if isinstance(problem, Exception)),
@@ -201,7 +204,7 @@ def in_order(mail: Sorted, found: Sequence[Letter | Exception | None]) -> Read:
     )
 
 
-def missed(bucket: Bucket, mail: Sorted, letters: Iterable[Letter]) -> tuple[Stat, ...]:
+def missed(bucket: Bucket, mail: SortedRequests, letters: Iterable[ReceivedRequest]) -> tuple[Stat, ...]:
     """What is older than the newest of these letters, and was not listed with them: a listing that is taken while somebody writes
     may show a release, and not the hold before it. One more listing, begun after the letters were read, shows both.
     """
@@ -210,17 +213,17 @@ def missed(bucket: Bucket, mail: Sorted, letters: Iterable[Letter]) -> tuple[Sta
     return tuple(islice((stat for stat in late if layout.request_name(stat.key) not in mail.names), READS_MAX))
 
 
-def keeps_order(letter: Letter) -> bool:
+def keeps_order(letter: ReceivedRequest) -> bool:
     """What it comes to depends on what was asked before it."""
     return not isinstance(letter.request, Submit | Cancel | None)
 
 
-def _takes_a_pass(letter: Letter) -> bool:
+def _takes_a_pass(letter: ReceivedRequest) -> bool:
     request = letter.request
     return isinstance(request, Top) or (isinstance(request, Update) and request.changes.after is not UNSET)
 
 
-def _needed_first(letters: Sequence[Letter]) -> list[Letter]:
+def _needed_first(letters: Sequence[ReceivedRequest]) -> list[ReceivedRequest]:
     """The same, each job behind those of the listing that it waits for; as far as they do not wait for each other."""
     submits = {job_id(one.request.spec.name, one.id): one for one in letters if isinstance(one.request, Submit)}
     needs = {
@@ -231,7 +234,7 @@ def _needed_first(letters: Sequence[Letter]) -> list[Letter]:
     if not needs:
         return list(letters)
     met: set[str] = set()
-    found: list[Letter] = []
+    found: list[ReceivedRequest] = []
     for letter in letters:
         trail = [] if letter.key in met else [letter]
         while trail:

@@ -18,7 +18,7 @@ KEPT = 4_096
 KEPT_BYTES = 32 * 1024 * 1024
 
 
-class Specs:
+class SpecCache:
     """A small cache in front of the journal; safe to ask from any thread."""
 
     def __init__(self, bucket: Bucket) -> None:

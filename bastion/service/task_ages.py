@@ -8,7 +8,7 @@ from typing import Any
 from ..model.interfaces import Clock, Tasks
 
 
-class Timed:
+class TimedTasks:
     """Other `Tasks`; `since` is the monotonic time at which those that are not collected yet were begun."""
 
     def __init__(self, inner: Tasks, clock: Clock) -> None:

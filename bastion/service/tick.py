@@ -12,7 +12,7 @@ from bastion.quota.demand import RULES
 
 from ..journal import reachability
 from ..journal.journal import Journal
-from ..journal.leadership import Beacon, Fence, Time
+from ..journal.leadership import LeaderTime, LeaderWindow, StatusBeat
 from ..journal.own_log import OwnLog
 from ..journal.retirement import retirable
 from ..journal.task_counters import standing
@@ -24,20 +24,20 @@ from ..model.stored.events import AnyEvent, Forgotten, Submitted
 from ..model.stored.records import BEAT_S, Status
 from ..schedule import decision_record, lifecycle, plan
 from ..schedule.desired import Desired, desired
-from ..schedule.pending import Lineup
-from ..schedule.placement import Seats
+from ..schedule.pending import PendingJobs
+from ..schedule.placement import AttemptPlacer
 from ..schedule.runner_choice import places
 from . import admin_files, observations
 from .checkpoints import Checkpoints
-from .heartbeat import Ear, Heard
-from .liveness import Watch, at_work
-from .maintenance import CLOCK_AGAIN_S, Chores, Doors, Seen
-from .problems import Troubles
+from .heartbeat import BeatReader, BeatsRead
+from .liveness import Liveness, at_work
+from .maintenance import CLOCK_AGAIN_S, Maintenance, ServiceContext, TickSummary
+from .problems import Problems
 from .reconcile import Reconciler
-from .request_queue import Mailroom
-from .spec_cache import Specs
-from .task_ages import Timed
-from .watchdog import LAG_S, Vitals, Watchman
+from .request_queue import RequestQueue
+from .spec_cache import SpecCache
+from .task_ages import TimedTasks
+from .watchdog import LAG_S, Vitals, Watchdog
 
 FORGET_S, RETIRE_S, OVERLOOKED_S = 60.0, 3600.0, 300.0
 
@@ -48,27 +48,27 @@ log = logging.getLogger("bastion")
 class Bastion:
     """The scheduler between two appends."""
 
-    doors: Doors
+    doors: ServiceContext
     journal: Journal
-    time: Time
-    fence: Fence
-    beacon: Beacon
+    time: LeaderTime
+    fence: LeaderWindow
+    beacon: StatusBeat
     own_log: OwnLog
     status: Callable[[Bastion, str], Status]
     poll_s: float | None = None
-    specs: Specs = field(init=False)
+    specs: SpecCache = field(init=False)
     inputs: plan.Inputs = field(init=False)
     rows: tuple[Desired, ...] = ()
     ticks: int = 0
     last_tick: datetime = field(init=False)
-    troubles: Troubles = field(default_factory=Troubles)
-    chores: Chores = field(init=False)
-    mail: Mailroom = field(init=False)
-    timed: Timed = field(init=False)
-    watchman: Watchman = field(default_factory=Watchman)
+    troubles: Problems = field(default_factory=Problems)
+    chores: Maintenance = field(init=False)
+    mail: RequestQueue = field(init=False)
+    timed: TimedTasks = field(init=False)
+    watchman: Watchdog = field(default_factory=Watchdog)
     vitals: Vitals = field(init=False)
-    _lineup: Lineup = field(default_factory=Lineup)
-    _watch: Watch = field(default_factory=Watch)
+    _lineup: PendingJobs = field(default_factory=PendingJobs)
+    _watch: Liveness = field(default_factory=Liveness)
     _checkpoints: Checkpoints = field(default_factory=Checkpoints)
     _counted: tuple[int, dict[str, int]] = (-1, {})
     _replan: bool = True
@@ -76,21 +76,21 @@ class Bastion:
     _plan_at: datetime | None = None
 
     def __post_init__(self) -> None:
-        self.timed = Timed(self.doors.tasks, self.doors.clock)
+        self.timed = TimedTasks(self.doors.tasks, self.doors.clock)
         self.doors = doors = replace(self.doors, tasks=self.timed)
         state = self.journal.state
         self.vitals = Vitals(decided=doors.clock.monotonic())
-        self.specs = Specs(doors.bucket)
+        self.specs = SpecCache(doors.bucket)
         self.inputs = plan.inputs(state)
         self.rows = desired(state)
         self.last_tick = self.time.now()
-        self.mail = Mailroom(doors, self.troubles, state)
-        self.chores = Chores(
+        self.mail = RequestQueue(doors, self.troubles, state)
+        self.chores = Maintenance(
             doors=doors,
             beacon=self.beacon,
             own_log=self.own_log,
             look=self._look,
-            ear=Ear(doors.bucket, doors.clock, lambda: self.rows, doors.tasks.map),
+            ear=BeatReader(doors.bucket, doors.clock, lambda: self.rows, doors.tasks.map),
             reconcilers=[self._reconciler(runner) for runner in doors.runners.values()],
         )
 
@@ -199,7 +199,7 @@ class Bastion:
             what = f"our time is {words(off)} the store's, and goes on: if the store's is right, restart the bastion"
             self.troubles.tell("clock", [what] if off else [])
 
-    def heed(self, reading: admin_files.Reading) -> None:
+    def heed(self, reading: admin_files.AdminFilesRead) -> None:
         """Put the admin's files in force, unless a later look was faster."""
         if reading.at < self._files_at:
             return
@@ -209,7 +209,7 @@ class Bastion:
                 self._add(event)
                 self.inputs = plan.inputs(self.journal.state)
 
-    def _hear(self, heard: Heard, now: datetime) -> None:
+    def _hear(self, heard: BeatsRead, now: datetime) -> None:
         state = self.journal.state
         # Only what is known to have ended: what we do not know may be a successor's, and alive.
         self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
@@ -258,7 +258,7 @@ class Bastion:
             self.vitals.decided = self.doors.clock.monotonic()
             return
         state = self.journal.state
-        seats = Seats(self.doors.runners, places(state, self.inputs.config), state.blind)
+        seats = AttemptPlacer(self.doors.runners, places(state, self.inputs.config), state.blind)
         if seats.are_all_blind:
             self._replan, self._plan_at = True, None
             if not state.pending:
@@ -308,7 +308,7 @@ class Bastion:
     def _act(self) -> None:
         """Begin the tasks that are due; what they bring back is collected by a later tick."""
         self.show()
-        self.chores.begin(Seen(rows=self.rows, state=self.journal.state, poll_s=self.poll))
+        self.chores.begin(TickSummary(rows=self.rows, state=self.journal.state, poll_s=self.poll))
         if self.chores.agenda.take("retire", RETIRE_S):
             self.chores.retire(retirable(self.journal.state, self.last_tick))
         if self.mail.done and self.chores.remove(list(self.mail.done)):

@@ -44,7 +44,7 @@ class Vitals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class ServiceView:
     """What a bastion sees of itself, at `now` by its time and `at` by its monotonic clock.
 
     `due`: the schedule should be asked again. `tasks` run and `requests` lie unread since then, by that clock.
@@ -60,13 +60,13 @@ class Scene:
     requests: Mapping[str, float] = field(default_factory=dict)
 
 
-class Watchman:
+class Watchdog:
     """Tells what stands still. Since when an attempt has had nothing to run is only known here."""
 
     def __init__(self) -> None:
         self._over: dict[AttemptKey, float] = {}
 
-    def stalls(self, scene: Scene) -> list[str]:
+    def stalls(self, scene: ServiceView) -> list[str]:
         """A line each for the first twenty, the bastion's own first."""
         live = scene.state.live_attempts()
         over = [key for key, _, attempt in live if all(w.over or w.cause is not None for w in attempt.workers)]
@@ -77,7 +77,7 @@ class Watchman:
         more = [f"{len(found) - SHOWN} more stand still"] if len(found) > SHOWN else []
         return [*found[:SHOWN], *more]
 
-    def _attempt(self, scene: Scene, key: AttemptKey, job: Job, attempt: Attempt) -> Iterator[str]:
+    def _attempt(self, scene: ServiceView, key: AttemptKey, job: Job, attempt: Attempt) -> Iterator[str]:
         machines = ", ".join(worker.machine for worker in attempt.workers if worker.machine and not worker.over)
         where = f"its machine {machines}" if machines else "a machine of it"
         if attempt.runner not in scene.runners:
@@ -102,7 +102,7 @@ class Watchman:
             )
 
 
-def _own(scene: Scene) -> Iterator[str]:
+def _own(scene: ServiceView) -> Iterator[str]:
     vitals, at = scene.vitals, scene.at
     if scene.due and scene.state.pending and at - vitals.decided > UNDECIDED_S:
         waiting, first = len(scene.state.pending), next(iter(scene.state.pending))
@@ -127,7 +127,7 @@ def _own(scene: Scene) -> Iterator[str]:
         )
 
 
-def _overlooked(scene: Scene) -> Iterator[str]:
+def _overlooked(scene: ServiceView) -> Iterator[str]:
     if jobs := scene.vitals.overlooked:
         yield (
             f"{len(jobs)} jobs may start and are not considered, {jobs[0]} the first of them; restart the bastion, and "

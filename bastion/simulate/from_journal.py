@@ -14,7 +14,7 @@ from ..model.job.start_conditions import ANY, conditions
 from ..model.state.state import Cause, Job, JobState, State
 from ..model.stored.events import Ended, Started, Stopping, Submitted
 from ..model.stored.journal_object import JournalObject
-from .workload import NONE, Arrival, Pace
+from .workload import NONE, Arrival, WorkPace
 
 BROKEN_OFF = frozenset({Cause.PREEMPTED, Cause.LOST, Cause.VOID, Cause.UPDATED})
 """After an end of these causes a task goes on from its last checkpoint; any other end is the whole of a try."""
@@ -34,7 +34,7 @@ class _Seen:
     lost: dict[int, float] = field(default_factory=dict)
 
 
-class Replay:
+class JournalJobs:
     """Give it the journal from a state on, and close it.
 
     Jobs that are there already at its beginning come then, with the work that they still do. `unfinished` tasks still
@@ -42,7 +42,7 @@ class Replay:
     they would: they do not come.
     """
 
-    def __init__(self, state: State, since: datetime, pace: Pace) -> None:
+    def __init__(self, state: State, since: datetime, pace: WorkPace) -> None:
         self.unfinished = self.unknown = 0
         self.arrivals: list[Arrival] = []
         self._since, self._pace = since, pace

@@ -17,10 +17,10 @@ from ..model.errors import BastionError
 from ..model.settings.config import Config, render
 from ..model.stored.events import CapacityChanged, FileChanged
 from ..schedule.plan import Inputs
-from .simulation import RUNNER, World
-from .simulation_report import Measure, Report, report
-from .summary import Account, Level
-from .workload import Arrival, Pace
+from .simulation import RUNNER, Simulation
+from .simulation_report import Measure, SimulationReport, report
+from .summary import HoldingLevel, Summary
+from .workload import Arrival, WorkPace
 
 LEFT_OUT = MappingProxyType(
     {
@@ -35,7 +35,7 @@ LEFT_OUT = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class RunSettings:
     """What a run happens on, and how it is measured.
 
     `capacity` is what there is, None: what the quota says. The window begins with the first arrival and ends after
@@ -45,7 +45,7 @@ class Scene:
 
     quota: Quota
     config: Config
-    pace: Pace
+    pace: WorkPace
     kind: str
     capacity: Resources | None = None
     until: timedelta | None = None
@@ -57,20 +57,20 @@ class Scene:
         """What there is of each kind."""
         return total(pool(self.quota, self.capacity))
 
-    def under(self, config: Config) -> Scene:
+    def under(self, config: Config) -> RunSettings:
         """The same under other settings."""
         return replace(self, config=config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class SimulatedRun:
     """What came of it: its numbers, and if they were logged the levels from `since` to `until`."""
 
-    report: Report
+    report: SimulationReport
     shares: Shares
     since: datetime
     until: datetime
-    levels: Sequence[Level]
+    levels: Sequence[HoldingLevel]
 
 
 def everybody(quota: Quota) -> Quota:
@@ -78,7 +78,7 @@ def everybody(quota: Quota) -> Quota:
     return replace(quota, members=dict.fromkeys(sorted({*quota.shares, *quota.members}), (".*",)))
 
 
-def simulate(scene: Scene, arrivals: Sequence[Arrival]) -> Run:
+def simulate(scene: RunSettings, arrivals: Sequence[Arrival]) -> SimulatedRun:
     """Run the arrivals, which are in the order of their time. Raises `BastionError` if none of them can be run."""
     since = arrivals[0].at
     until = since + scene.until if scene.until is not None else None
@@ -91,8 +91,8 @@ def simulate(scene: Scene, arrivals: Sequence[Arrival]) -> Run:
     capacity = dict(scene.capacity) if scene.capacity is not None else None
     settings = FileChanged(file="config", version="simulated", text=render(scene.config))
     opening = (settings, CapacityChanged(runner=RUNNER, resources=capacity))
-    world = World(opening, Inputs(quota=scene.quota, config=scene.config), runnable, scene.pace)
-    account = Account(shares, scene.pace, since, until, log=scene.log)
+    world = Simulation(opening, Inputs(quota=scene.quota, config=scene.config), runnable, scene.pace)
+    account = Summary(shares, scene.pace, since, until, log=scene.log)
     for record in world.run():
         account.take(record)
     account.close()
@@ -103,10 +103,10 @@ def simulate(scene: Scene, arrivals: Sequence[Arrival]) -> Run:
         decisions=world.decisions,
         left_out={reason: left_out[reason] for reason in LEFT_OUT},
     )
-    return Run(report=numbers, shares=shares, since=since, until=account.until, levels=account.levels)
+    return SimulatedRun(report=numbers, shares=shares, since=since, until=account.until, levels=account.levels)
 
 
-def _left_out(scene: Scene, arrival: Arrival, until: datetime | None) -> str:
+def _left_out(scene: RunSettings, arrival: Arrival, until: datetime | None) -> str:
     """Why a job cannot be run; empty if it can."""
     spec, quota = arrival.spec, scene.quota
     if until is not None and arrival.at >= until:

@@ -20,29 +20,31 @@ from ..model.stored.journal_object import JournalObject
 from ..schedule import plan
 from ..schedule.decision_record import Seat, decided
 from ..schedule.lifecycle import settle_one
-from ..schedule.pending import Lineup
+from ..schedule.pending import PendingJobs
 from ..schedule.plan import Inputs
-from .virtual_fleet import Fleet
-from .workload import Arrival, Pace
+from .virtual_fleet import VirtualFleet
+from .workload import Arrival, WorkPace
 
 RUNNER = "local"
 TURNS_MAX = 1_000
 """More turns than these at one moment never end; after as many with nothing but pending jobs these wait for ever."""
 
 
-class World:
+class Simulation:
     """One bastion from its first job to its last."""
 
-    def __init__(self, opening: Iterable[AnyEvent], inputs: Inputs, arrivals: Sequence[Arrival], pace: Pace) -> None:
+    def __init__(
+        self, opening: Iterable[AnyEvent], inputs: Inputs, arrivals: Sequence[Arrival], pace: WorkPace
+    ) -> None:
         """`opening` are files and capacity, of which `inputs` are made; `arrivals` come in the order of their time."""
         self._began = arrivals[0].at
         self.state = State(now=self._began)
         self.decisions = 0
-        self._inputs, self._arrivals, self._fleet = inputs, arrivals, Fleet(pace)
+        self._inputs, self._arrivals, self._fleet = inputs, arrivals, VirtualFleet(pace)
         self._every_s, self._tick = pace.checkpoint.total_seconds(), pace.tick
         self._come = 0
         self._named = {wanted.job for arrival in arrivals for wanted in conditions(arrival.spec.after)}
-        self._lineup = Lineup()
+        self._lineup = PendingJobs()
         self._replan = False
         self._again: datetime | None = None
         self._events: list[AnyEvent] = []

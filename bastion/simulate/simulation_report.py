@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..schedule.time_integral import MICROSECOND
-from .summary import Account
+from .summary import Summary
 
 HOUR = timedelta(hours=1)
 UNIT_HOUR = HOUR // MICROSECOND
@@ -55,7 +55,7 @@ class ProjectNumbers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class SimulationReport:
     """One run. `sizes` are by what a task asks of the kind in question; `big` is of those of that size or more."""
 
     policy: str
@@ -80,14 +80,14 @@ class Measure:
     big: int
 
 
-def report(account: Account, measure: Measure, **more: Any) -> Report:
+def report(account: Summary, measure: Measure, **more: Any) -> SimulationReport:
     """The numbers of a closed account."""
     sizes: dict[int, list[timedelta]] = {}
     projects: dict[str, list[timedelta]] = {}
     for wait in account.waits:
         sizes.setdefault(wait.demand.get(measure.kind, 0), []).append(wait.length)
         projects.setdefault(wait.project, []).append(wait.length)
-    return Report(
+    return SimulationReport(
         jobs=account.jobs,
         unfinished=account.unfinished,
         waits=Waits.of(wait.length for wait in account.waits),
@@ -101,12 +101,12 @@ def report(account: Account, measure: Measure, **more: Any) -> Report:
     )
 
 
-def _project(account: Account, name: str, lengths: Iterable[timedelta]) -> ProjectNumbers:
+def _project(account: Summary, name: str, lengths: Iterable[timedelta]) -> ProjectNumbers:
     lost = {kind: units / UNIT_HOUR for kind, units in account.lost.get(name, {}).items()}
     return ProjectNumbers(waits=Waits.of(lengths), stops=account.stops_of.get(name, 0), lost_hours=lost)
 
 
-def _amounts(account: Account, kind: str) -> Amounts:
+def _amounts(account: Summary, kind: str) -> Amounts:
     balance = account.balances[kind]
     capacity = balance.total * ((account.until - account.since) // MICROSECOND)
     lost = sum(kinds.get(kind, 0) for kinds in account.lost.values())
@@ -118,7 +118,7 @@ def _amounts(account: Account, kind: str) -> Amounts:
     )
 
 
-def row(report: Report, kind: str) -> dict[str, Any]:
+def row(report: SimulationReport, kind: str) -> dict[str, Any]:
     """The numbers for scripts, of one kind of resource; hours and parts are rounded to what is worth telling."""
     amounts = report.kinds[kind]
     waits = report.waits
@@ -140,7 +140,7 @@ def row(report: Report, kind: str) -> dict[str, Any]:
     }
 
 
-def project_rows(report: Report) -> dict[str, Any]:
+def project_rows(report: SimulationReport) -> dict[str, Any]:
     """The numbers of every project, for scripts."""
     return {
         name: {

@@ -17,8 +17,8 @@ from ..model.state.state import Cause, JobState
 from ..model.stored.events import Decided, Ended, Started, Stopping, Submitted
 from ..model.stored.journal_object import JournalObject
 from ..schedule.time_integral import MICROSECOND
-from .utilization import Balance
-from .workload import NONE, Pace
+from .utilization import Utilization
+from .workload import NONE, WorkPace
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Wait:
     length: timedelta
 
 
-class Level(NamedTuple):
+class HoldingLevel(NamedTuple):
     """What a project holds of a kind from a moment on."""
 
     at: datetime
@@ -57,7 +57,7 @@ class _Job:
     stops: int = 0
 
 
-class Account:
+class Summary:
     """Give it every journal object in order, then close it.
 
     Balances are kept from `since` to `until`, or to the end; waits, stops and losses to the end of all jobs, so that
@@ -66,14 +66,14 @@ class Account:
     """
 
     def __init__(
-        self, shares: Shares, pace: Pace, since: datetime, until: datetime | None = None, *, log: bool = False
+        self, shares: Shares, pace: WorkPace, since: datetime, until: datetime | None = None, *, log: bool = False
     ) -> None:
         self.jobs = self.stops = self.worst = self.unfinished = 0
         self.waits: list[Wait] = []
         self.stops_of: dict[str, int] = defaultdict(int)
         self.lost: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-        self.balances = {kind: Balance(kind, shares) for kind in shares.pool}
-        self.levels: list[Level] = []
+        self.balances = {kind: Utilization(kind, shares) for kind in shares.pool}
+        self.levels: list[HoldingLevel] = []
         self.since, self._now, self._until = since, since, until
         self._pace, self._log = pace, log
         self._known: dict[str, _Job] = {}
@@ -188,14 +188,16 @@ class Account:
             if kind in self.balances:
                 self.balances[kind].hold(job.project, tasks * amount)
                 if self._log:
-                    self.levels.append(Level(self._now, job.project, kind, self.balances[kind].used[job.project]))
+                    self.levels.append(
+                        HoldingLevel(self._now, job.project, kind, self.balances[kind].used[job.project])
+                    )
 
 
-_WORK: Mapping[type, Callable[[Account, Any, datetime], None]] = MappingProxyType(
+_WORK: Mapping[type, Callable[[Summary, Any, datetime], None]] = MappingProxyType(
     {
-        Submitted: Account._submitted,
-        Started: Account._started,
-        Stopping: Account._stopping,
-        Ended: Account._ended,
+        Submitted: Summary._submitted,
+        Started: Summary._started,
+        Stopping: Summary._stopping,
+        Ended: Summary._ended,
     }
 )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from bastion.quota.shares import Shares
 
 
-class Balance:
+class Utilization:
     """Levels in units, as they are now; sums in units times microseconds, as far as time was passed.
 
     `held` is what attempts hold, `used` the same by project, `waiting` how many tasks of each size wait, by project.

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 
 from ..model.interfaces import AttemptKey
-from .workload import Arrival, Pace
+from .workload import Arrival, WorkPace
 
 
-class Fleet:
+class VirtualFleet:
     """Runs what was begun for the rest of its task's work."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: WorkPace) -> None:
         self._pace = pace
         self._left: dict[tuple[str, int], timedelta] = {}
         self._begun: dict[AttemptKey, datetime] = {}

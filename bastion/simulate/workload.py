@@ -21,7 +21,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WorkPace:
     """How work is saved and taken up again, and how often is decided.
 
     A task saves its work each time it has done another `checkpoint` of it (above 0); who is stopped goes on from there.

@@ -44,7 +44,7 @@ class Swapped(OSError):
     """Another folder lies in the place of the one that we began on, or nothing is mounted there."""
 
 
-class Folder:
+class FolderIdentity:
     """The folder that was there when this was made. Raises `FileNotFoundError` if there is none.
 
     Its marker lies in the folder `private` below it, which is made, if need be, with this mode.

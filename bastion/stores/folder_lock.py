@@ -34,7 +34,7 @@ _ASIDE = b"lock-"
 _SAID = re.compile(rb"([0-9]{1,16})\n(?:([0-9a-f]{32})\n)?")  # microseconds until the year 2286, and the holder's grant
 
 
-class Guard:
+class FolderLock:
     """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for."""
 
     def __init__(self, private: bytes, patience_s: float) -> None:

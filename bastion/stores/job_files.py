@@ -21,7 +21,7 @@ _EXTRAS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3", "s3a": "s3"}
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class JobFile:
     """A file by its path below the folder."""
 
     name: str
@@ -29,7 +29,7 @@ class File:
     modified: datetime | None
 
 
-class Outputs:
+class JobFiles:
     """An output folder, read with the same credentials as buckets. Raises `UsageError` without the package it takes."""
 
     def __init__(self, url: str) -> None:
@@ -42,7 +42,7 @@ class Outputs:
     def _is_local(self) -> bool:
         return "://" not in self.url or self.url.startswith("file://")
 
-    def files(self) -> list[File]:
+    def files(self) -> list[JobFile]:
         """All files, by name; none if there is no such folder. Raises `BucketError`."""
         if self._is_local:
             self._place = _place(self._root)
@@ -56,7 +56,7 @@ class Outputs:
             raise _failure(error, f"cannot list {self.url}") from error
         below = f"{self._root}/"
         return [
-            File(path.removeprefix(below), int(info.get("size") or 0), _modified(info))
+            JobFile(path.removeprefix(below), int(info.get("size") or 0), _modified(info))
             for path, info in sorted(found.items())
             if path.startswith(below)
             and not path.endswith("/")
@@ -73,7 +73,7 @@ class Outputs:
             raise _failure(error, f"cannot list {self.url}") from error
         return {PurePosixPath(path).name for path in found if str(path).rstrip("/") != self._root}
 
-    def fetch(self, file: File, folder: Path) -> Path:
+    def fetch(self, file: JobFile, folder: Path) -> Path:
         """Copy a file into a folder, whole or not at all. Where it is now. Raises `BastionError`."""
         target = folder / _below(file.name)
         half = target.with_name(f".{target.name}.half")
@@ -98,7 +98,7 @@ class Outputs:
         except Exception as error:
             raise _failure(error, f"cannot store {self.url}/{name}") from error
 
-    def delete(self, files: Sequence[File]) -> None:
+    def delete(self, files: Sequence[JobFile]) -> None:
         """Remove these files, many in one request where the store can. Raises `BastionError`."""
         if self._is_local:
             self._unlink(files)
@@ -112,7 +112,7 @@ class Outputs:
             except Exception as error:
                 raise _failure(error, f"cannot remove files of {self.url}") from error
 
-    def _unlink(self, files: Sequence[File]) -> None:
+    def _unlink(self, files: Sequence[JobFile]) -> None:
         for file in files:
             try:
                 with suppress(FileNotFoundError), self._held(file) as path:
@@ -120,12 +120,12 @@ class Outputs:
             except OSError as error:
                 raise _failure(error, f"cannot remove {self.url}/{file.name}") from error
 
-    def _copy(self, file: File, target: Path) -> None:
+    def _copy(self, file: JobFile, target: Path) -> None:
         with self._held(file) as path, open(untrusted.opened(path), "rb") as source, target.open("wb") as copy:
             shutil.copyfileobj(source, copy, _CHUNK)
 
     @contextmanager
-    def _held(self, file: File) -> Iterator[str]:
+    def _held(self, file: JobFile) -> Iterator[str]:
         """The path of a file, by descriptors. The folder is its job's: a link may have come into it since it was listed, or
         in its place. Raises `OSError`.
         """

@@ -31,20 +31,20 @@ class Ruled(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LifecycleRule:
     """Objects whose name in the store begins with `prefix` are removed after `days`; 0: there is no such rule."""
 
     prefix: str
     days: int
 
 
-def wanted(term: Term, below: Callable[[str], str]) -> list[tuple[str, Rule]]:
+def wanted(term: Term, below: Callable[[str], str]) -> list[tuple[str, LifecycleRule]]:
     """(prefix of keys, its rule) for all that expires. `below` turns a prefix of keys into one of names in the store."""
     days = {BUNDLES: term.bundles_days, LOGS: term.logs_days, BASTION_LOG: term.logs_days}
-    return [(prefix, Rule(below(prefix), kept)) for prefix, kept in days.items()]
+    return [(prefix, LifecycleRule(below(prefix), kept)) for prefix, kept in days.items()]
 
 
-def to_google(rules: Iterable[Rule], there: Sequence[Json] = ()) -> list[Json]:
+def to_google(rules: Iterable[LifecycleRule], there: Sequence[Json] = ()) -> list[Json]:
     """The rules of a bucket of Google Cloud Storage: those that are there, with ours among them once."""
     ours = list(rules)
     prefixes = [[rule.prefix] for rule in ours]
@@ -57,7 +57,7 @@ def to_google(rules: Iterable[Rule], there: Sequence[Json] = ()) -> list[Json]:
     return [*kept, *made]
 
 
-def to_s3(rules: Iterable[Rule], there: Sequence[Json] = ()) -> list[Json]:
+def to_s3(rules: Iterable[LifecycleRule], there: Sequence[Json] = ()) -> list[Json]:
     """The rules of a bucket of S3: those that are there, with ours among them once."""
     ours = list(rules)
     names = {_name(rule) for rule in ours}
@@ -75,7 +75,7 @@ def to_s3(rules: Iterable[Rule], there: Sequence[Json] = ()) -> list[Json]:
     return [*kept, *made]
 
 
-def _name(rule: Rule) -> str:
+def _name(rule: LifecycleRule) -> str:
     return f"bastion: {rule.prefix}"[:255]
 
 

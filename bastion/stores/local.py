@@ -23,8 +23,8 @@ from ..model.errors import BucketError, Denied, Full, Missing, NoBucket, UsageEr
 from ..model.interfaces import Stat, Stored
 from . import file_tree, shared_folder
 from .file_paths import PRIVATE, path_of
-from .folder_identity import NO_ROOM, Folder, Swapped
-from .folder_lock import MODE, NEW, OWN, PATIENCE_S, Guard
+from .folder_identity import NO_ROOM, FolderIdentity, Swapped
+from .folder_lock import MODE, NEW, OWN, PATIENCE_S, FolderLock
 from .keys import check_key, check_prefix
 from .shared_folder import USERS
 
@@ -62,12 +62,12 @@ class LocalBucket:
         self._owner = _owner_of_shared(self._root)
         self._shared = self._owner is not None
         private = PRIVATE if self._owner in (None, os.geteuid()) else _own_folder(self._root)
-        self._guard = Guard(os.path.join(self._root, private), patience_s)
+        self._guard = FolderLock(os.path.join(self._root, private), patience_s)
         self.url = _SCHEME + os.fsdecode(self._root)
         with self._asking(""):
             if create:
                 os.makedirs(self._root, exist_ok=True)
-            self._folder = Folder(self._root, private, shared_folder.CLOSED if self._shared else 0o777)
+            self._folder = FolderIdentity(self._root, private, shared_folder.CLOSED if self._shared else 0o777)
         with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # who may only read need not
             self._guard.sweep()
 

@@ -81,7 +81,7 @@ def owner(file: os.stat_result, folder: os.stat_result, root: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FolderMode:
     """One folder, with the mode, owner and group that it has to have; `gid` None: any group."""
 
     path: bytes
@@ -118,7 +118,7 @@ class Wanted:
             os.close(file)
 
 
-def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int], uid: int) -> Iterator[Wanted]:
+def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int], uid: int) -> Iterator[FolderMode]:
     """All folders of a shared bucket, and of a bastion in it, whose modes matter; a folder comes before what is in it.
 
     `gid` is the group that shares it, None: everybody does. `accounts` are the users that are known, with their numbers; `uid`
@@ -126,17 +126,17 @@ def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int], u
     """
     path = os.fsencode(root)
     at = os.path.join(path, os.fsencode(name))
-    yield Wanted(path=path, mode=PASSED if gid is None else 0o750, uid=uid, gid=gid)
-    yield Wanted(path=os.path.join(path, PRIVATE), mode=CLOSED, uid=uid)
-    yield Wanted(path=os.path.join(path, USERS), mode=OPEN, uid=uid)
+    yield FolderMode(path=path, mode=PASSED if gid is None else 0o750, uid=uid, gid=gid)
+    yield FolderMode(path=os.path.join(path, PRIVATE), mode=CLOSED, uid=uid)
+    yield FolderMode(path=os.path.join(path, USERS), mode=OPEN, uid=uid)
     for number in accounts.values():
-        yield Wanted(path=os.path.join(path, USERS, b"%d" % number), mode=CLOSED, uid=number)
-    yield Wanted(path=at, mode=PASSED, uid=uid)
+        yield FolderMode(path=os.path.join(path, USERS, b"%d" % number), mode=CLOSED, uid=number)
+    yield FolderMode(path=at, mode=PASSED, uid=uid)
     for top in _TOPS:
         part = os.fsencode(top.rstrip("/"))
-        yield Wanted(path=os.path.join(at, part), mode=folder_mode((b"", part)), uid=uid)
+        yield FolderMode(path=os.path.join(at, part), mode=folder_mode((b"", part)), uid=uid)
     for user, number in {"root": uid, **accounts}.items():
-        yield Wanted(path=os.path.join(at, os.fsencode(layout.INBOX + user)), mode=PASSED, uid=number)
+        yield FolderMode(path=os.path.join(at, os.fsencode(layout.INBOX + user)), mode=PASSED, uid=number)
 
 
 def mend(root: str, name: str) -> None:

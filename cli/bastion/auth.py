@@ -13,7 +13,7 @@ from bastion.runners.google.hosting import rights
 from bastion.stores.opening import open_bucket, open_part
 from bastion.stores.routed import url_of
 
-from ..common.place import Place, known_place_of, place_of
+from ..common.place import BastionPlace, known_place_of, place_of
 from ..common.profile import settings_of
 from ..hosting.google_host import door
 from ..hosting.store_credentials import Rows, credentials
@@ -69,7 +69,7 @@ def _look(call: Call, url: str, names: str) -> Rows:
 
 def _part(call: Call, url: str) -> Bucket:
     """The bastion's part: who has rights there need not have any beside it."""
-    part: Place = place_of(call)
+    part: BastionPlace = place_of(call)
     return part.bucket if part.root.url == url else open_part(f"{url}/{part.name}")
 
 

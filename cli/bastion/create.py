@@ -28,7 +28,7 @@ from bastion.stores.opening import open_bucket
 from ..common import shared_host
 from ..common.command_context import user_of
 from ..common.compare_and_swap import exchange
-from ..common.place import Place, place_of
+from ..common.place import BastionPlace, place_of
 from ..common.profile import path_of, setting_of
 from ..hosting import where
 from ..terminal.main import DONE, Call
@@ -84,7 +84,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _unit(call: Call, place: Place) -> Unit | None:
+def _unit(call: Call, place: BastionPlace) -> Unit | None:
     """The unit that --systemd asks for. Raises `UsageError` where it cannot be."""
     if not call.flags["systemd"]:
         return None
@@ -93,7 +93,7 @@ def _unit(call: Call, place: Place) -> Unit | None:
     return unit
 
 
-def _shared_place(call: Call) -> Place:
+def _shared_place(call: Call) -> BastionPlace:
     """A folder that the accounts of this machine share. Raises `UsageError` where there cannot be one."""
     if not call.flags["local"]:
         raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
@@ -104,13 +104,13 @@ def _shared_place(call: Call) -> Place:
     return place_of(call)
 
 
-def _fleet(place: Place) -> list[str]:
+def _fleet(place: BastionPlace) -> list[str]:
     """What the bastion gives away."""
     status = place.status()
     return [f"it gives away {text(status.capacity)}"] if status and status.capacity else []
 
 
-def _elsewhere(call: Call, place: Place) -> int:
+def _elsewhere(call: Call, place: BastionPlace) -> int:
     """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
     if call.flags["systemd"]:
         raise UsageError("--systemd is for a bastion on this machine; leave it out")
@@ -163,7 +163,7 @@ def given(call: Call) -> dict[str, Any]:
     return said
 
 
-def prove(place: Place, said: dict[str, Any]) -> tuple[Place, dict[str, Any]]:
+def prove(place: BastionPlace, said: dict[str, Any]) -> tuple[BastionPlace, dict[str, Any]]:
     """The place with these settings, once stores that are new to the bastion have proved themselves; and the settings.
 
     A bucket that is not said stays as it is.
@@ -221,7 +221,7 @@ def _for_admin(user: str) -> Config:
     return Config() if config.check(mine) else mine
 
 
-def _tell(call: Call, place: Place, *, already: bool) -> None:
+def _tell(call: Call, place: BastionPlace, *, already: bool) -> None:
     status = place.status()
     if status is None:
         raise BastionError(f"bastion {place.name} ticked, and then its {place.bucket.url}/status.json was removed")
@@ -232,7 +232,7 @@ def _tell(call: Call, place: Place, *, already: bool) -> None:
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
 
 
-def _advise(call: Call, place: Place) -> None:
+def _advise(call: Call, place: BastionPlace) -> None:
     """How to be spared the flags."""
     if call.flags["bucket"] and not call.output.json and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")

@@ -15,7 +15,7 @@ from bastion.model.stored.requests import Cancel
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.command_context import user_of
-from ..common.place import Place, check_admin, known_place_of, stored
+from ..common.place import BastionPlace, check_admin, known_place_of, stored
 from ..hosting import google_host, teardown, where
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
@@ -68,7 +68,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _abandon(call: Call, place: Place, view: View, clock: Clock) -> int:
+def _abandon(call: Call, place: BastionPlace, view: View, clock: Clock) -> int:
     """Delete a bastion of whose runners one cannot be asked: what it leaves is named, and is its admin's from now on."""
     check_admin(place, user_of(call))
     live = view.state.live_attempts()
@@ -93,7 +93,7 @@ def _abandon(call: Call, place: Place, view: View, clock: Clock) -> int:
     return DONE
 
 
-def _start(call: Call, place: Place, clock: Clock) -> None:
+def _start(call: Call, place: BastionPlace, clock: Clock) -> None:
     """Start the bastion where it lives, so that it ends what it began."""
     if lodged := where.lodging(place):
         status = place.status()
@@ -103,7 +103,7 @@ def _start(call: Call, place: Place, clock: Clock) -> None:
         come_up(place, call.environ, clock)
 
 
-def _leave(call: Call, place: Place, config: Config, clock: Clock) -> None:
+def _leave(call: Call, place: BastionPlace, config: Config, clock: Clock) -> None:
     """Delete its lodging, if it has one; with --purge the accounts at Google that were made with it, too."""
     lodged = where.lodging(place)
     if lodged:
@@ -117,7 +117,7 @@ def _leave(call: Call, place: Place, config: Config, clock: Clock) -> None:
         store(place.bucket, where.forget(place), user_of(call), clock.wall())
 
 
-def _check(call: Call, place: Place, jobs: list[str], machines: list[str]) -> None:
+def _check(call: Call, place: BastionPlace, jobs: list[str], machines: list[str]) -> None:
     """Refuse what was not asked for, and ask before what cannot be undone."""
     jobs_left = f"bastion {place.name} has jobs that have not ended ({teardown.named(jobs)})"
     machines_left = f"bastion {place.name} has machines that are not gone ({teardown.named(machines)})"
@@ -132,7 +132,9 @@ def _check(call: Call, place: Place, jobs: list[str], machines: list[str]) -> No
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
 
 
-def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]) -> None:
+def cancel_all(
+    place: BastionPlace, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]
+) -> None:
     """Ask for the end of every job, also of those that are submitted meanwhile, and return when all have ended.
 
     After a while `note` gets each problem that the bastion has, once: one of them may be why. Raises `BastionError` if the
@@ -154,7 +156,7 @@ def cancel_all(place: Place, reader: Reader, admin: str, clock: Clock, ids: Ids,
         clock.sleep(LOOK_S)
 
 
-def _new_problems(place: Place, noted: set[str]) -> list[str]:
+def _new_problems(place: BastionPlace, noted: set[str]) -> list[str]:
     """The problems of the bastion that are not in `noted`, which gets them; in all no more than `NOTED_MAX`."""
     status = place.status()
     new = [each for each in dict.fromkeys(status.problems if status else ()) if each not in noted]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bastion.launcher.access.health_checks import Check, Level
+from bastion.launcher.access.health_checks import Check, HealthLevel
 from bastion.model.version import VERSION
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
@@ -14,7 +14,7 @@ from ..common.place import known_place_of
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
 from .parts import doctor_store, doctor_verify
-from .parts.doctor_checks import Look
+from .parts.doctor_checks import DoctorLook
 
 
 def run(call: Call) -> int:
@@ -24,7 +24,7 @@ def run(call: Call) -> int:
     place = known_place_of(call)
     if call.flags["verify"]:
         return doctor_verify.run(call, place)
-    look = Look(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
+    look = DoctorLook(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
     with call.output.progress(f"examining bastion {place.name}"):
         checks = look.examine(VERSION)
     tell(call, checks, {"name": place.name, "bucket": place.root.url})
@@ -33,7 +33,7 @@ def run(call: Call) -> int:
 
 def is_well(checks: Sequence[Check]) -> bool:
     """True if there is nothing to do."""
-    return all(check.level is Level.OK for check in checks)
+    return all(check.level is HealthLevel.OK for check in checks)
 
 
 def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
@@ -44,11 +44,11 @@ def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
         return
     for check in checks:
         call.output.say("\n".join(lines(check)))
-    wrong = sum(check.level is not Level.OK for check in checks)
+    wrong = sum(check.level is not HealthLevel.OK for check in checks)
     call.output.say("all is well" if not wrong else f"{wrong} of {len(checks)} checks found something to do")
 
 
 def lines(check: Check) -> list[str]:
     """For people."""
     told = [plain(f"{check.level:<8} {check.name}: {check.found}")]
-    return told if check.level is Level.OK else [*told, f"{'':<8} -> {plain(check.advice)}"]
+    return told if check.level is HealthLevel.OK else [*told, f"{'':<8} -> {plain(check.advice)}"]

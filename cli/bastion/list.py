@@ -11,7 +11,7 @@ from bastion.platform.system import SystemClock
 from bastion.stores.opening import open_bucket
 from bastion.stores.prefixed import Prefixed
 
-from ..common.place import Place, is_known, names
+from ..common.place import BastionPlace, is_known, names
 from ..common.profile import setting_of
 from ..hosting import where
 from ..terminal.main import DONE, Call
@@ -25,7 +25,7 @@ def run(call: Call) -> int:
     if (said := setting_of(call, "bucket")) is None:
         raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")
     root = open_bucket(said.value)
-    places = [Place(name, root, Prefixed(root, name)) for name in names(root)]
+    places = [BastionPlace(name, root, Prefixed(root, name)) for name in names(root)]
     found = [_row(place) for place in places if is_known(place)]
     if call.output.json:
         call.output.data({"schema": 1, "bastions": found})
@@ -38,7 +38,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _row(place: Place) -> dict[str, Any]:
+def _row(place: BastionPlace) -> dict[str, Any]:
     status = place.status()
     died = status is not None and host.died(status)
     shown = summary(place.name, status, now=SystemClock().wall(), died=died, full=False)

@@ -8,7 +8,7 @@ from bastion.model.errors import UsageError
 from bastion.model.interfaces import Clock
 from bastion.platform.system import SystemClock
 
-from ..common.place import Place, known_place_of
+from ..common.place import BastionPlace, known_place_of
 from ..hosting import where
 from ..terminal.main import DONE, Call
 
@@ -40,14 +40,16 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _console(call: Call, place: Place) -> int:
+def _console(call: Call, place: BastionPlace) -> int:
     if (lodged := where.lodging(place)) is None:
         raise UsageError(f"bastion {place.name} does not live elsewhere, and so has no console; leave out --console")
     call.output.log(lodged.console().splitlines())
     return DONE
 
 
-def follow(call: Call, place: Place, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock) -> None:
+def follow(
+    call: Call, place: BastionPlace, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock
+) -> None:
     """Print what comes, and go on with the next epoch's log where one ends. Ends by Ctrl-C only."""
     while True:
         status = place.status()

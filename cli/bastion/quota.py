@@ -21,7 +21,7 @@ from bastion.schedule.usage import usage
 
 from ..common import admin_file
 from ..common.command_context import user_of
-from ..common.place import Place, is_known, known_place_of, place_of, unknown
+from ..common.place import BastionPlace, is_known, known_place_of, place_of, unknown
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from .parts import quota_simulate
@@ -98,7 +98,7 @@ def put(call: Call, path: Path) -> int:
     return code
 
 
-def _to_stop(call: Call, place: Place, quota: Quota) -> list[Job]:
+def _to_stop(call: Call, place: BastionPlace, quota: Quota) -> list[Job]:
     """The jobs of those who are no members under this quota, if it is agreed that they are stopped. Raises `Forbidden`."""
     state = recover.load(place.bucket)
     jobs = left(state, quota)

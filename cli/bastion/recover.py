@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from bastion.journal import lost_tail
-from bastion.journal.lost_tail import Loss
+from bastion.journal.lost_tail import LostTail
 from bastion.model.errors import BastionError
 from bastion.platform import host
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
@@ -48,7 +48,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _tell(call: Call, name: str, found: Loss) -> int:
+def _tell(call: Call, name: str, found: LostTail) -> int:
     if call.output.json:
         call.output.data({"schema": 1, "name": name, **rows(found), "accepted": False})
     elif found.is_nothing:
@@ -62,7 +62,7 @@ def _tell(call: Call, name: str, found: Loss) -> int:
     return DONE if found.is_nothing else FAILED
 
 
-def lines(name: str, found: Loss) -> list[str]:
+def lines(name: str, found: LostTail) -> list[str]:
     """For people."""
     seq = found.state.seq
     told = [f"bastion {name}: {f'the journal ends at object {seq - 1}' if seq else 'the journal is empty'}"]
@@ -80,7 +80,7 @@ def lines(name: str, found: Loss) -> list[str]:
     return [plain(line) for line in told]
 
 
-def rows(found: Loss) -> dict[str, Any]:
+def rows(found: LostTail) -> dict[str, Any]:
     """For scripts."""
     return {
         "ends": found.state.seq - 1,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from bastion.journal import point_in_time, recover
-from bastion.launcher.history.replay_report import Report
+from bastion.launcher.history.replay_report import ReplayReport
 from bastion.launcher.moments import moment
 from bastion.launcher.read.job_rows import rfc3339
 from bastion.model.errors import BastionError, RecordError, UsageError
@@ -13,7 +13,7 @@ from bastion.model.stored.gaps import Holes
 from bastion.model.version import VERSION
 from bastion.schedule.replay import replayed
 
-from ..common.command_context import Desk, desk_of
+from ..common.command_context import CommandContext, desk_of
 from ..terminal.main import DONE, FAILED, Call
 
 _CHOICES = ("at", "seq", "since", "until", "all")
@@ -24,7 +24,7 @@ def run(call: Call) -> int:
     desk = desk_of(call)
     end = point_in_time.end(desk.bucket)
     one = bool({"at", "seq"} & call.given)
-    report = Report(version=VERSION, every=one)
+    report = ReplayReport(version=VERSION, every=one)
     with call.output.progress("taking decisions again"):
         first, last = _which(call, desk, end)
         _take(call, desk, first, last, end, report)
@@ -37,7 +37,7 @@ def run(call: Call) -> int:
     return DONE if report.proven else FAILED
 
 
-def _take(call: Call, desk: Desk, first: int, last: int, end: int, report: Report) -> None:
+def _take(call: Call, desk: CommandContext, first: int, last: int, end: int, report: ReplayReport) -> None:
     holes = Holes()
     state = point_in_time.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
     if holes.found:
@@ -46,7 +46,7 @@ def _take(call: Call, desk: Desk, first: int, last: int, end: int, report: Repor
         report.take(each, state)
 
 
-def _which(call: Call, desk: Desk, end: int) -> tuple[int, int]:
+def _which(call: Call, desk: CommandContext, end: int) -> tuple[int, int]:
     """The first and the last journal object that are asked for. Raises `UsageError`."""
     flags = call.flags
     said = [name for name in _CHOICES if name in call.given]
@@ -64,7 +64,7 @@ def _which(call: Call, desk: Desk, end: int) -> tuple[int, int]:
     return flags["seq"], flags["seq"]
 
 
-def _decision_at(desk: Desk, at: datetime) -> int:
+def _decision_at(desk: CommandContext, at: datetime) -> int:
     number = point_in_time.number_after(desk.bucket, at, desk.tasks.map)
     found = point_in_time.decision_below(desk.bucket, number, desk.tasks.map)
     if found is None:
@@ -74,7 +74,7 @@ def _decision_at(desk: Desk, at: datetime) -> int:
     return found
 
 
-def _window(call: Call, desk: Desk, end: int) -> tuple[int, int]:
+def _window(call: Call, desk: CommandContext, end: int) -> tuple[int, int]:
     now, until = desk.clock.wall(), call.flags["until"]
     first = point_in_time.number_at(desk.bucket, moment(call.flags["since"], now), desk.tasks.map)
     if until is None:

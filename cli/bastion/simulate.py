@@ -11,7 +11,7 @@ from bastion.model.nearest import did_you_mean
 from bastion.model.settings.config import POLICIES, Config
 from bastion.platform.system import SystemClock
 from bastion.quota.quota import Quota
-from bastion.simulate.simulated_run import Run, Scene, everybody, simulate
+from bastion.simulate.simulated_run import RunSettings, SimulatedRun, everybody, simulate
 from bastion.simulate.simulation_report import row
 
 from ..terminal import html_charts
@@ -27,7 +27,7 @@ def run(call: Call) -> int:
     scene = _scene(call, everybody(load(_path(call, "quota"))[1]))
     with call.output.progress("reading the trace"):
         arrivals = read_trace(path, scene.kind)
-    runs: dict[str, Run] = {}
+    runs: dict[str, SimulatedRun] = {}
     took: dict[str, float] = {}
     clock = SystemClock()
     for policy in policies:
@@ -39,7 +39,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _show(call: Call, kind: str, runs: Mapping[str, Run], took: Mapping[str, float], title: str) -> None:
+def _show(call: Call, kind: str, runs: Mapping[str, SimulatedRun], took: Mapping[str, float], title: str) -> None:
     reports = [one.report for one in runs.values()]
     if call.flags["plot"]:
         drawn = simulate_plot.page(runs, kind, title=title, numbers=simulated.lines(list(runs), reports, kind))
@@ -68,9 +68,9 @@ def _path(call: Call, flag: str) -> Path:
     return Path(call.flags[flag])
 
 
-def _scene(call: Call, quota: Quota) -> Scene:
+def _scene(call: Call, quota: Quota) -> RunSettings:
     flags = call.flags
-    return Scene(
+    return RunSettings(
         quota=quota,
         config=Config(),
         pace=pace_of(flags),

@@ -12,18 +12,18 @@ import msgspec
 from bastion.platform import host
 from bastion.platform.local_paths import log_file
 from bastion.platform.system import SystemClock
-from bastion.runners.hosting import Lodging
+from bastion.runners.hosting import Hosting
 from bastion.service import loop
 
 from ..common import shared_host
-from ..common.place import Place, place_of
+from ..common.place import BastionPlace, place_of
 from ..hosting import where
 from ..hosting.loop_parts import doors, whose
 from ..terminal.main import DONE, Call
-from ..terminal.signals import Stopping
+from ..terminal.signals import StopSignals
 from . import unit as bastion_unit
 from .create import given
-from .parts.background import Output, leads_to
+from .parts.background import BackgroundOutput, leads_to
 
 
 def run(call: Call) -> int:
@@ -41,10 +41,10 @@ def run(call: Call) -> int:
         place = place_of(call)  # opened anew: now it is a folder that several share, if it was none before
     place = place.housed(config)
     _log_to(call.output.err, log_file(place.name, place.bucket.url, call.environ))
-    me = loop.Self(
+    me = loop.ThisBastion(
         name=place.name, host=host.name(), boot=host.boot(), pid=os.getpid(), alive=host.is_alive, **whose(config)
     )
-    stopping = Stopping()
+    stopping = StopSignals()
     stopping.watch()
     environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
     world = doors(place, config, environ)
@@ -54,7 +54,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _start_there(call: Call, place: Place, lodged: Lodging) -> int:
+def _start_there(call: Call, place: BastionPlace, lodged: Hosting) -> int:
     status, clock = place.status(), SystemClock()
     started = lodged.start()
     if started:
@@ -65,7 +65,9 @@ def _start_there(call: Call, place: Place, lodged: Lodging) -> int:
 
 
 def _log_to(terminal: TextIO, background: Path) -> None:
-    handler = Output(terminal, background) if leads_to(terminal, background) else logging.StreamHandler(terminal)
+    handler = (
+        BackgroundOutput(terminal, background) if leads_to(terminal, background) else logging.StreamHandler(terminal)
+    )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(message)s"))
     logger = logging.getLogger("bastion")
     logger.setLevel(logging.INFO)

@@ -21,7 +21,7 @@ from bastion.schedule import plan
 from bastion.schedule.usage import Use, usage
 from bastion.stores.folder_identity import is_full
 
-from ..common.place import Place, known_place_of
+from ..common.place import BastionPlace, known_place_of
 from ..hosting import where
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
@@ -50,7 +50,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def standing_by(place: Place, now: datetime) -> list[str]:
+def standing_by(place: BastionPlace, now: datetime) -> list[str]:
     """What a bastion says that would begin, and may not by its clock; it says it again every few seconds."""
     try:
         note = decode(place.bucket.read(CLOCK).data, ClockNote, CLOCK)

@@ -10,7 +10,7 @@ from bastion.platform import host
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.plan import paused
 
-from ..common.place import Place, known_place_of
+from ..common.place import BastionPlace, known_place_of
 from ..hosting import where as hosted
 from ..terminal.main import DONE, Call
 
@@ -37,7 +37,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def stop(place: Place, clock: Clock) -> bool:
+def stop(place: BastionPlace, clock: Clock) -> bool:
     """End the loop and wait until it has ended. True if there was something to end.
 
     Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
@@ -59,7 +59,7 @@ def stop(place: Place, clock: Clock) -> bool:
     return True
 
 
-def drain(place: Place, reader: Reader, clock: Clock) -> None:
+def drain(place: BastionPlace, reader: Reader, clock: Clock) -> None:
     """Return when all jobs that are there now have ended. Raises `BastionError` if the bastion ends before them."""
     jobs = unfinished(reader.look())
     while left := jobs & unfinished(view := reader.look()):

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import sys
 
-from bastion.launcher.explain.usage_board import Asked, Board, board
+from bastion.launcher.explain.usage_board import BoardOptions, UsageBoard, board
 from bastion.launcher.read.view import View
 from bastion.model.errors import UsageError
 from bastion.model.stored.status import summary
 from bastion.platform import host
 
-from ..common.command_context import Desk, desk_of
+from ..common.command_context import CommandContext, desk_of
 from ..terminal.main import INTERRUPTED, Call
 
 
 class Looker:
     """Looks at a bastion for whoever draws it; one call at a time."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: CommandContext) -> None:
         self._desk = desk
         self._reader = desk.reader()
         self._view: View | None = None
 
-    def __call__(self, asked: Asked, *, anew: bool) -> Board:
+    def __call__(self, asked: BoardOptions, *, anew: bool) -> UsageBoard:
         """The board; `anew`: ask the bucket, two requests if nothing is new. Raises `BastionError`."""
         if anew or self._view is None:
             self._view = self._reader.look(thrifty=True)
@@ -36,7 +36,7 @@ def run(call: Call) -> int:
     check_terminal(call)
     desk = desk_of(call)
     looker = Looker(desk)
-    first = looker(Asked(), anew=True)  # what is wrong from the start is told like anywhere else
+    first = looker(BoardOptions(), anew=True)  # what is wrong from the start is told like anywhere else
     from .parts.top_app import TopApp  # heavy: only for a terminal
 
     app = TopApp(looker, desk.tasks, first)

@@ -18,7 +18,7 @@ from bastion.model.interfaces import Clock
 from bastion.platform.local_paths import config_folder
 from bastion.runners.worker.linux.unix_account import name_of
 
-from ..common.place import Place, known_place_of
+from ..common.place import BastionPlace, known_place_of
 from ..terminal.main import DONE, Call
 
 SYSTEM = Path("/etc/systemd/system")
@@ -62,7 +62,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def unit(place: Place, environ: Mapping[str, str]) -> Unit:
+def unit(place: BastionPlace, environ: Mapping[str, str]) -> Unit:
     """That of a bastion that runs on this machine, as this account: of the machine's systemd if it is root's."""
     name, is_root = f"bastion-{place.name}.service", os.geteuid() == 0
     folder = SYSTEM if is_root else config_folder(environ).parent / "systemd" / "user"
@@ -70,7 +70,7 @@ def unit(place: Place, environ: Mapping[str, str]) -> Unit:
     return Unit(name, folder / name, _text(place, start, environ, is_root), not is_root)
 
 
-def check(place: Place, made: Unit, *, is_up: bool) -> None:
+def check(place: BastionPlace, made: Unit, *, is_up: bool) -> None:
     """Raise `UsageError` if this unit cannot take over: another has its name, or the bastion runs without it; or for want of
     systemd.
     """
@@ -81,7 +81,7 @@ def check(place: Place, made: Unit, *, is_up: bool) -> None:
         raise UsageError(f"bastion {place.name} runs in the background, and not by systemd; first: bastion stop")
 
 
-def install(place: Place, made: Unit, clock: Clock) -> None:
+def install(place: BastionPlace, made: Unit, clock: Clock) -> None:
     """Write the unit, enable and start it; return when the bastion ticks. Raises `BastionError` if it does not."""
     made.file.parent.mkdir(parents=True, exist_ok=True)
     new = made.file.with_name(f".{made.name}.new")
@@ -109,7 +109,7 @@ def notify(environ: Mapping[str, str], word: str) -> None:
         way.send(word.encode())
 
 
-def _text(place: Place, start: Sequence[str], environ: Mapping[str, str], is_root: bool) -> str:
+def _text(place: BastionPlace, start: Sequence[str], environ: Mapping[str, str], is_root: bool) -> str:
     """Jobs outlive the bastion: only its own process is stopped (KillMode). Their control groups are made below the unit's own
     (Delegate). A bastion that was stopped by `bastion stop` stays stopped (Restart).
     """

@@ -21,7 +21,7 @@ from bastion.model.nearest import did_you_mean
 from bastion.model.stored.gaps import Hole, Holes
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.ledger import BY, Ledger
-from bastion.schedule.ledger_table import Line, entry_lines, hours, total_line
+from bastion.schedule.ledger_table import LedgerLine, entry_lines, hours, total_line
 from bastion.schedule.time_integral import Window
 
 from ..common.place import known_place_of
@@ -33,13 +33,13 @@ from ..terminal.table import table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class UsageFound:
     """What was added up, by what, and what could not be read."""
 
     by: str
     ledger: Ledger
-    lines: Sequence[Line]
-    total: Line
+    lines: Sequence[LedgerLine]
+    total: LedgerLine
     holes: Sequence[Hole]
     bastion: Mapping[str, Any]
 
@@ -63,7 +63,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _found(call: Call) -> Found:
+def _found(call: Call) -> UsageFound:
     by, now, holes = _by(call.flags["by"]), SystemClock().wall(), Holes()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
@@ -71,10 +71,10 @@ def _found(call: Call) -> Found:
     lines = entry_lines(ledger, by)
     bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
     total = total_line(ledger, lines)
-    return Found(by=by, ledger=ledger, lines=lines, total=total, holes=holes.found, bastion=bastion)
+    return UsageFound(by=by, ledger=ledger, lines=lines, total=total, holes=holes.found, bastion=bastion)
 
 
-def _json(found: Found) -> dict[str, Any]:
+def _json(found: UsageFound) -> dict[str, Any]:
     window = found.ledger.window
     return {
         "schema": 1,
@@ -89,14 +89,14 @@ def _json(found: Found) -> dict[str, Any]:
     }
 
 
-def _drawn(found: Found) -> str:
+def _drawn(found: UsageFound) -> str:
     window = found.ledger.window
     title = f"{found.bastion['name']}: {window.since:%Y-%m-%d %H:%M} to {window.until:%Y-%m-%d %H:%M} UTC"
     numbers = "\n".join(rows(found.lines, found.total, found.by))
     return page(found.ledger, found.lines, by=found.by, title=title, numbers=numbers)
 
 
-def rows(lines: Sequence[Line], total: Line, by: str, width: int | None = None) -> list[str]:
+def rows(lines: Sequence[LedgerLine], total: LedgerLine, by: str, width: int | None = None) -> list[str]:
     """The table. Hours are unit-hours by kind; what there was stands in the last line."""
     kinds, shares = sorted(total.unit_hours), any(line.share_hours for line in lines)
     heads = [by.upper(), "JOBS", "STARTS", "WAIT", "WAIT-P95", "PREEMPTED", "PREEMPTS"]
@@ -106,7 +106,7 @@ def rows(lines: Sequence[Line], total: Line, by: str, width: int | None = None) 
     return table(heads, cells, right=frozenset(heads[1:]), caps={heads[0]: 30}, width=width, spare=spare)
 
 
-def csv_rows(lines: Sequence[Line], by: str) -> Iterator[tuple[object, ...]]:
+def csv_rows(lines: Sequence[LedgerLine], by: str) -> Iterator[tuple[object, ...]]:
     """The names, then one row for each entry; the columns of the kinds come last."""
     kinds = sorted({kind for line in lines for kind in (*line.unit_hours, *line.share_hours)})
     heads = (by, "jobs", "starts", "wait_median_s", "wait_p95_s", "preemptions_suffered", "preemptions_caused")
@@ -117,14 +117,14 @@ def csv_rows(lines: Sequence[Line], by: str) -> Iterator[tuple[object, ...]]:
         yield (line.who, line.jobs, line.starts, *waits, line.suffered, line.caused, *hours)
 
 
-def _table(output: Output, found: Found) -> list[str]:
+def _table(output: Output, found: UsageFound) -> list[str]:
     if not found.lines:
         return ["nothing was submitted and nothing ran"]
     heads, *rest = rows(found.lines, found.total, found.by, output.width)
     return [output.bold(heads), *rest]
 
 
-def _cells(line: Line, kinds: Sequence[str], shares: bool) -> list[str]:
+def _cells(line: LedgerLine, kinds: Sequence[str], shares: bool) -> list[str]:
     waits = ["" if wait is None else short(wait) for wait in (line.wait_median_s, line.wait_p95_s)]
     cells = [line.who, str(line.jobs), str(line.starts), *waits, str(line.suffered), str(line.caused)]
     for kind in kinds:
@@ -163,13 +163,13 @@ def _window(call: Call, now: datetime) -> Window:
     return Window(since, until, html_charts.PARTS if flags["plot"] else 1)
 
 
-def page(ledger: Ledger, lines: Sequence[Line], *, by: str, title: str, numbers: str) -> str:
+def page(ledger: Ledger, lines: Sequence[LedgerLine], *, by: str, title: str, numbers: str) -> str:
     """The page. `lines` are the entries, the largest first; `numbers` is the table in text."""
     kinds = sorted({kind for line in lines for kind in line.unit_hours})
     return html_charts.page(title, [part for kind in kinds for part in _of_kind(ledger, lines, kind, by)], numbers)
 
 
-def _of_kind(ledger: Ledger, lines: Sequence[Line], kind: str, by: str) -> Iterator[str]:
+def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) -> Iterator[str]:
     yield html_charts.heading(kind)
     using = [line.who for line in lines if kind in line.unit_hours]
     held = {who: entry.held.get(kind) for who, entry in ledger.entries.items()}

@@ -21,7 +21,7 @@ from ..terminal.editor import draft
 from ..terminal.main import DONE, Call
 from .command_context import user_of
 from .compare_and_swap import exchange
-from .place import Place, known_place_of
+from .place import BastionPlace, known_place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class AdminFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredFile:
     """The file as it lies in the bucket, without its byline. `version` None: it does not."""
 
     text: str = ""
@@ -59,16 +59,16 @@ class Held:
     version: str | None = None
 
 
-def read(bucket: Bucket, file: AdminFile) -> Held:
+def read(bucket: Bucket, file: AdminFile) -> StoredFile:
     """What lies in the bucket."""
     try:
         stored = bucket.read(file.key)
     except Missing:
-        return Held()
-    return Held(*split(stored.data.decode("utf-8", "replace")), stored.version)
+        return StoredFile()
+    return StoredFile(*split(stored.data.decode("utf-8", "replace")), stored.version)
 
 
-def put(call: Call, place: Place, file: AdminFile, held: Held, text: str) -> int:
+def put(call: Call, place: BastionPlace, file: AdminFile, held: StoredFile, text: str) -> int:
     """Check, show, ask, replace. Raises `BastionError` for a text that cannot be used, `Overtaken`."""
     body, _ = split(text)
     new = file.parse(body)
@@ -108,7 +108,7 @@ def edit(call: Call, file: AdminFile) -> int:
         return code
 
 
-def report(call: Call, bucket: Bucket, file: AdminFile, held: Held, new: Any) -> dict[str, Any]:
+def report(call: Call, bucket: Bucket, file: AdminFile, held: StoredFile, new: Any) -> dict[str, Any]:
     """What the new value changes, printed for people and returned for programs."""
     old, problem = file.lenient(held.text)
     state = recover.load(bucket)
@@ -133,7 +133,7 @@ def _problem(file: AdminFile, text: str) -> str:
     return ""
 
 
-def _overtaken(call: Call, bucket: Bucket, file: AdminFile, held: Held) -> str:
+def _overtaken(call: Call, bucket: Bucket, file: AdminFile, held: StoredFile) -> str:
     """Show what somebody else did since `held`, and say who it was."""
     theirs = read(bucket, file)
     old, _ = file.lenient(held.text)

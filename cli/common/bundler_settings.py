@@ -35,7 +35,7 @@ _TIME_MAX = 86_400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BundlerSettings:
     """What was said: `said` by the names of settings, `args` the build arguments."""
 
     kind: str
@@ -51,7 +51,7 @@ class Settings:
         return TRUTHS[self.said[name]] if name in self.said else default
 
 
-def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> Settings:
+def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> BundlerSettings:
     """`KEY=VALUE` of each --bundler_spec, as this bundler knows them. Raises `UsageError`.
 
     `docker_repo` is where images go that name no registry themselves.
@@ -67,7 +67,7 @@ def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> Setti
     said = {key: value for key, _, value in pairs if key in KNOWN[kind]}
     if docker_repo and kind in IMAGES and "repo" not in said and not image_ref.host_of(said.get("image", "")):
         said["repo"] = docker_repo
-    settings = Settings(kind=kind, said=said, args={key: value for key, _, value in pairs if key not in said})
+    settings = BundlerSettings(kind=kind, said=said, args={key: value for key, _, value in pairs if key not in said})
     if kind == "git" and settings.truth("allow_dirty") and said.keys() & {"repo", "ref"}:
         raise UsageError("--bundler_spec=allow_dirty=true takes this folder's changes along; leave repo and ref out")
     if kind in IMAGES:
@@ -89,7 +89,7 @@ def _check_key(kind: str, key: str, equals: str) -> None:
         raise UsageError(f"--bundler_spec is {key[:64]!r}; {did_you_mean(key, set(known) - {key}, use)}")
 
 
-def _check_image(settings: Settings) -> None:
+def _check_image(settings: BundlerSettings) -> None:
     name, _ = named(settings)
     if wrong := image_ref.fault(name):
         raise UsageError(f"--bundler_spec: image {wrong}; or say the registry once, as repo=HOST/PATH")
@@ -108,7 +108,7 @@ def _check_image(settings: Settings) -> None:
         raise UsageError(f"--bundler_spec has timeout_seconds={time[:64]!r}; use 1 to {_TIME_MAX}")
 
 
-def named(settings: Settings) -> tuple[str, str]:
+def named(settings: BundlerSettings) -> tuple[str, str]:
     """The whole name of the image, and the tag that was said, which is only of use where nothing is built."""
     said = settings.get("image")
     if settings.truth("skip_bundle"):
@@ -118,7 +118,7 @@ def named(settings: Settings) -> tuple[str, str]:
     return "/".join(filter(None, (settings.get("repo").rstrip("/"), said))), tag or "latest"
 
 
-def recipe_of(settings: Settings) -> Recipe:
+def recipe_of(settings: BundlerSettings) -> Recipe:
     """What to build."""
     return Recipe(
         name=named(settings)[0],
@@ -130,7 +130,7 @@ def recipe_of(settings: Settings) -> Recipe:
     )
 
 
-def location_of(settings: Settings, region: str) -> str:
+def location_of(settings: BundlerSettings, region: str) -> str:
     """Where Cloud Build works: as was said, where the pool is, or in the image's region."""
     pool = _POOL.fullmatch(settings.get("private_worker_pool"))
     return settings.get("location") or (pool["location"] if pool else region)

@@ -18,14 +18,20 @@ from bastion.platform.shell import SystemShell
 from bastion.stores.routed import url_of
 
 from ..terminal.output import Output
-from .bundler_settings import IMAGES, TRUTHS, Settings
+from .bundler_settings import IMAGES, TRUTHS, BundlerSettings
 from .image_bundling import image_bundler
 
 DAY_S = 86_400.0
 
 
 def bundle(
-    bucket: Bucket, clock: Clock, output: Output, settings: Settings, *, kept_days: int, later: bool | None = None
+    bucket: Bucket,
+    clock: Clock,
+    output: Output,
+    settings: BundlerSettings,
+    *,
+    kept_days: int,
+    later: bool | None = None,
 ) -> Bundle:
     """Pack the source folder and put it where workers find it; bundles stay there `kept_days` (0: for ever).
 
@@ -44,7 +50,7 @@ def bundle(
 
 
 def _image(
-    bucket: Bucket, clock: Clock, output: Output, settings: Settings, kept_days: int, later: bool | None
+    bucket: Bucket, clock: Clock, output: Output, settings: BundlerSettings, kept_days: int, later: bool | None
 ) -> Bundler:
     waits = not settings.truth("is_async", default=bool(later))
     if later is None and not waits:
@@ -71,7 +77,7 @@ def came_from(packed: Bundle, here: Provenance) -> Provenance:
     return msgspec.structs.replace(here, git_commit=packed.commit, git_dirty=bool(packed.digest))
 
 
-def _bundler(bucket: Bucket, clock: Clock, settings: Settings, kept_days: int) -> Bundler:
+def _bundler(bucket: Bucket, clock: Clock, settings: BundlerSettings, kept_days: int) -> Bundler:
     if settings.kind == "git":
         return GitBundler(
             shell=SystemShell(),

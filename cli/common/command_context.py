@@ -7,7 +7,7 @@ import os
 import pwd
 from dataclasses import dataclass
 
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
@@ -23,7 +23,7 @@ from .profile import setting_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class CommandContext:
     """The doors of one command."""
 
     bastion: str
@@ -38,10 +38,10 @@ class Desk:
         return Reader(self.bucket, self.clock, self.tasks, user=user)
 
 
-def desk_of(call: Call) -> Desk:
+def desk_of(call: Call) -> CommandContext:
     """The real doors to where the command line points. Raises `BastionError` if there never was a bastion."""
     place = known_place_of(call)
-    return Desk(
+    return CommandContext(
         bastion=place.name,
         bucket=place.bucket,
         clock=SystemClock(),
@@ -82,6 +82,6 @@ def docker_repo_of(call: Call, kind: str) -> str:
     return known_place_of(call).settings.docker_repo
 
 
-def job_of(call: Call, desk: Desk, view: View) -> Found:
+def job_of(call: Call, desk: CommandContext, view: View) -> FoundJob:
     """The job that the command's one word means, also one that the bastion has long forgotten."""
     return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from bastion.bundler.docker_engine import DockerEngine, Say
-from bastion.bundler.image import Context, DockerBundler, PinningBundler
+from bastion.bundler.image import BuildContext, DockerBundler, PinningBundler
 from bastion.bundler.interface import Bundler
 from bastion.bundler.tar import TarBundler
 from bastion.model.errors import BundleError, UsageError
@@ -15,16 +15,16 @@ from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.login import access_token, default_project
-from bastion.runners.google.images.artifact_registry import MULTI, Registry, must_place, place_of
-from bastion.runners.google.images.cloud_build import CloudBuildBundler, Order
+from bastion.runners.google.images.artifact_registry import MULTI, ArtifactRegistry, must_place, place_of
+from bastion.runners.google.images.cloud_build import BuildOrder, CloudBuildBundler
 
-from .bundler_settings import KNOWN, Settings, location_of, named, recipe_of
+from .bundler_settings import KNOWN, BundlerSettings, location_of, named, recipe_of
 
 GLOBAL = "global"
 
 
 def image_bundler(
-    settings: Settings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
+    settings: BundlerSettings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
 ) -> Bundler:
     """The bundler of this kind. Raises `UsageError`, `BundleError` for what cannot work as it was said."""
     if settings.kind == "cloudbuild":
@@ -36,7 +36,7 @@ def image_bundler(
             return PinningBundler(name=name, tag=tag, digest=lambda name, tag: engine.digest(name, tag, {}))
         return DockerBundler(context=_context(settings), engine=engine, say=say)
     place = must_place(name)
-    registry = Registry(GoogleApi(place.project, clock, RandomIds()), access_token)
+    registry = ArtifactRegistry(GoogleApi(place.project, clock, RandomIds()), access_token)
     if settings.truth("skip_bundle"):
         return PinningBundler(name=name, tag=tag, digest=registry.digest)
     return DockerBundler(
@@ -48,8 +48,8 @@ def image_bundler(
     )
 
 
-def _context(settings: Settings) -> Context:
-    return Context(
+def _context(settings: BundlerSettings) -> BuildContext:
+    return BuildContext(
         shell=SystemShell(),
         recipe=recipe_of(settings),
         allow_dirty=settings.truth("allow_dirty"),
@@ -58,7 +58,7 @@ def _context(settings: Settings) -> Context:
 
 
 def _cloudbuild(
-    settings: Settings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
+    settings: BundlerSettings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
 ) -> Bundler:
     url = url_of("")
     if not url.startswith("gs://"):
@@ -72,9 +72,9 @@ def _cloudbuild(
     return CloudBuildBundler(
         context=_context(settings),
         google=google,
-        registry=Registry(google, access_token),
+        registry=ArtifactRegistry(google, access_token),
         tar=tar,
-        order=Order(
+        order=BuildOrder(
             parent=f"projects/{project}/locations/{location_of(settings, region)}",
             pool=settings.get("private_worker_pool"),
             limit_s=int(settings.get("timeout_seconds", "3600")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.job_selection import Filter
 from bastion.launcher.read.job_words import chosen, is_pattern
 from bastion.launcher.read.past_jobs import look_up
@@ -17,33 +17,33 @@ from bastion.schedule.permissions import VERBS, refusal, stranger
 from bastion.schedule.plan import Inputs, inputs
 
 from ..terminal.main import DONE, Call
-from .command_context import Desk, check_user, desk_of, job_of, user_of
+from .command_context import CommandContext, check_user, desk_of, job_of, user_of
 from .job_choice import named
 
 SHOWN = 5
 
-Asked = Sequence[tuple[Found, AboutJob]]
+Asked = Sequence[tuple[FoundJob, AboutJob]]
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
     """The jobs of a command line. `alone`: it names one, and could not mean several."""
 
-    jobs: tuple[Found, ...]
+    jobs: tuple[FoundJob, ...]
     alone: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class JobRequest:
     """One command that asks something of jobs, and what it sees of the bastion."""
 
     call: Call
-    desk: Desk
+    desk: CommandContext
     user: str
     view: View
 
     @classmethod
-    def begin(cls, call: Call) -> Asking:
+    def begin(cls, call: Call) -> JobRequest:
         """Look at the bastion."""
         desk, user = desk_of(call), user_of(call)
         check_user(desk.settings, user)
@@ -63,10 +63,10 @@ class Asking:
         jobs = chosen(words, self.view, filters, self._look_up, user=None if self.call.flags["all"] else self.user)
         return Meant(jobs, alone=len(words) == 1 and filters == Filter() and not is_pattern(words[0]))
 
-    def _look_up(self, word: str) -> Found:
+    def _look_up(self, word: str) -> FoundJob:
         return look_up(word, self.view, self.desk.bucket, self.desk.tasks)
 
-    def ask(self, found: Meant, request: Callable[[Found], AboutJob], told: Callable[[Found], str]) -> int:
+    def ask(self, found: Meant, request: Callable[[FoundJob], AboutJob], told: Callable[[FoundJob], str]) -> int:
         """Ask for each of the jobs, or for none if one of these requests would be refused; `told` says it to people.
 
         Raises `Forbidden`, `BastionError`, `UsageError`.
@@ -88,7 +88,7 @@ class Asking:
         if any(wrong):
             raise BastionError(_few(wrong))
 
-    def _refusal(self, job: Found, request: AboutJob, known: Inputs) -> str:
+    def _refusal(self, job: FoundJob, request: AboutJob, known: Inputs) -> str:
         if job.id in self.view.state.jobs:
             return refusal(request, self.user, self.view.state, known)
         if isinstance(request, Cancel):  # it has left the state: it ended long ago
@@ -116,7 +116,7 @@ class Asking:
         return DONE
 
 
-def _whole(found: Found) -> Found:
+def _whole(found: FoundJob) -> FoundJob:
     if found.task is not None:
         raise UsageError(f"this is asked of a whole job; leave out [{found.task}]")
     return found

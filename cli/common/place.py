@@ -25,7 +25,7 @@ _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BastionPlace:
     """A bastion's name, the whole bucket, and the bastion's part of it. `settings` are those in force, where it is known."""
 
     name: str
@@ -33,10 +33,10 @@ class Place:
     bucket: Bucket
     settings: Config = field(default_factory=Config)
 
-    def housed(self, config: Config) -> Place:
+    def housed(self, config: Config) -> BastionPlace:
         """The same, with logs, outputs and bundles where the settings say."""
         urls = {home: f"{url.rstrip('/')}/{self.name}" for home, url in config.buckets.items()}
-        return Place(self.name, self.root, housed(self.bucket, urls), config)
+        return BastionPlace(self.name, self.root, housed(self.bucket, urls), config)
 
     def flags(self) -> list[str]:
         """What leads another process to the same place."""
@@ -69,14 +69,14 @@ class Place:
         return status is None or status.state == STOPPED or host.died(status)
 
 
-def place_of(call: Call, *, create: bool = False) -> Place:
+def place_of(call: Call, *, create: bool = False) -> BastionPlace:
     """Where the command line points; whether a bastion is there is not asked. `create`: make a missing folder."""
     said = settings_of(call)
     root = open_bucket(said.bucket, create=create)
-    return Place(said.bastion, root, Prefixed(root, said.bastion))
+    return BastionPlace(said.bastion, root, Prefixed(root, said.bastion))
 
 
-def known_place_of(call: Call) -> Place:
+def known_place_of(call: Call) -> BastionPlace:
     """Where the command line points. Raises `BastionError` if no bastion was ever created there."""
     place = place_of(call)
     try:
@@ -86,7 +86,7 @@ def known_place_of(call: Call) -> Place:
     return place.housed(in_force(place, text))
 
 
-def in_force(place: Place, text: bytes) -> Config:
+def in_force(place: BastionPlace, text: bytes) -> Config:
     """The settings of this text, or the last good ones, from the journal, if it makes no sense."""
     try:
         return parse(text)
@@ -97,7 +97,7 @@ def in_force(place: Place, text: bytes) -> Config:
         return parse(last.text) if last and last.text else Config()
 
 
-def stored(place: Place) -> Config:
+def stored(place: BastionPlace) -> Config:
     """The settings in force, though somebody may be about to mend them; the defaults of a bastion that is not made yet."""
     try:
         return in_force(place, place.bucket.read(CONFIG).data)
@@ -105,7 +105,7 @@ def stored(place: Place) -> Config:
         return Config()
 
 
-def is_known(place: Place) -> bool:
+def is_known(place: BastionPlace) -> bool:
     """True if a bastion was created there."""
     try:
         place.bucket.read(CONFIG)
@@ -114,7 +114,7 @@ def is_known(place: Place) -> bool:
     return True
 
 
-def unknown(place: Place) -> str:
+def unknown(place: BastionPlace) -> str:
     """What to say of a place without a bastion."""
     create = f"create one with bastion create {' '.join(place.flags())}"
     return (
@@ -135,7 +135,7 @@ def names(root: Bucket) -> list[str]:
     return found
 
 
-def check_admin(place: Place, user: str) -> None:
+def check_admin(place: BastionPlace, user: str) -> None:
     """Raise `Forbidden` unless the user is an admin of the bastion."""
     admins = place.config().admins
     if user not in admins:

@@ -14,15 +14,15 @@ from bastion.schedule.runner_choice import places
 
 from ..terminal.main import Call
 from . import installed_runners
-from .bundler_settings import Settings, named
-from .place import Place, known_place_of
+from .bundler_settings import BundlerSettings, named
+from .place import BastionPlace, known_place_of
 from .runner_contexts import ground
 
 _IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
 _DIGEST = "DIGEST"
 
 
-def preview(call: Call, job: str, spec: JobSpec, settings: Settings | None = None) -> None:
+def preview(call: Call, job: str, spec: JobSpec, settings: BundlerSettings | None = None) -> None:
     """Say on the error stream what the first attempt would be; `settings` are those of code that is still to be packed."""
     try:
         place = known_place_of(call)
@@ -40,13 +40,13 @@ def preview(call: Call, job: str, spec: JobSpec, settings: Settings | None = Non
         call.output.note(f"the runner {name} would ask for:\n{text.rstrip()}")
 
 
-def _runner(place: Place, config: Config, spec: JobSpec) -> str:
+def _runner(place: BastionPlace, config: Config, spec: JobSpec) -> str:
     if len(config.runners) == 1:
         return config.runners[0]
     return places(recover.load(place.bucket), config).runner_of(spec.resources, 0)
 
 
-def _first(job: str, spec: JobSpec, settings: Settings | None) -> Placement:
+def _first(job: str, spec: JobSpec, settings: BundlerSettings | None) -> Placement:
     bundle = spec.bundle
     if settings and settings.kind in _IMAGES:
         bundle = BundleRef(type="image", image=named(settings)[0], digest=_DIGEST)

@@ -15,10 +15,10 @@ from bastion.runners.runner_context import Ground
 from bastion.stores.machine_seal import KeyedSeal, key_in
 from bastion.stores.routed import url_of
 
-from .place import Place
+from .place import BastionPlace
 
 
-def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) -> Ground:
+def ground(place: BastionPlace, config: Config, environ: Mapping[str, str], name: str) -> Ground:
     """What the runner of this name is made of."""
     ids = RandomIds()
     return Ground(
@@ -37,13 +37,13 @@ def ground(place: Place, config: Config, environ: Mapping[str, str], name: str) 
     )
 
 
-def of_jobs(place: Place, config: Config) -> dict[str, object]:
+def of_jobs(place: BastionPlace, config: Config) -> dict[str, object]:
     """What workers are told of the settings, wherever they are."""
     git = {key: path for key, path in msgspec.structs.asdict(config.git).items() if path}
     return {**elsewhere(place), **git, **msgspec.structs.asdict(config.job_limits)}
 
 
-def elsewhere(place: Place) -> dict[str, object]:
+def elsewhere(place: BastionPlace) -> dict[str, object]:
     """What workers are told of buckets besides the private one, so that none has to read the settings."""
     keys = {layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
     urls = {home: url_of(place.bucket, key) for home, key in keys.items()}

@@ -8,16 +8,16 @@ import pwd
 from collections.abc import Mapping
 from itertools import islice
 
-from bastion.launcher.access.health_checks import NAMED, Check, Level
+from bastion.launcher.access.health_checks import NAMED, Check, HealthLevel
 from bastion.model.errors import UsageError
 from bastion.model.job.spec import USER
 from bastion.model.settings.config import EVERYBODY, Config
 from bastion.runners.worker.linux.unix_account import chosen, is_known, name_of
 from bastion.service.received_request import Authors
 from bastion.stores import shared_folder
-from bastion.stores.shared_folder import Wanted
+from bastion.stores.shared_folder import FolderMode
 
-from .place import Place
+from .place import BastionPlace
 
 FOLDER = "/var/lib/bastion/bucket"
 """The bucket of a bastion that is shared and was created without one: every account gets there."""
@@ -77,7 +77,7 @@ def check(shared: str, url: str) -> None:
         raise UsageError(f"not everybody gets to {url}, since {closed} is closed to them; use --bucket=file://{FOLDER}")
 
 
-def share(place: Place, shared: str) -> None:
+def share(place: BastionPlace, shared: str) -> None:
     """Make the folders of a shared bucket, and set the modes of what lies there already. Raises `OSError`."""
     for folder in _wanted(place, shared):
         if folder.path == os.fsencode(place.root.url.removeprefix("file://")):
@@ -86,7 +86,7 @@ def share(place: Place, shared: str) -> None:
     shared_folder.mend(place.root.url.removeprefix("file://"), place.name)
 
 
-def keep(place: Place, config: Config) -> None:
+def keep(place: BastionPlace, config: Config) -> None:
     """The same as a bastion begins: of the folders alone, which somebody may have changed, and for accounts that are new."""
     if config.shared:
         os.umask(0o022)
@@ -95,18 +95,20 @@ def keep(place: Place, config: Config) -> None:
                 folder.make()
 
 
-def doctor(place: Place, config: Config) -> Check:
+def doctor(place: BastionPlace, config: Config) -> Check:
     """Are the modes of a shared bucket as they have to be?"""
     name = f"rights on {place.root.url}"
     wrong = [fault for folder in _wanted(place, config.shared) if (fault := folder.fault())]
     if wrong:
         more = f", and {len(wrong) - NAMED} more" if len(wrong) > NAMED else ""
-        return Check(Level.FAILED, name, f"{'; '.join(wrong[:NAMED])}{more}", MEND)
+        return Check(HealthLevel.FAILED, name, f"{'; '.join(wrong[:NAMED])}{more}", MEND)
     who = "all accounts of this machine" if config.shared == EVERYBODY else f"the group {config.shared}"
-    return Check(Level.OK, name, f"shared by {who}: each writes its own requests, bundles and watches, and no more")
+    return Check(
+        HealthLevel.OK, name, f"shared by {who}: each writes its own requests, bundles and watches, and no more"
+    )
 
 
-def _wanted(place: Place, shared: str) -> list[Wanted]:
+def _wanted(place: BastionPlace, shared: str) -> list[FolderMode]:
     gid = None if shared == EVERYBODY else _gid(shared)
     root = place.root.url.removeprefix("file://")
     uid = os.stat(root).st_uid if os.path.isdir(root) and os.geteuid() else 0

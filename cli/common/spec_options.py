@@ -17,7 +17,7 @@ from bastion.model.job.alternatives import Alternative
 from bastion.model.wording import clock
 
 from ..terminal.main import Call
-from .command_context import Desk, user_of
+from .command_context import CommandContext, user_of
 from .profile import setting_of
 
 NONE = "none"
@@ -26,7 +26,7 @@ Told = Callable[[str, str, Callable[[], Any]], Any]
 """Of a flag and a field: what the file says of it, unless the flag is said."""
 
 
-def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "") -> build.Wish:
+def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "") -> build.SpecOptions:
     """What the flags say, and a file where they say nothing. `default_shell` is the setting of the bastion."""
     flags = call.flags
 
@@ -41,7 +41,7 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
         build.listed(flags["resources"]) if "resources" in call.given else [said.get("resources", {})],
         told("num_replicas", "replicas", lambda: flags["num_replicas"]),
     )
-    return build.Wish(
+    return build.SpecOptions(
         user=told("user_id", "user", lambda: user_of(call)),
         command=build.command(call.after, literal=flags["literal"]) if call.after else said["command"],
         name=told("name", "name", lambda: flags["name"] or ""),
@@ -85,7 +85,7 @@ def moment_of(call: Call, flag: str, now: datetime) -> datetime | None:
     return found
 
 
-def after_of(desk: Desk, words: Sequence[str]) -> list[str]:
+def after_of(desk: CommandContext, words: Sequence[str]) -> list[str]:
     """The conditions of `--after`, with the ids of the jobs that its words mean today. Raises `NotFound`, `SpecError`."""
     if not words:
         return []

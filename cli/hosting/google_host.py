@@ -20,23 +20,23 @@ from bastion.runners.google.hosting.bastion_vm import (
     DISK_GB,
     IMAGE,
     MACHINE_TYPE,
-    Host,
+    BastionVm,
     check,
     metadata_of,
     vm_name,
     workers,
 )
 from bastion.runners.google.hosting.dry_run import Dry
-from bastion.runners.google.hosting.vm_status import Machine
-from bastion.runners.hosting import Do, Site, Tell
+from bastion.runners.google.hosting.vm_status import VmStatus
+from bastion.runners.hosting import Do, HostingPlan, Tell
 
-from ..common.place import Place, stored
+from ..common.place import BastionPlace, stored
 from ..terminal.main import Call
 
 RUNNERS = ["tpu", "gce"]
 
 
-def settings(call: Call, place: Place) -> dict[str, Any]:
+def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
     """What the command line says of Google's cloud, by the words of `config.toml`; what it does not say stays."""
     old = stored(place)
     google, zone = old.google, call.flags["gcp_zone"] or old.google.vm_zone
@@ -53,13 +53,13 @@ def settings(call: Call, place: Place) -> dict[str, Any]:
     return {"google": google, "runners": RUNNERS if old.runners == ["local"] else old.runners}
 
 
-def lodging(place: Place, tell: Tell | None = None) -> Machine | None:
+def lodging(place: BastionPlace, tell: Tell | None = None) -> VmStatus | None:
     """The VM of the bastion at this place, if its settings say that it has one; behind a door that only tells, if it has to."""
     held = stored(place).google
     if not held.vm_zone:
         return None
     api: Google = Dry(door(held), tell) if tell else door(held)
-    return Machine(api, held.project, held.vm_zone, vm_name(place.name))
+    return VmStatus(api, held.project, held.vm_zone, vm_name(place.name))
 
 
 def door(google: GoogleSettings) -> GoogleApi:
@@ -67,7 +67,7 @@ def door(google: GoogleSettings) -> GoogleApi:
     return GoogleApi(google.project, SystemClock(), RandomIds())
 
 
-def site(call: Call, place: Place, config: Config) -> Site:
+def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
     """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
     found, google = _host(call, place, config), config.google
 
@@ -75,26 +75,26 @@ def site(call: Call, place: Place, config: Config) -> Site:
         api = Dry(door(google), tell) if tell else door(google)
         return [Do(step.what, partial(step.ensure, api)) for step in setup_steps.steps(found)]
 
-    return Site(
-        lodging=Machine(door(google), found.project, found.zone, found.vm),
+    return HostingPlan(
+        lodging=VmStatus(door(google), found.project, found.zone, found.vm),
         work=work,
         note=prices.line(found.machine_type, DISK_GB, config.poll),
         write=partial(_write_terraform, call, found),
     )
 
 
-def buckets(place: Place, config: Config) -> list[str]:
+def buckets(place: BastionPlace, config: Config) -> list[str]:
     """The names of all its buckets."""
     return sorted({_bucket(place.root.url), *map(_bucket, config.buckets.values())})
 
 
-def forget(place: Place) -> dict[str, Any]:
+def forget(place: BastionPlace) -> dict[str, Any]:
     """The settings of a bastion whose VM is no more."""
     return {"google": msgspec.structs.replace(stored(place).google, vm_zone="")}
 
 
-def _host(call: Call, place: Place, config: Config) -> Host:
-    found = Host(
+def _host(call: Call, place: BastionPlace, config: Config) -> BastionVm:
+    found = BastionVm(
         bastion=place.name,
         url=place.root.url,
         buckets=buckets(place, config),
@@ -108,7 +108,7 @@ def _host(call: Call, place: Place, config: Config) -> Host:
     return found
 
 
-def _write_terraform(call: Call, found: Host, where: str) -> None:
+def _write_terraform(call: Call, found: BastionVm, where: str) -> None:
     folder = Path(where)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in terraform.files(found).items():
@@ -122,7 +122,7 @@ def _zones(said: str | None) -> list[str]:
     return [zone for zone in map(str.strip, (said or "").split(",")) if zone]
 
 
-def _image(place: Place, google: GoogleSettings) -> str:
+def _image(place: BastionPlace, google: GoogleSettings) -> str:
     """The image that the VM has, if there is one."""
     if not google.vm_zone or not google.project:
         return ""

@@ -8,15 +8,15 @@ from bastion.model.errors import UsageError
 from bastion.model.settings.config import Config
 from bastion.platform.local_paths import mark
 from bastion.platform.system import SystemClock
-from bastion.runners.hosting import Do, Site, Tell
+from bastion.runners.hosting import Do, HostingPlan, Tell
 from bastion.runners.kubernetes.bastion_objects import Deployed, namespace_uid, work
-from bastion.runners.kubernetes.deployment import Host, faults, name_of
+from bastion.runners.kubernetes.deployment import BastionDeployment, faults, name_of
 from bastion.runners.kubernetes.fleet import checked, door
 from bastion.runners.kubernetes.interface import Cluster
 from bastion.runners.kubernetes.settings import KubernetesSettings
 
 from ..common import installed_runners
-from ..common.place import Place, stored
+from ..common.place import BastionPlace, stored
 from ..terminal.main import Call
 
 NAME = "kubernetes"
@@ -29,7 +29,7 @@ _KEYS = {
 """Settings by the flags that say them."""
 
 
-def settings(call: Call, place: Place) -> dict[str, Any]:
+def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
     """What the command line says of the cluster, by the words of `config.toml`; what it does not say stays."""
     if (said := call.flags["runner"]) not in (None, NAME):
         raise UsageError(f"--runner={said} has the bastion on this machine; leave out the flags of a bastion elsewhere")
@@ -49,13 +49,13 @@ def settings(call: Call, place: Place) -> dict[str, Any]:
     return {"runners": runners, "runner_options": {**old.runner_options, NAME: {**options, "deployed_in": here}}}
 
 
-def site(call: Call, place: Place, config: Config) -> Site:
+def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
     """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
     if wrong := list(installed_runners.faults(config)):
         raise UsageError("; ".join(wrong))
     given = checked(config.runner_options[NAME])
     deployed = _deployed(place, given, door(given, SystemClock()))
-    host = Host(
+    host = BastionDeployment(
         scope=_scope(place),
         bucket=place.root.url,
         flags=place.flags(),
@@ -68,10 +68,10 @@ def site(call: Call, place: Place, config: Config) -> Site:
     def todo(tell: Tell | None) -> list[Do]:
         return list(work(door(given, SystemClock(), tell), host))
 
-    return Site(lodging=deployed, work=todo)
+    return HostingPlan(lodging=deployed, work=todo)
 
 
-def lodging(place: Place, tell: Tell | None = None) -> Deployed | None:
+def lodging(place: BastionPlace, tell: Tell | None = None) -> Deployed | None:
     """The Deployment of the bastion at this place, if its settings say that it has one; told only, if it has to be."""
     options = stored(place).runner_options.get(NAME, {})
     if not options.get("deployed_in"):
@@ -80,13 +80,13 @@ def lodging(place: Place, tell: Tell | None = None) -> Deployed | None:
     return _deployed(place, given, door(given, SystemClock(), tell), waits=tell is None)
 
 
-def forget(place: Place) -> dict[str, Any]:
+def forget(place: BastionPlace) -> dict[str, Any]:
     """The settings of a bastion whose Deployment is no more."""
     options = stored(place).runner_options
     return {"runner_options": {**options, NAME: {**options[NAME], "deployed_in": ""}}}
 
 
-def _deployed(place: Place, given: KubernetesSettings, api: Cluster, *, waits: bool = True) -> Deployed:
+def _deployed(place: BastionPlace, given: KubernetesSettings, api: Cluster, *, waits: bool = True) -> Deployed:
     return Deployed(
         api=api,
         namespace=given.namespace,
@@ -97,5 +97,5 @@ def _deployed(place: Place, given: KubernetesSettings, api: Cluster, *, waits: b
     )
 
 
-def _scope(place: Place) -> str:
+def _scope(place: BastionPlace) -> str:
     return mark(place.name, place.bucket.url)

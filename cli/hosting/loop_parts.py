@@ -15,26 +15,26 @@ from bastion.platform.store_clock import StoreClock
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from bastion.runners.google.machines.runner import GoogleRunner
 from bastion.runners.worker.linux.unix_account import chosen, is_known, name_of
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 
 from ..common import installed_runners, shared_host
-from ..common.place import Place
+from ..common.place import BastionPlace
 from ..common.runner_contexts import ground
 
 SNAPSHOT_S = 600.0
 
 
-def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
+def doors(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> ServiceContext:
     """All that the loop of the bastion at this place needs. Raises as `runners` does."""
     made = runners(place, config, environ)
     births = [runner.site.birth for runner in made.values() if isinstance(runner, GoogleRunner)]
-    if builds := [birth.build for birth in births if isinstance(birth, Birth)]:
+    if builds := [birth.build for birth in births if isinstance(birth, MachineBoot)]:
         # Before they are asked for, and one after the other: what the first makes is kept. What fails is told to who asks.
         ThreadTasks(1).start("build", lambda: [build() for build in builds])
-    return Doors(
+    return ServiceContext(
         bucket=place.bucket,
         runners=made,
         clock=SystemClock(),
@@ -48,7 +48,7 @@ def doors(place: Place, config: Config, environ: Mapping[str, str]) -> Doors:
     )
 
 
-def runners(place: Place, config: Config, environ: Mapping[str, str]) -> dict[str, Runner]:
+def runners(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> dict[str, Runner]:
     """The configured runners by their names.
 
     Raises `UsageError` for one that cannot be had, or not by these settings; `RunnerError`.
@@ -66,7 +66,7 @@ def whose(config: Config) -> dict[str, str]:
     return {"account": mine, "jobs_as": chosen(config.run_as, os.geteuid(), is_known) or mine}
 
 
-def write_snapshot(place: Place) -> None:
+def write_snapshot(place: BastionPlace) -> None:
     """Write a snapshot in a child process, and wait for it. Raises `BastionError` with its last words if it fails."""
     argv = [sys.executable, "-I", "-m", "bastion", "snapshot", *place.flags()]
     try:

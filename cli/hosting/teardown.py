@@ -10,7 +10,7 @@ from bastion.model.settings.config import Config
 from bastion.runners.google.api.interface import Google
 from bastion.runners.google.fleet import GCE, TPU
 from bastion.runners.google.gce.runner import GceRunner
-from bastion.runners.google.hosting.bastion_vm import Host, workers
+from bastion.runners.google.hosting.bastion_vm import BastionVm, workers
 from bastion.runners.google.hosting.dry_run import Dry
 from bastion.runners.google.hosting.grants import leave
 from bastion.runners.google.tpu.runner import TpuRunner
@@ -19,7 +19,7 @@ from bastion.runners.kubernetes import names
 from bastion.runners.kubernetes.fleet import KUBERNETES
 from bastion.runners.kubernetes.runner import KubernetesRunner
 
-from ..common.place import Place, stored
+from ..common.place import BastionPlace, stored
 from ..common.runner_contexts import ground
 from ..terminal.main import Call
 from . import google_host, where
@@ -31,7 +31,7 @@ NAMED = 5
 Fleet = Sequence[TpuRunner | GceRunner | KubernetesRunner]
 
 
-def fleet_of(place: Place, config: Config, environ: Mapping[str, str], tell: Tell | None = None) -> Fleet:
+def fleet_of(place: BastionPlace, config: Config, environ: Mapping[str, str], tell: Tell | None = None) -> Fleet:
     """The bastion's runners whose machines stay when it goes; with `tell`, what would change something is told instead."""
     makers = {maker.kind.name: maker for maker in (TPU, GCE)}
     google = Dry(google_host.door(config.google), tell) if tell else None
@@ -69,7 +69,7 @@ def sweep(fleet: Fleet, clock: Clock) -> None:
         runner.clear()
 
 
-def has_accounts(place: Place, config: Config) -> bool:
+def has_accounts(place: BastionPlace, config: Config) -> bool:
     """`bastion create` has made accounts for it: the settings name them."""
     google = config.google
     return bool(google.project and google.service_account) and (
@@ -77,12 +77,12 @@ def has_accounts(place: Place, config: Config) -> bool:
     )
 
 
-def close_accounts(google: Google, place: Place, config: Config) -> list[str]:
+def close_accounts(google: Google, place: BastionPlace, config: Config) -> list[str]:
     """Remove the accounts that were made for it, and their rights; what was removed, in words."""
     return [step.what for step in leave(_host(place, config)) if step.ensure(google)]
 
 
-def rehearse(call: Call, place: Place, *, accounts: bool) -> None:
+def rehearse(call: Call, place: BastionPlace, *, accounts: bool) -> None:
     """Print every call that would be made, and make those that only look."""
     config = stored(place)
     lodged = where.lodging(place, call.output.say)
@@ -110,9 +110,9 @@ def _remove(fleet: Fleet) -> None:
             runner.delete(machine.id)
 
 
-def _host(place: Place, config: Config) -> Host:
+def _host(place: BastionPlace, config: Config) -> BastionVm:
     """Of what it consists, as far as its end needs to know."""
-    return Host(
+    return BastionVm(
         bastion=place.name,
         url=place.root.url,
         buckets=google_host.buckets(place, config),

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.interfaces import Clock
 from bastion.model.settings.config import Config
-from bastion.runners.hosting import Lodging, Site, Tell
+from bastion.runners.hosting import Hosting, HostingPlan, Tell
 
-from ..common.place import Place, stored
+from ..common.place import BastionPlace, stored
 from ..terminal.main import Call
 
 UP_S = 900.0
@@ -21,16 +21,16 @@ CONSOLE_LINES = 15
 class Way(Protocol):
     """A module that knows one kind of lodging."""
 
-    def settings(self, call: Call, place: Place) -> dict[str, Any]:
+    def settings(self, call: Call, place: BastionPlace) -> dict[str, Any]:
         """What the command line says, by the words of `config.toml`; what it does not say stays. Raises `BastionError`."""
 
-    def site(self, call: Call, place: Place, config: Config) -> Site:
+    def site(self, call: Call, place: BastionPlace, config: Config) -> HostingPlan:
         """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
 
-    def lodging(self, place: Place, tell: Tell | None = None) -> Lodging | None:
+    def lodging(self, place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
         """Where the bastion at this place lives, by its settings. With `tell`, what would change something is told instead."""
 
-    def forget(self, place: Place) -> dict[str, Any]:
+    def forget(self, place: BastionPlace) -> dict[str, Any]:
         """The settings of a bastion whose lodging is no more."""
 
 
@@ -61,7 +61,7 @@ def _says(call: Call, flag: str) -> bool:
     return value == _RUNNER if flag == "runner" else bool(value)
 
 
-def way(call: Call, place: Place) -> Way:
+def way(call: Call, place: BastionPlace) -> Way:
     """The way that the flags say, or that the bastion has gone. Raises `UsageError` for flags of two ways, or of none."""
     said = {name: next((flag for flag in flags if _says(call, flag)), "") for name, flags in _FLAGS.items()}
     if all(said.values()):
@@ -71,20 +71,20 @@ def way(call: Call, place: Place) -> Way:
     raise UsageError(f"where is the bastion to live? Say {_GOOGLE}=PROJECT, or {_KUBERNETES}")
 
 
-def lodging(place: Place, tell: Tell | None = None) -> Lodging | None:
+def lodging(place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
     """Where the bastion at this place lives, if its settings say that it is elsewhere."""
     gone = _gone(place)
     return _known(gone).lodging(place, tell) if gone else None
 
 
-def rehearsed(call: Call, place: Place) -> Lodging:
+def rehearsed(call: Call, place: BastionPlace) -> Hosting:
     """Its lodging behind a door that prints every call, and makes those that only look. Raises `UsageError` if there is none."""
     if found := lodging(place, call.output.say):
         return found
     raise UsageError(f"bastion {place.name} does not live elsewhere, so it calls nobody; leave out --dry_run")
 
 
-def bring_up(call: Call, place: Place, site: Site, clock: Clock) -> bool:
+def bring_up(call: Call, place: BastionPlace, site: HostingPlan, clock: Clock) -> bool:
     """Make what is missing, and return when the bastion ticks. True if anything was done."""
     before, done, last = place.status(), [], False
     for one in site.work(None):
@@ -102,7 +102,7 @@ def bring_up(call: Call, place: Place, site: Site, clock: Clock) -> bool:
     return started or bool(done)
 
 
-def await_tick(place: Place, lodged: Lodging, clock: Clock, *, epoch: int) -> None:
+def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int) -> None:
     """Return when a bastion later than this epoch has ended a tick. Raises `BastionError` with the lodging's last words."""
     deadline = clock.monotonic() + UP_S
     while clock.monotonic() < deadline:
@@ -117,7 +117,7 @@ def await_tick(place: Place, lodged: Lodging, clock: Clock, *, epoch: int) -> No
     )
 
 
-def last_words(lodged: Lodging) -> str:
+def last_words(lodged: Hosting) -> str:
     """The end of what was written on its console."""
     try:
         lines = [line for line in lodged.console().splitlines() if line.strip()]
@@ -126,7 +126,7 @@ def last_words(lodged: Lodging) -> str:
     return " | ".join(lines[-CONSOLE_LINES:]) or "it said nothing"
 
 
-def told(place: Place) -> str:
+def told(place: BastionPlace) -> str:
     """The lodging and how it is, in words; empty if there is none. What cannot be known is said."""
     try:
         found = lodging(place)
@@ -135,13 +135,13 @@ def told(place: Place) -> str:
         return f"not known: {error}"
 
 
-def forget(place: Place) -> dict[str, Any]:
+def forget(place: BastionPlace) -> dict[str, Any]:
     """The settings of a bastion that has no lodging any more."""
     gone = _gone(place)
     return _known(gone).forget(place) if gone else {}
 
 
-def _gone(place: Place) -> str:
+def _gone(place: BastionPlace) -> str:
     """The way that the bastion at this place has gone, by its settings; empty if it lives here."""
     config = stored(place)
     return next((name for name, has in _GONE.items() if has(config)), "")

@@ -11,10 +11,10 @@ from typing import Any
 import msgspec
 
 from bastion.launcher.read import exit_codes
-from bastion.launcher.read.job_lookup import Found, known
+from bastion.launcher.read.job_lookup import FoundJob, known
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import Queue
+from bastion.launcher.read.queue import QueueView
 from bastion.launcher.read.stored_spec import needed_spec
 from bastion.launcher.read.view import View
 from bastion.launcher.submit import ray_cluster
@@ -25,7 +25,7 @@ from bastion.model.stored.requests import Submit, job_id
 from bastion.stores.routed import url_of
 
 from ..common.bundler_settings import check_setup, settings_of
-from ..common.command_context import Desk, desk_of, docker_repo_of
+from ..common.command_context import CommandContext, desk_of, docker_repo_of
 from ..common.preview import preview
 from ..common.spec_options import wish_of
 from ..terminal.main import DONE, Call
@@ -118,13 +118,13 @@ def _shown(call: Call, name: str) -> dict[str, Any]:
     desk = desk_of(call)
     view = desk.reader().look()
     found = _cluster(desk, name, view)
-    row: dict[str, Any] = {"schema": 1, **Queue(view, (), derived(view)).row(found.known)}
+    row: dict[str, Any] = {"schema": 1, **QueueView(view, (), derived(view)).row(found.known)}
     if at := ray_cluster.addresses(found.job):
         row |= at.urls() | {"answers": _listens(at.host, at.dashboard_port)}
     return row
 
 
-def _cluster(desk: Desk, name: str, view: View) -> Found:
+def _cluster(desk: CommandContext, name: str, view: View) -> FoundJob:
     """The newest job of this name. Raises `NotFound` if there is none, or it is no cluster."""
     found = look_up(name, view, desk.bucket, desk.tasks)
     if not ray_cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from bastion.bundler.compare import difference
 from bastion.bundler.unpack import unpack
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.stored_spec import needed_spec
 from bastion.launcher.submit.spec_diff import Pairs, surroundings, wishes
@@ -57,7 +57,7 @@ def _code(bucket: Bucket, one: BundleRef, other: BundleRef) -> dict[str, Any]:
         return told | asdict(difference(*trees))
 
 
-def _page(jobs: list[Found], one: JobSpec, other: JobSpec, found: dict[str, Any]) -> Iterator[str]:
+def _page(jobs: list[FoundJob], one: JobSpec, other: JobSpec, found: dict[str, Any]) -> Iterator[str]:
     yield f"{jobs[0].id} -> {jobs[1].id}"
     for part in ("spec", "environment"):
         yield from _table(part, found[part])

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.model.state.state import JobState
 from bastion.model.stored.requests import Hold
 
-from ..common.job_requests import Asking
+from ..common.job_requests import JobRequest
 from ..terminal.main import Call
 
 
 def run(call: Call) -> int:
     """Ask for it, and say what that means for what runs."""
-    asking = Asking.begin(call)
+    asking = JobRequest.begin(call)
     return asking.ask(asking.several(), lambda found: Hold(job=found.id), _told)
 
 
-def _told(found: Found) -> str:
+def _told(found: FoundJob) -> str:
     waits = found.job is None or found.job.state is JobState.PENDING
     return f"{found.id}: held{'' if waits else '; what runs of it goes on, and is not started again until its release'}"

@@ -9,17 +9,17 @@ from dataclasses import replace
 from bastion.launcher.history.job_history import history
 from bastion.launcher.logs import array_logs
 from bastion.launcher.logs.log_lines import Choice, bastion_lines, pattern, worker_list
-from bastion.launcher.logs.task_follower import Doors, Screen, follow, snapshot
+from bastion.launcher.logs.task_follower import FollowContext, Screen, follow, snapshot
 from bastion.launcher.moments import moment
 from bastion.launcher.read import exit_codes, gap_lines
-from bastion.launcher.read.job_lookup import Found, one_task
+from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.view import View
 from bastion.launcher.read.wait_for_end import code_now, standing
 from bastion.model.errors import UsageError
 from bastion.model.stored.gaps import Holes
 
-from ..common.command_context import Desk, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of, job_of
 from ..terminal.main import Call
 from ..terminal.output import Output
 
@@ -37,9 +37,9 @@ def run(call: Call) -> int:
         return show_log(call, desk, found, choice)
 
 
-def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
+def show_log(call: Call, desk: CommandContext, found: FoundJob, choice: Choice) -> int:
     """Print what a job prints: to its end if it is live and --no_follow was not said. The exit code of its end."""
-    doors = Doors(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
+    doors = FollowContext(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
     screen = Screen(lines=call.output.log, note=call.output.note)
     failed = call.flags.get("failed", False)
     if found.count > 1 and found.task is None:
@@ -55,7 +55,9 @@ def show_log(call: Call, desk: Desk, found: Found, choice: Choice) -> int:
     return code
 
 
-def _show_array(call: Call, desk: Desk, doors: Doors, found: Found, choice: Choice, screen: Screen) -> int:
+def _show_array(
+    call: Call, desk: CommandContext, doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen
+) -> int:
     """The same for all tasks of an array. Those that failed have all been said, so nobody follows them."""
     failed = call.flags.get("failed", False)
     live = found.job is None or not exit_codes.ended(found.job, None)
@@ -77,7 +79,7 @@ def detachable(output: Output, *, name: str) -> Iterator[None]:
         raise
 
 
-def _choice(call: Call, desk: Desk) -> Choice:
+def _choice(call: Call, desk: CommandContext) -> Choice:
     flags = call.flags
     tail = flags["tail"]
     if tail is not None and tail < 0:
@@ -94,7 +96,7 @@ def _choice(call: Call, desk: Desk) -> Choice:
     )
 
 
-def _provisioning(call: Call, desk: Desk, found: Found, view: View) -> int:
+def _provisioning(call: Call, desk: CommandContext, found: FoundJob, view: View) -> int:
     """The bastion's side: the events of the journal, then the lines of the bastion's own log that name the job."""
     if found.job:
         holes = Holes(list(view.holes))

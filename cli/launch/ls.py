@@ -13,7 +13,7 @@ from ..common.job_choice import limit_of, named
 from ..terminal.formats import CSV, JSON, TABLE, WIDE, format_of
 from ..terminal.main import DONE, Call
 from .parts import job_names
-from .parts.job_table import Asked, text
+from .parts.job_table import TableOptions, text
 from .watch import interval, looks, watch
 
 
@@ -39,10 +39,10 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _asked(call: Call, bastion: str, filters: Filter) -> Asked:
+def _asked(call: Call, bastion: str, filters: Filter) -> TableOptions:
     """Mine that have not ended, unless the flags say more."""
     user = user_of(call)
     if not call.flags["all"]:
         filters = replace(filters, users=filters.users or frozenset({user}), states=filters.states or LIVE)
     form = format_of(call.flags, TABLE, WIDE, CSV, JSON)
-    return Asked(bastion=bastion, user=user, meant=filters, limit=limit_of(call), form=form)
+    return TableOptions(bastion=bastion, user=user, meant=filters, limit=limit_of(call), form=form)

@@ -8,15 +8,15 @@ from pathlib import Path
 from bastion.journal.recover import spec_of
 from bastion.launcher.durations import short
 from bastion.launcher.read.exit_codes import ended
-from bastion.launcher.read.job_lookup import Found, one_task
+from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.launcher.read.job_rows import rfc3339
 from bastion.model import layout
 from bastion.model.errors import Forbidden, UsageError
 from bastion.model.job.spec import JobSpec
-from bastion.stores.job_files import File, Outputs
+from bastion.stores.job_files import JobFile, JobFiles
 from bastion.stores.routed import url_of
 
-from ..common.command_context import Desk, desk_of, job_of, user_of
+from ..common.command_context import CommandContext, desk_of, job_of, user_of
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
@@ -28,7 +28,7 @@ def run(call: Call) -> int:
         raise UsageError("--fetch and --delete do not go together; fetch first, look, then delete")
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
-    outputs = Outputs(_url(desk, found))
+    outputs = JobFiles(_url(desk, found))
     with call.output.progress(f"listing {outputs.url}"):
         files = outputs.files()
     if call.flags["delete"]:
@@ -41,7 +41,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _url(desk: Desk, found: Found) -> str:
+def _url(desk: CommandContext, found: FoundJob) -> str:
     """The folder that the job names, or the one in the bucket that its task has."""
     spec: JobSpec | None = found.unread.spec if found.unread else spec_of(desk.bucket, found.job) if found.job else None
     if spec and spec.output_dir:
@@ -49,7 +49,7 @@ def _url(desk: Desk, found: Found) -> str:
     return f"{url_of(desk.bucket, layout.OUTPUTS)}/{layout.outputs(found.id, one_task(found))}"
 
 
-def _delete(call: Call, desk: Desk, found: Found, outputs: Outputs, files: Sequence[File]) -> int:
+def _delete(call: Call, desk: CommandContext, found: FoundJob, outputs: JobFiles, files: Sequence[JobFile]) -> int:
     """Remove the files of a job that has ended and that belongs to whoever asks, and say how much that was."""
     user = user_of(call)
     if user != found.user and user not in desk.settings.admins:
@@ -72,7 +72,7 @@ def _delete(call: Call, desk: Desk, found: Found, outputs: Outputs, files: Seque
     return DONE
 
 
-def _in_use(desk: Desk, url: str) -> str:
+def _in_use(desk: CommandContext, url: str) -> str:
     """The id of an open job that has this folder, or one around it, as its own; "" if there is none."""
     jobs = [job for job in desk.reader().look().state.jobs.values() if job.ended is None]
     for job, spec in zip(jobs, desk.tasks.map(lambda job: spec_of(desk.bucket, job), jobs), strict=True):
@@ -84,7 +84,7 @@ def _in_use(desk: Desk, url: str) -> str:
     return ""
 
 
-def _tell(call: Call, desk: Desk, url: str, files: Sequence[File]) -> None:
+def _tell(call: Call, desk: CommandContext, url: str, files: Sequence[JobFile]) -> None:
     if call.output.json:
         rows = [
             {"name": f.name, "bytes": f.size, "modified": rfc3339(f.modified) if f.modified else None} for f in files

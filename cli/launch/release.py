@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.model.stored.requests import Release
 
-from ..common.job_requests import Asking
+from ..common.job_requests import JobRequest
 from ..terminal.main import Call
 
 
 def run(call: Call) -> int:
     """Ask for it; a job that nobody holds stays as it is."""
-    asking = Asking.begin(call)
+    asking = JobRequest.begin(call)
     return asking.ask(asking.several(), lambda found: Release(job=found.id), _told)
 
 
-def _told(found: Found) -> str:
+def _told(found: FoundJob) -> str:
     free = found.job is not None and found.job.held is None
     return f"{found.id}: {'was not held' if free else 'released, it is back in its place'}"

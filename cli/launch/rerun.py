@@ -17,7 +17,7 @@ from bastion.model.stored.requests import Submit, job_id
 from bastion.stores.routed import url_of
 
 from ..common.bundling import DAY_S
-from ..common.command_context import Desk, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of, job_of
 from ..common.preview import preview
 from ..common.spec_options import wish_of
 from ..terminal.main import DONE, Call
@@ -59,7 +59,7 @@ def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
     return msgspec.structs.replace(spec, bundle=before.bundle, provenance=origin)
 
 
-def _keep_code(desk: Desk, job: str, bundle: BundleRef) -> None:
+def _keep_code(desk: CommandContext, job: str, bundle: BundleRef) -> None:
     """The code outlives the new job, too: written anew where the bucket would remove it soon; one list request.
 
     Raises `BundleError` if the bucket has it no more.

@@ -17,7 +17,7 @@ import msgspec
 from bastion.launcher.durations import seconds
 from bastion.launcher.submit import build
 from bastion.launcher.submit.provenance import provenance
-from bastion.launcher.submit.without_bastion import Alone
+from bastion.launcher.submit.without_bastion import WithoutBastion
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import BundleRef, JobSpec
@@ -32,7 +32,7 @@ from ..common.bundler_settings import check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference
 from ..common.command_context import user_of
 from ..terminal.main import Call
-from .parts.local_workers import Crew
+from .parts.local_workers import LocalWorkers
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -56,9 +56,9 @@ def run(call: Call) -> int:
         packed = bundle(bucket, SystemClock(), call.output, settings, kept_days=0)
         spec = msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
         key = AttemptKey(job_id(spec.name, request_id), 0, 0)
-        alone = Alone(bucket, key, spec.replicas)
+        alone = WithoutBastion(bucket, key, spec.replicas)
         alone.order(spec)
-        with Crew(call, alone, Path(folder), spec.grace_s) as crew:
+        with LocalWorkers(call, alone, Path(folder), spec.grace_s) as crew:
             asked.heed()
             code = crew.work(asked)
         _note_outputs(call, Path(folder))
@@ -67,7 +67,7 @@ def run(call: Call) -> int:
     return code
 
 
-class Asked:
+class StopRequests:
     """How often the user asked for the end. Until `heed` was called, asking is an exception, as everywhere."""
 
     def __init__(self) -> None:
@@ -86,9 +86,9 @@ class Asked:
 
 
 @contextmanager
-def interrupts() -> Iterator[Asked]:
+def interrupts() -> Iterator[StopRequests]:
     """Meanwhile Ctrl-C, SIGTERM and a closed terminal are counted."""
-    asked = Asked()
+    asked = StopRequests()
     before = {number: signal.signal(number, asked.ask) for number in _SIGNALS}
     try:
         yield asked
@@ -101,7 +101,7 @@ def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
     """The checked spec, as for a fleet that is all ours."""
     flags = call.flags
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=SystemClock().wall())
-    wish = build.Wish(
+    wish = build.SpecOptions(
         user=user_of(call),
         command=build.command(call.after or (), literal=call.flags["literal"]),
         name=flags["name"] or "",

@@ -8,7 +8,7 @@ from typing import Any
 from bastion.launcher.explain.gpu_lines import gpus
 from bastion.launcher.read import gap_lines
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import Queue
+from bastion.launcher.read.queue import QueueView
 from bastion.launcher.read.stored_spec import stored_spec
 from bastion.model.job.spec import written_out
 from bastion.model.stored.gaps import Holes
@@ -23,7 +23,7 @@ def run(call: Call) -> int:
     desk = desk_of(call)
     view = desk.reader().look()
     found = job_of(call, desk, view)
-    row = Queue(view, (), derived(view)).row(found.known)
+    row = QueueView(view, (), derived(view)).row(found.known)
     holes = Holes(list(view.holes))
     spec = stored_spec(desk.bucket, desk.tasks, found, holes)
     seen = gpus(desk.bucket, desk.tasks, found.job, found.task) if found.job else []

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import psutil
 
-from bastion.launcher.read.job_lookup import Found, one_task
+from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.model.errors import BastionError, NotFound, UsageError
 from bastion.model.state.state import Attempt, Worker
 
@@ -43,7 +43,7 @@ def run(call: Call) -> int:
     return _become(argv, call.environ)
 
 
-def _live(found: Found) -> Attempt:
+def _live(found: FoundJob) -> Attempt:
     """The attempt that runs now. Raises `BastionError` if none does."""
     task = one_task(found)
     tasks = found.job.tasks if found.job else {}
@@ -54,7 +54,7 @@ def _live(found: Found) -> Attempt:
     return live
 
 
-def _worker(found: Found, attempt: Attempt, number: int) -> Worker:
+def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
     """The worker of this number, which is there. Raises `NotFound`, `BastionError`."""
     if not 0 <= number < len(attempt.workers):
         raise NotFound(f"{found.name} has no worker {number}; its workers are 0 to {len(attempt.workers) - 1}")
@@ -67,7 +67,7 @@ def _worker(found: Found, attempt: Attempt, number: int) -> Worker:
     return worker
 
 
-def _here(call: Call, found: Found, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
+def _here(call: Call, found: FoundJob, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
     """A shell of this machine, in the folder and with the environment of the worker's process."""
     if wanted:
         there = wanted[0].there
@@ -85,7 +85,7 @@ def _here(call: Call, found: Found, number: int, worker: Worker, wanted: Sequenc
     return _become(argv, {**environ, **terminal})
 
 
-def _process(call: Call, found: Found, number: int, machine: str) -> tuple[str, Mapping[str, str]]:
+def _process(call: Call, found: FoundJob, number: int, machine: str) -> tuple[str, Mapping[str, str]]:
     """Folder and environment of the worker's process; without the mark by which its end would be ours.
 
     Raises `BastionError` if no process of it is seen from here.

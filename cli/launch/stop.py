@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bastion.launcher.read import exit_codes
-from bastion.launcher.read.job_lookup import Found, checked_task
+from bastion.launcher.read.job_lookup import FoundJob, checked_task
 from bastion.launcher.read.job_selection import state
 from bastion.model.errors import UsageError
 from bastion.model.stored.requests import Cancel
 
-from ..common.job_requests import SHOWN, Asking, Meant
+from ..common.job_requests import SHOWN, JobRequest, Meant
 from ..terminal.confirm import agree
 from ..terminal.main import Call
 from .wait import until_end
@@ -21,7 +21,7 @@ LISTED = 40
 
 def run(call: Call) -> int:
     """Ask, unless it has ended; with --wait, return when all have ended, which is what was asked for."""
-    asking = Asking.begin(call)
+    asking = JobRequest.begin(call)
     found = _with_task(call, asking.several())
     asking.check([(job, _cancel(job)) for job in found.jobs])
     over = {(job.id, job.task) for job in found.jobs if job.job and exit_codes.ended(job.job, job.task)}
@@ -36,7 +36,7 @@ def run(call: Call) -> int:
     return asking.answer(found)
 
 
-def _cancel(job: Found) -> Cancel:
+def _cancel(job: FoundJob) -> Cancel:
     return Cancel(job=job.id, task=job.task)
 
 
@@ -50,7 +50,7 @@ def _with_task(call: Call, found: Meant) -> Meant:
     return replace(found, jobs=(checked_task(found.jobs[0], task),))
 
 
-def _agree(call: Call, jobs: Sequence[Found]) -> None:
+def _agree(call: Call, jobs: Sequence[FoundJob]) -> None:
     """Show people what would be stopped, and ask. Raises `UsageError` where nobody can be asked."""
     names = [job.id if job.task is None else f"{job.id}[{job.task}]" for job in jobs]
     if not call.flags["yes"]:

@@ -27,9 +27,9 @@ from bastion.platform.shell import SystemShell
 from bastion.stores.opening import check_scheme
 from bastion.stores.routed import url_of
 
-from ..common.bundler_settings import Settings, check_setup, settings_of
+from ..common.bundler_settings import BundlerSettings, check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference
-from ..common.command_context import Desk, check_user, desk_of, docker_repo_of
+from ..common.command_context import CommandContext, check_user, desk_of, docker_repo_of
 from ..common.preview import preview
 from ..common.spec_options import after_of, wish_of
 from ..terminal.main import DONE, Call
@@ -93,13 +93,15 @@ def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) 
     return DONE
 
 
-def coded(call: Call, desk: Desk, spec: JobSpec, settings: Settings) -> JobSpec:
+def coded(call: Call, desk: CommandContext, spec: JobSpec, settings: BundlerSettings) -> JobSpec:
     """The spec with its code, which is packed, and where that came from."""
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=True)
     return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
 
-def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, source: str, *, home: str) -> JobSpec:
+def checked_spec(
+    call: Call, desk: CommandContext, wish: build.SpecOptions, request_id: str, source: str, *, home: str
+) -> JobSpec:
     """The checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket, desk.settings)
     spec = build.build(
@@ -125,7 +127,7 @@ def checked_spec(call: Call, desk: Desk, wish: build.Wish, request_id: str, sour
     return spec
 
 
-def from_this_shell(call: Call, desk: Desk, spec: JobSpec) -> JobSpec:
+def from_this_shell(call: Call, desk: CommandContext, spec: JobSpec) -> JobSpec:
     """The spec with what its user's shell finds programs by, where the fleet is the machine of that shell: one more read.
 
     What the job says itself stays. An image has an environment of its own.
@@ -145,7 +147,7 @@ def warn(call: Call, spec: JobSpec) -> None:
         call.output.note(f"warning: {text}")
 
 
-def submitted(call: Call, desk: Desk, job: str, spec: JobSpec) -> int:
+def submitted(call: Call, desk: CommandContext, job: str, spec: JobSpec) -> int:
     """Say what was submitted; on demand, see it through."""
     output = call.output
     job_names.submitted(call, desk, spec.name)

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from bastion.launcher.durations import seconds
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.submit.build import command
 from bastion.launcher.submit.provenance import provenance
 from bastion.model.errors import SpecError, UsageError
@@ -17,10 +17,10 @@ from bastion.model.stored.requests import Update
 from bastion.model.version import VERSION
 from bastion.platform.shell import SystemShell
 
-from ..common.bundler_settings import Settings, settings_of
+from ..common.bundler_settings import BundlerSettings, settings_of
 from ..common.bundling import bundle, came_from, reference
-from ..common.command_context import Desk, docker_repo_of
-from ..common.job_requests import Asking
+from ..common.command_context import CommandContext, docker_repo_of
+from ..common.job_requests import JobRequest
 from ..common.spec_options import NONE, after_of, moment_of
 from ..terminal.main import Call
 
@@ -44,7 +44,7 @@ def run(call: Call) -> int:
     said = _said(call)
     kind_said = call.flags["bundler_type"] or TAR
     settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
-    asking = Asking.begin(call)
+    asking = JobRequest.begin(call)
     found = asking.one()
     (job,) = found.jobs
     said |= _when(call, asking.desk)
@@ -74,7 +74,7 @@ def _said(call: Call) -> dict[str, Any]:
     return said
 
 
-def _when(call: Call, desk: Desk) -> dict[str, Any]:
+def _when(call: Call, desk: CommandContext) -> dict[str, Any]:
     """What they change of conditions and moments, each of which may be `none`."""
     flags = call.flags
     said: dict[str, Any] = {flag: moment_of(call, flag, desk.clock.wall()) for flag in MOMENTS if flags[flag]}
@@ -83,7 +83,7 @@ def _when(call: Call, desk: Desk) -> dict[str, Any]:
     return said
 
 
-def _code(call: Call, desk: Desk, settings: Settings) -> dict[str, Any]:
+def _code(call: Call, desk: CommandContext, settings: BundlerSettings) -> dict[str, Any]:
     """The bundle of a new command, and where it comes from."""
     source = settings.get("source") or os.curdir
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days)
@@ -91,7 +91,7 @@ def _code(call: Call, desk: Desk, settings: Settings) -> dict[str, Any]:
     return {"bundle": reference(packed), "provenance": came_from(packed, here)}
 
 
-def _told(found: Found, changes: Changes) -> str:
+def _told(found: FoundJob, changes: Changes) -> str:
     told = f"{found.id}: {in_words(changes)}"
     live = [task.live for task in found.job.tasks.values() if task.live] if found.job else []
     if changes.renew and any(attempt.state is not AttemptState.STOPPING for attempt in live):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bastion.launcher.durations import seconds
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.wait_for_end import Waiter, wait
 
-from ..common.command_context import Desk, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of, job_of
 from ..terminal.main import Call
 from ..terminal.output import Output
 
@@ -22,7 +22,7 @@ def run(call: Call) -> int:
     return code
 
 
-def until_end(desk: Desk, found: Found, output: Output, timeout_s: float | None = None) -> int:
+def until_end(desk: CommandContext, found: FoundJob, output: Output, timeout_s: float | None = None) -> int:
     """Wait for the end of a job, or of the task that is meant, saying on standard error where it stands meanwhile."""
     waiter = Waiter(desk.reader(), desk.clock, found, output.note)
     return wait(waiter, desk.clock, found, timeout_s=timeout_s)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from bastion.launcher.read.job_rows import Row
-from bastion.launcher.read.queue import Queue
+from bastion.launcher.read.queue import QueueView
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View
 from bastion.model.errors import BucketError, Denied, NoBucket, UsageError
@@ -17,7 +17,7 @@ from bastion.model.stored.status import word
 from ..terminal.formats import JSON
 from ..terminal.output import Output
 from ..terminal.table import end
-from .parts.job_table import Asked, page, text
+from .parts.job_table import TableOptions, page, text
 
 EVERY_MIN_S = 0.5
 
@@ -46,7 +46,7 @@ def looks(first: View, reader: Reader, clock: Clock, every_s: float) -> Looks:
             problem = f"{error}; trying on"
 
 
-def watch(output: Output, asked: Asked, seen: Looks) -> None:
+def watch(output: Output, asked: TableOptions, seen: Looks) -> None:
     """Show the looks for as long as there are any, on a terminal in place; or until nobody reads any more."""
     if output.height is None or asked.form == JSON:
         _print(output, asked, seen)
@@ -54,9 +54,9 @@ def watch(output: Output, asked: Asked, seen: Looks) -> None:
         _draw(output, asked, seen)
 
 
-def _print(output: Output, asked: Asked, seen: Looks) -> None:
+def _print(output: Output, asked: TableOptions, seen: Looks) -> None:
     """A table or an object for each look that has news."""
-    before: Told | None = None
+    before: WatchShown | None = None
     said = ""
     for view, problem in seen:
         output.check_reader()
@@ -71,7 +71,7 @@ def _print(output: Output, asked: Asked, seen: Looks) -> None:
             before = now
 
 
-def _draw(output: Output, asked: Asked, seen: Looks) -> None:
+def _draw(output: Output, asked: TableOptions, seen: Looks) -> None:
     """Each look in place of the one before."""
     with output.screen() as draw:
         for view, problem in seen:
@@ -90,14 +90,14 @@ def cropped(lines: list[str], room: int) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WatchShown:
     """What a look showed: how far the journal went, the jobs, and whether the bastion was alive."""
 
     seq: int
     rows: tuple[Row, ...]
     alive: str
 
-    def is_news(self, before: Told | None) -> bool:
+    def is_news(self, before: WatchShown | None) -> bool:
         """True if it differs from what was told before. While the journal stands still, reasons only count down."""
         if before is None or before.alive != self.alive:
             return True
@@ -106,11 +106,11 @@ class Told:
         return [_still(row) for row in before.rows] != [_still(row) for row in self.rows]
 
 
-def told(shown: Queue) -> Told:
+def told(shown: QueueView) -> WatchShown:
     """What these jobs look like now; the state that they are in will change."""
     view = shown.view
     alive = word(view.status, now=view.now, died=False)
-    return Told(view.state.seq, tuple(shown.rows()), alive)
+    return WatchShown(view.state.seq, tuple(shown.rows()), alive)
 
 
 def _still(row: Row) -> Row:

@@ -10,23 +10,23 @@ from bastion.launcher.durations import short
 from bastion.launcher.explain import explanation as account
 from bastion.launcher.explain import explanation_text
 from bastion.launcher.explain.ahead import Prospects, prospects
-from bastion.launcher.explain.explanation import Account
-from bastion.launcher.explain.gpu_lines import Seen, gpus_in
+from bastion.launcher.explain.explanation import Explanation
+from bastion.launcher.explain.gpu_lines import GpuLine, gpus_in
 from bastion.launcher.explain.preemptions import stopped
 from bastion.launcher.explain.timing import timing
-from bastion.launcher.explain.worker_facts import Said, facts_of, pulses
+from bastion.launcher.explain.worker_facts import WorkerReport, facts_of, pulses
 from bastion.launcher.history.job_history import HEADS, Happening, history
 from bastion.launcher.moments import moment
 from bastion.launcher.read import gap_lines
 from bastion.launcher.read.as_of import job_then, look_back
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.job_rows import Row, rfc3339
 from bastion.launcher.read.past_jobs import records
-from bastion.launcher.read.queue import Queue, sign_of_life
+from bastion.launcher.read.queue import QueueView, sign_of_life
 from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.stored.gaps import Holes
 
-from ..common.command_context import Desk, desk_of, job_of
+from ..common.command_context import CommandContext, desk_of, job_of
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
@@ -37,14 +37,14 @@ EVENTS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
+class WhyFound:
     """All that was found out."""
 
     view: View
-    found: Found
+    found: FoundJob
     row: Row
-    account: Account | None
-    gpus: list[Seen]
+    account: Explanation | None
+    gpus: list[GpuLine]
     events: list[Happening]
     holes: Holes
 
@@ -68,18 +68,18 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _find_out(call: Call, desk: Desk, at: datetime | None) -> Why:
+def _find_out(call: Call, desk: CommandContext, at: datetime | None) -> WhyFound:
     view, found = _seen(call, desk, at)
     holes = Holes(list(view.holes))
     told = records(desk.bucket, desk.tasks, view, found, holes, most=OBJECTS_MAX)
     events = list(history(told, found.id, found.task))
     job = found.job
     ahead = prospects(view, job) if job is not None else Prospects()
-    row = Queue(view, (), ahead.reasons).row(found.known)
+    row = QueueView(view, (), ahead.reasons).row(found.known)
     if job is None:
-        return Why(view=view, found=found, row=row, account=None, gpus=[], events=events, holes=holes)
+        return WhyFound(view=view, found=found, row=row, account=None, gpus=[], events=events, holes=holes)
     facts = None if at else facts_of(desk.bucket, desk.tasks, job, found.task)
-    return Why(
+    return WhyFound(
         view=view,
         found=found,
         row=row,
@@ -90,7 +90,7 @@ def _find_out(call: Call, desk: Desk, at: datetime | None) -> Why:
     )
 
 
-def _seen(call: Call, desk: Desk, at: datetime | None) -> tuple[View, Found]:
+def _seen(call: Call, desk: CommandContext, at: datetime | None) -> tuple[View, FoundJob]:
     """What is known now, or was then, and the job in it."""
     today = desk.reader().look
     if at is None:
@@ -101,13 +101,15 @@ def _seen(call: Call, desk: Desk, at: datetime | None) -> tuple[View, Found]:
     return then, job_then(call.words[0], then, desk.bucket, desk.tasks, today, call.flags["task"])
 
 
-def _account(desk: Desk, view: View, found: Found, ahead: Prospects, facts: Sequence[Said] | None) -> Account:
+def _account(
+    desk: CommandContext, view: View, found: FoundJob, ahead: Prospects, facts: Sequence[WorkerReport] | None
+) -> Explanation:
     """`facts` None: it is about the past, of which nobody knows what the workers said."""
     job, task = found.job, found.task
     assert job is not None
     live = account.live(job, task)
     said = {} if facts is None else pulses(desk.bucket, desk.tasks, [key for key, _ in live], facts)
-    return Account(
+    return Explanation(
         since=account.since(job),
         timing=timing(view.state, job),
         waiting=ahead.waiting,
@@ -118,7 +120,7 @@ def _account(desk: Desk, view: View, found: Found, ahead: Prospects, facts: Sequ
     )
 
 
-def _page(why: Why) -> list[str]:
+def _page(why: WhyFound) -> list[str]:
     row, found = why.row, why.found
     age = f" for {short((why.view.now - why.account.since).total_seconds())}" if why.account else ""
     reason = f": {row['reason']}" if row["reason"] else ""

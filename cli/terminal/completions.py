@@ -22,7 +22,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CompletionPlace:
     """Behind command and action (empty: the command has none) stands a word of this kind, or `many`."""
 
     command: str
@@ -81,13 +81,13 @@ def _words(flag: Flag) -> list[str]:
     return [word for word in (flag.name, flag.short) if word]
 
 
-def places(tool: Tool) -> Iterator[Place]:
+def places(tool: Tool) -> Iterator[CompletionPlace]:
     """Where words of a kind stand that are no flags."""
     for command in tool.commands:
         for action, words in [("", command.words), *((action.name, action.words) for action in command.actions)]:
             word = words.split(" ")[0]
             if kind := _KINDS.get(word.rstrip(".")):
-                yield Place(command.name, action, kind, word.endswith("..."))
+                yield CompletionPlace(command.name, action, kind, word.endswith("..."))
 
 
 def sentence(about: str) -> str:

@@ -103,7 +103,7 @@ class Tool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class CommandLine:
     """A command line, parsed. `after` is what followed `--`; None if there was no `--`.
 
     `given` are the flags that are said, and have not only their defaults. `about`: help or version, if only that is

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from .flags import ABOUT, SHARED, Action, Command, Flag, Line, Tool, title
+from .flags import ABOUT, SHARED, Action, Command, CommandLine, Flag, Tool, title
 
 WIDTH = 110
 INDENT = 28
 
 
-def text(line: Line) -> str:
+def text(line: CommandLine) -> str:
     """The help of a command, or of the whole tool."""
     command = line.command
     about = line.tool.about if command is None else command.about

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bastion.model.errors import BastionError
-from bastion.schedule.time_integral import Meter, Window
+from bastion.schedule.time_integral import TimeIntegral, Window
 
 PARTS = 60
 """Points in time of a chart."""
@@ -90,7 +90,9 @@ def _umask() -> int:
     return mask
 
 
-def stacked(window: Window, using: Sequence[tuple[str, Meter | None]], there: Meter | None, *, title: str) -> str:
+def stacked(
+    window: Window, using: Sequence[tuple[str, TimeIntegral | None]], there: TimeIntegral | None, *, title: str
+) -> str:
     """Who used how much, one on top of the other, the first lowest, and what there was. Of many, the rest is one."""
     series = [(who, means(window, meter)) for who, meter in using[:SHOWN]]
     if len(using) > SHOWN:
@@ -109,7 +111,7 @@ def stacked(window: Window, using: Sequence[tuple[str, Meter | None]], there: Me
 
 
 def against_share(
-    window: Window, filled: Sequence[tuple[str, Meter | None]], share: Meter | None, *, title: str
+    window: Window, filled: Sequence[tuple[str, TimeIntegral | None]], share: TimeIntegral | None, *, title: str
 ) -> str:
     """What one project used, and what it was promised."""
     chart = _chart(window, [*PALETTE[: len(filled)], INK], labels=3, title=title, height=300, width=540)
@@ -119,7 +121,7 @@ def against_share(
     return _svg(chart)
 
 
-def means(window: Window, meter: Meter | None) -> list[float]:
+def means(window: Window, meter: TimeIntegral | None) -> list[float]:
     """Units that were held on average in each part."""
     if meter is None:
         return [0.0] * window.parts

@@ -17,7 +17,7 @@ from bastion.model.errors import BastionError, NotFound, UsageError
 from bastion.model.version import VERSION
 
 from . import help as help_text
-from .flags import Line, Tool
+from .flags import CommandLine, Tool
 from .formats import wants_json
 from .output import Output
 from .parsing import parse
@@ -84,7 +84,7 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
     return code
 
 
-def _tell(line: Line, output: Output) -> None:
+def _tell(line: CommandLine, output: Output) -> None:
     """The help or the version."""
     if line.about == "help":
         output.say(help_text.text(line))

@@ -13,10 +13,10 @@ from absl import flags as absl_flags
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 
-from .flags import ABOUT, SHARED, WORD, Command, Flag, Line, Tool, title
+from .flags import ABOUT, SHARED, WORD, Command, CommandLine, Flag, Tool, title
 
 
-def parse(tool: Tool, argv: Sequence[str]) -> Line:
+def parse(tool: Tool, argv: Sequence[str]) -> CommandLine:
     """The command line of a tool. Flags stand in any order before `--`. Raises `UsageError`."""
     before, after = _split(argv)
     words = ["--help" if word in ("-h", "-?") else word for word in before]
@@ -31,7 +31,9 @@ def parse(tool: Tool, argv: Sequence[str]) -> Line:
     parser, values, rest = _values(tool, command, words)
     given = frozenset(name for name in values if parser[name].present)
     about = next((flag.name for flag in ABOUT if values[flag.name]), "")
-    line = Line(tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, about=about)
+    line = CommandLine(
+        tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, about=about
+    )
     if not line.about:
         _check_words(line)
     return line
@@ -59,18 +61,18 @@ def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
     return None
 
 
-def _without_command(tool: Tool, words: Sequence[str]) -> Line:
+def _without_command(tool: Tool, words: Sequence[str]) -> CommandLine:
     """No known subcommand, and the tool does nothing by itself."""
     word = next((w for w in words if not w.startswith("-")), None)
     asked = [flag.name for flag in ABOUT if f"--{flag.name}" in words]
     if word is None and (not words or asked):
-        return Line(tool=tool, command=None, flags={}, about=asked[0] if asked else "help")
+        return CommandLine(tool=tool, command=None, flags={}, about=asked[0] if asked else "help")
     names = [command.name for command in tool.commands]
     wrong = f"{word!r} is not a command of {tool.name}" if word else f"{tool.name} needs a command"
     raise UsageError(f"{wrong}; {did_you_mean(word or '', names, 'use ' + ', '.join(names))}")
 
 
-def _check_words(line: Line) -> None:
+def _check_words(line: CommandLine) -> None:
     command, name = line.command, title(line.tool, line.command)
     assert command is not None
     if line.after is not None and not command.takes_command:
@@ -95,7 +97,7 @@ def _check_action(command: Command, name: str, words: Sequence[str]) -> None:
         raise UsageError(f"{name} {action.name} takes {action.words or 'no word after it'}; see {name} --help")
 
 
-def _too_many(line: Line, name: str, word: str) -> str:
+def _too_many(line: CommandLine, name: str, word: str) -> str:
     names = [command.name for command in line.tool.commands]
     if line.command is not line.tool.action:
         return f"{word!r} is one word too many for {name}; see {name} --help"

@@ -24,7 +24,7 @@ _STARTS = ("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty")
 log = logging.getLogger("bastion")
 
 
-class Stopping:
+class StopSignals:
     """True once SIGTERM or SIGINT came. The second one of a kind has its usual, rude effect.
 
     Who has not ended `limit_s` seconds later, since a store does not answer, is ended with exit code 1: whatever was not

@@ -28,8 +28,8 @@ from bastion.model.settings.google_settings import GoogleSettings
 from bastion.model.settings.user_limits import Limits
 from bastion.model.stored.records import Member, Order, World
 from bastion.runners.google.hosting import rights
-from bastion.runners.google.hosting.bastion_vm import Host
-from bastion.runners.worker.environment import Places, environment
+from bastion.runners.google.hosting.bastion_vm import BastionVm
+from bastion.runners.worker.environment import ProcessPaths, environment
 from bastion.runners.worker.interfaces import Post
 from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
 
@@ -199,7 +199,7 @@ def variables(env: dict[str, str]) -> dict[str, str]:
         time_limit_s=None, max_tries=1, restart_reason="", last_step=0,
     )  # fmt: skip
     post = Post(key=AttemptKey("", 0, 0), worker=0, machine="", address="")
-    places = Places(tmp="", progress="", world="", output="", checkpoint="")
+    places = ProcessPaths(tmp="", progress="", world="", output="", checkpoint="")
     return environment(order, post, World(members=2 * [Member(address="", port=0)]), {}, places, env)
 
 
@@ -213,7 +213,9 @@ def _google_rights() -> Iterator[str]:
     yield from table(["API", "for"], ([f"`{api}`", what] for api, what in rights.APIS.items()))
     yield from ("", "## Roles", "")
     google = GoogleSettings(project="PROJECT", zones=["ZONE"], vm_zone="ZONE")
-    host = Host(bastion="team", url="gs://BUCKET", buckets=["BUCKET"], zone="ZONE", image=".pkg.dev/", google=google)
+    host = BastionVm(
+        bastion="team", url="gs://BUCKET", buckets=["BUCKET"], zone="ZONE", image=".pkg.dev/", google=google
+    )
     heads = ["account", "role", "on", "only below", "for"]
     yield from table(heads, (_grant(host, grant) for grant in rights.grants(host)))
     yield from (
@@ -235,7 +237,7 @@ def _google_rights() -> Iterator[str]:
     yield from table(["permission", "for"], ([f"`{name}`", what] for name, what in rights.CREATE.items()))
 
 
-def _grant(host: Host, grant: rights.Grant) -> list[str]:
+def _grant(host: BastionVm, grant: rights.RoleGrant) -> list[str]:
     who = "bastion" if host.account in grant.member else "machines"
     on = {"bucket": "the bucket", "account": "the machines' account", "project": "the project"}[grant.on]
     only = ", ".join(f"`{path.partition('/')[2]}`" for path in grant.only)

@@ -13,7 +13,7 @@ from typing import Any
 
 from bastion.model import layout
 
-from .health_checks import NAMED, Check, Level
+from .health_checks import NAMED, Check, HealthLevel
 from .iam_conditions import holds
 
 CREATE, DELETE = "storage.objects.create", "storage.objects.delete"
@@ -51,7 +51,7 @@ _ONCE = (layout.CLAIMS, layout.LOGS)
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class BucketGrant:
     """Some may do what a role allows, where the condition holds."""
 
     role: str
@@ -60,11 +60,11 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
+class BucketRights:
     """A bucket's rights. `uniform`: no object has rights of its own; `guarded`: it cannot be made public."""
 
     bucket: str
-    grants: tuple[Grant, ...]
+    grants: tuple[BucketGrant, ...]
     uniform: bool
     guarded: bool
 
@@ -79,13 +79,13 @@ class Access:
         }
 
 
-def read(bucket: str, policy: Any, settings: Any) -> Access:
+def read(bucket: str, policy: Any, settings: Any) -> BucketRights:
     """The rights from two answers of the store. What has another form than it should is a grant that nobody knows."""
     bindings = policy.get("bindings") if isinstance(policy, Mapping) else None
     rows = bindings if isinstance(bindings, Sequence) and not isinstance(bindings, str) else [bindings]
     access = settings if isinstance(settings, Mapping) else {}
     uniform = access.get("uniformBucketLevelAccess")
-    return Access(
+    return BucketRights(
         bucket=bucket,
         grants=tuple(_grant(row) for row in rows),
         uniform=isinstance(uniform, Mapping) and uniform.get("enabled") is True,
@@ -93,14 +93,14 @@ def read(bucket: str, policy: Any, settings: Any) -> Access:
     )
 
 
-def _grant(row: Any) -> Grant:
+def _grant(row: Any) -> BucketGrant:
     if not isinstance(row, Mapping):
-        return Grant("?", frozenset({"?"}))
+        return BucketGrant("?", frozenset({"?"}))
     members, condition = row.get("members"), row.get("condition")
     told = members if isinstance(members, (Sequence, frozenset, set)) and not isinstance(members, str) else ["?"]
     said = condition.get("expression") if isinstance(condition, Mapping) else condition
     text = "" if condition is None else said if isinstance(said, str) and said.strip() else "?"
-    return Grant(str(row.get("role", "?")), frozenset(map(str, told)), text)
+    return BucketGrant(str(row.get("role", "?")), frozenset(map(str, told)), text)
 
 
 def _rights(role: str) -> frozenset[str]:
@@ -111,7 +111,7 @@ def _rights(role: str) -> frozenset[str]:
 class Part:
     """A bucket that holds these prefixes and files of a bastion, whose keys begin with `below`."""
 
-    access: Access
+    access: BucketRights
     below: str
     homes: tuple[str, ...]
 
@@ -145,31 +145,34 @@ def _public(part: Part) -> Check:
     name = f"public access to {part.url}"
     strangers = sorted({member for grant in part.access.grants for member in grant.members} & PUBLIC)
     if strangers:
-        return Check(Level.FAILED, name, f"{', '.join(strangers)} have rights on it", f"take them away; {SEE}")
+        return Check(HealthLevel.FAILED, name, f"{', '.join(strangers)} have rights on it", f"take them away; {SEE}")
     if not part.access.guarded:
         return Check(
-            Level.WARNING, name, "nobody has it, and anybody could be given it", "enforce public access prevention"
+            HealthLevel.WARNING,
+            name,
+            "nobody has it, and anybody could be given it",
+            "enforce public access prevention",
         )
-    return Check(Level.OK, name, "prevented")
+    return Check(HealthLevel.OK, name, "prevented")
 
 
 def _uniform(part: Part) -> Check:
     name = f"uniform access in {part.url}"
     if part.access.uniform:
-        return Check(Level.OK, name, "rights are the bucket's alone")
+        return Check(HealthLevel.OK, name, "rights are the bucket's alone")
     found = "single objects may have rights of their own, which nobody sees here"
-    return Check(Level.FAILED, name, found, "turn uniform bucket-level access on")
+    return Check(HealthLevel.FAILED, name, found, "turn uniform bucket-level access on")
 
 
 def _deciders(part: Part) -> Check:
     name, bastions = f"who writes the journal in {part.url}", part.deciders()
     if len(bastions) == 1 and not bastions & PUBLIC:
-        return Check(Level.OK, name, *bastions)
+        return Check(HealthLevel.OK, name, *bastions)
     if not bastions:
         return Check(
-            Level.WARNING, name, "nobody by this bucket's own policy", f"give it to the bastion's account; {SEE}"
+            HealthLevel.WARNING, name, "nobody by this bucket's own policy", f"give it to the bastion's account; {SEE}"
         )
-    return Check(Level.WARNING, name, _some(bastions), f"leave it to the bastion's account alone; {SEE}")
+    return Check(HealthLevel.WARNING, name, _some(bastions), f"leave it to the bastion's account alone; {SEE}")
 
 
 def _only_the_bastion(part: Part, bastions: set[str]) -> Check:
@@ -189,8 +192,8 @@ def _nobody_else(
     for home in here:
         key = part.below + home + ("x" if home.endswith("/") else "")
         if others := {member for right in rights for member in part.access.may(right, key)} - bastions:
-            return Check(Level.FAILED, name, f"{_some(others)} {verb} {home}", f"take that right away; {SEE}")
-    return Check(Level.OK, name, ", ".join(here) or "nothing of it lies here")
+            return Check(HealthLevel.FAILED, name, f"{_some(others)} {verb} {home}", f"take that right away; {SEE}")
+    return Check(HealthLevel.OK, name, ", ".join(here) or "nothing of it lies here")
 
 
 def _own_inbox(part: Part, bastions: set[str]) -> Check:
@@ -210,13 +213,16 @@ def _own_inbox(part: Part, bastions: set[str]) -> Check:
         whose = "of everybody" if _NOBODY in names else f"of {' and '.join(names[:NAMED])}"
         more = f" (and {len(loose) - 1} more)" if len(loose) > 1 else ""
         return Check(
-            Level.FAILED, name, f"{member} may ask in the name {whose}{more}", f"confine it to one inbox/<user>/; {SEE}"
+            HealthLevel.FAILED,
+            name,
+            f"{member} may ask in the name {whose}{more}",
+            f"confine it to one inbox/<user>/; {SEE}",
         )
     if removing:
         return Check(
-            Level.FAILED, name, f"{_some(removing)} may overwrite or remove them", f"let them create alone; {SEE}"
+            HealthLevel.FAILED, name, f"{_some(removing)} may overwrite or remove them", f"let them create alone; {SEE}"
         )
-    return Check(Level.OK, name, f"{len(asking)} accounts may ask, each in one name")
+    return Check(HealthLevel.OK, name, f"{len(asking)} accounts may ask, each in one name")
 
 
 def _files(part: Part, bastions: set[str]) -> Check:
@@ -225,8 +231,8 @@ def _files(part: Part, bastions: set[str]) -> Check:
     changing = {member for key in keys for right in _ALL for member in part.access.may(right, key)} - bastions
     name = f"who changes quota and settings in {part.url}"
     if changing & PUBLIC:
-        return Check(Level.FAILED, name, _some(changing & PUBLIC), f"take that right away; {SEE}")
-    return Check(Level.OK, name, _some(changing) or "nobody but the bastion")
+        return Check(HealthLevel.FAILED, name, _some(changing & PUBLIC), f"take that right away; {SEE}")
+    return Check(HealthLevel.OK, name, _some(changing) or "nobody but the bastion")
 
 
 def _not_known(part: Part) -> Check:
@@ -237,8 +243,8 @@ def _not_known(part: Part) -> Check:
     odd = {grant.condition for grant in access.grants if holds(grant.condition, "x") is None}
     if roles or odd:
         found = f"not understood, so taken to allow everything: {_some(roles | odd)}"
-        return Check(Level.WARNING, name, found, "look at them yourself, or use roles that are known here")
-    return Check(Level.OK, name, f"{len(access.grants)} grants, all understood")
+        return Check(HealthLevel.WARNING, name, found, "look at them yourself, or use roles that are known here")
+    return Check(HealthLevel.OK, name, f"{len(access.grants)} grants, all understood")
 
 
 def _some(names: Iterable[str]) -> str:
@@ -251,10 +257,13 @@ def folder(url: str, mode: int, owner: str, group: str) -> Check:
     name = f"rights on {url}"
     if mode & _OTHERS:
         return Check(
-            Level.FAILED, name, "everybody on this machine may write all of it", "take that away: chmod -R o-w FOLDER"
+            HealthLevel.FAILED,
+            name,
+            "everybody on this machine may write all of it",
+            "take that away: chmod -R o-w FOLDER",
         )
     if mode & _GROUP:
         return Check(
-            Level.OK, name, f"{owner} and the group {group} may write all of it: they have to trust each other"
+            HealthLevel.OK, name, f"{owner} and the group {group} may write all of it: they have to trust each other"
         )
-    return Check(Level.OK, name, f"{owner} alone may write")
+    return Check(HealthLevel.OK, name, f"{owner} alone may write")

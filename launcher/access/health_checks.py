@@ -49,7 +49,7 @@ PREFIXES = tuple(_OF_USERS)
 FILES = (layout.CONFIG, layout.QUOTA, layout.STATUS)
 
 
-class Level(StrEnum):
+class HealthLevel(StrEnum):
     """How well it is."""
 
     OK = "ok"
@@ -61,7 +61,7 @@ class Level(StrEnum):
 class Check:
     """What was looked at, what was found, and what to do unless it is well."""
 
-    level: Level
+    level: HealthLevel
     name: str
     found: str
     advice: str = ""
@@ -83,39 +83,44 @@ def rights(probe: Probe, *, user: str, admin: bool) -> Check:
     lacking = [right for right in RIGHTS if right in needed and right in probe.refused]
     allowed = ", ".join(right for right in RIGHTS if right not in probe.refused) or "none"
     if not lacking:
-        return Check(Level.OK, name, allowed if needed == _ALL else f"{allowed}; needed: {_words(needed)}")
+        return Check(HealthLevel.OK, name, allowed if needed == _ALL else f"{allowed}; needed: {_words(needed)}")
     found = f"may not {_words(lacking)}: {probe.refused[lacking[0]]}"
     return Check(
-        Level.FAILED, name, found, f"have {user} given the right to {_words(lacking)} below {probe.url}/{probe.prefix}"
+        HealthLevel.FAILED,
+        name,
+        found,
+        f"have {user} given the right to {_words(lacking)} below {probe.url}/{probe.prefix}",
     )
 
 
 def readable(file: str, problem: str) -> Check:
     """May it be read, if it is there?"""
     if problem:
-        return Check(Level.FAILED, f"rights on {file}", problem, f"ask for the right to read {file}")
-    return Check(Level.OK, f"rights on {file}", "read")
+        return Check(HealthLevel.FAILED, f"rights on {file}", problem, f"ask for the right to read {file}")
+    return Check(HealthLevel.OK, f"rights on {file}", "read")
 
 
 def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
     """Does the store create exclusively? `wrong` are the promises that it broke."""
     name = f"exclusive create in {url}"
     if not tried:
-        return Check(Level.OK, name, "not tried: it takes the rights to list, create, read and delete")
+        return Check(HealthLevel.OK, name, "not tried: it takes the rights to list, create, read and delete")
     if wrong:
-        return Check(Level.FAILED, name, wrong[0], "move the bastion to another store; see bastion doctor --store")
-    return Check(Level.OK, name, "of racing creators one won")
+        return Check(
+            HealthLevel.FAILED, name, wrong[0], "move the bastion to another store; see bastion doctor --store"
+        )
+    return Check(HealthLevel.OK, name, "of racing creators one won")
 
 
 def clock(moment: Moment | None) -> Check:
     """How far is the clock of this machine from the store's?"""
     if moment is None:
-        return Check(Level.OK, "clock", "not compared: nothing could be written")
+        return Check(HealthLevel.OK, "clock", "not compared: nothing could be written")
     off = offset(moment)
     if abs(off) <= OFF_S:
-        return Check(Level.OK, "clock", f"within {OFF_S:.0f} s of the store's")
+        return Check(HealthLevel.OK, "clock", f"within {OFF_S:.0f} s of the store's")
     found = f"this machine's is {words(off)} the store's"
-    level = Level.FAILED if abs(off) > OFF_MAX_S else Level.WARNING
+    level = HealthLevel.FAILED if abs(off) > OFF_MAX_S else HealthLevel.WARNING
     return Check(
         level, "clock", found, "set this machine's clock, as by NTP; stores refuse requests that are 15 minutes off"
     )
@@ -143,19 +148,19 @@ def clocks(seen: Clocks, now: datetime) -> Iterator[Check]:
         found = (
             f"the folder dates {short(seen.folder_s)} ahead of its file system: a clock was ahead when it was written"
         )
-        yield Check(Level.FAILED, "clock", found, HEAL)
+        yield Check(HealthLevel.FAILED, "clock", found, HEAL)
         now -= timedelta(seconds=seen.folder_s)
     elif abs(ours) > OFF_S and abs(ours - theirs) <= LATE_S and seen.host != seen.their_host:
         found = f"the store's is {words(-ours)} this machine's and the bastion's on {seen.their_host}, which agree"
-        yield Check(Level.FAILED, "clock", found, "set the clock of the store's server, as by NTP")
+        yield Check(HealthLevel.FAILED, "clock", found, "set the clock of the store's server, as by NTP")
     else:
         yield clock(seen.ours)
         if theirs and not (seen.host == seen.their_host and abs(ours - theirs) <= LATE_S):
             found = f"the bastion's on {seen.their_host} is {words(theirs)} the store's"
             advice = f"set the clock of {seen.their_host}, as by NTP, and start the bastion again"
-            yield Check(Level.FAILED if abs(theirs) > OFF_MAX_S else Level.WARNING, "clock", found, advice)
+            yield Check(HealthLevel.FAILED if abs(theirs) > OFF_MAX_S else HealthLevel.WARNING, "clock", found, advice)
     if problem := ahead(seen.journalled, now):
-        yield Check(Level.FAILED, "clock", problem.partition(";")[0], HEAL)
+        yield Check(HealthLevel.FAILED, "clock", problem.partition(";")[0], HEAL)
 
 
 def _off_of(said: datetime, stored: datetime) -> float:
@@ -167,13 +172,13 @@ def _off_of(said: datetime, stored: datetime) -> float:
 def age(status: Status | None, *, now: datetime, died: bool) -> Check:
     """Does the bastion live?"""
     if status is None:
-        return Check(Level.FAILED, "bastion", "it has never started", "run bastion create")
+        return Check(HealthLevel.FAILED, "bastion", "it has never started", "run bastion create")
     seen = f"last seen {short((now - status.written).total_seconds())} ago"
     state = word(status, now=now, died=died)
     if state == RUNNING:
-        return Check(Level.OK, "bastion", f"{state}, {seen}, pid {status.pid} on {status.host}")
+        return Check(HealthLevel.OK, "bastion", f"{state}, {seen}, pid {status.pid} on {status.host}")
     return Check(
-        Level.WARNING, "bastion", f"{state}, {seen} as pid {status.pid} on {status.host}", "run bastion create"
+        HealthLevel.WARNING, "bastion", f"{state}, {seen} as pid {status.pid} on {status.host}", "run bastion create"
     )
 
 
@@ -181,7 +186,7 @@ def troubles(status: Status | None, *, now: datetime, died: bool) -> Iterator[Ch
     """What the bastion itself says is wrong."""
     for said in problems(status, now=now, died=died) if status else ():
         if said in status.problems:  # type: ignore[union-attr]
-            yield Check(Level.FAILED, "what the bastion says", said, "see bastion logs")
+            yield Check(HealthLevel.FAILED, "what the bastion says", said, "see bastion logs")
 
 
 def accounts(status: Status | None, url: str) -> Iterator[Check]:
@@ -191,15 +196,18 @@ def accounts(status: Status | None, url: str) -> Iterator[Check]:
     shared = not url.startswith(("file://", "memory://"))  # else who submits has that account anyway, or its trust
     if shared and status.jobs_as == status.account:
         advice = "start the bastion as root and let jobs run as another (run_as); see docs/how-to/secrets.md"
-        yield Check(Level.WARNING, "jobs run as", found, advice)
+        yield Check(HealthLevel.WARNING, "jobs run as", found, advice)
     else:
-        yield Check(Level.OK, "jobs run as", found)
+        yield Check(HealthLevel.OK, "jobs run as", found)
 
 
 def damaged(what: str, problem: str) -> Check:
     """An object of the bastion's own cannot be read."""
     return Check(
-        Level.FAILED, what.rstrip("/"), problem, f"put {what} back as it was, from the store's versions or a backup"
+        HealthLevel.FAILED,
+        what.rstrip("/"),
+        problem,
+        f"put {what} back as it was, from the store's versions or a backup",
     )
 
 
@@ -209,15 +217,15 @@ def versions(client: str, status: Status | None, workers: Iterable[str]) -> Chec
     bastion = status.version if status else "none"
     found = f"client {client}, bastion {bastion}, workers {', '.join(of_workers) or 'none'}"
     if {bastion if status else client, *of_workers} == {client}:
-        return Check(Level.OK, "versions", found)
-    return Check(Level.WARNING, "versions", found, "upgrade the older ones: the bastion first, then clients")
+        return Check(HealthLevel.OK, "versions", found)
+    return Check(HealthLevel.WARNING, "versions", found, "upgrade the older ones: the bastion first, then clients")
 
 
 def file(name: str, problem: str, in_force: str) -> Check:
     """Does an admin's file make sense? `in_force`: what the bastion goes by now."""
     if problem:
-        return Check(Level.FAILED, name, f"{problem} In force: {in_force}", f"correct it: bastion {name} edit")
-    return Check(Level.OK, name, in_force)
+        return Check(HealthLevel.FAILED, name, f"{problem} In force: {in_force}", f"correct it: bastion {name} edit")
+    return Check(HealthLevel.OK, name, in_force)
 
 
 def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) -> Iterator[Check]:
@@ -247,9 +255,9 @@ def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) ->
 def odd(found: Sequence[str], *, more: bool) -> Check:
     """Objects that no program of ours writes or reads. They do no harm, and are never removed."""
     if not found:
-        return Check(Level.OK, "odd objects", "none")
+        return Check(HealthLevel.OK, "odd objects", "none")
     names = ", ".join(found) + (" and more" if more else "")
-    return Check(Level.OK, "odd objects", f"{names}: not of Bastion's form; nothing reads or removes them")
+    return Check(HealthLevel.OK, "odd objects", f"{names}: not of Bastion's form; nothing reads or removes them")
 
 
 def claims(state: State, listed: Mapping[WorkerKey, datetime], now: datetime) -> Check:
@@ -270,9 +278,9 @@ def _long_over(state: State, key: AttemptKey, now: datetime) -> bool:
 
 def _some(name: str, found: Sequence[str], what: str, none: str, advice: str) -> Check:
     if not found:
-        return Check(Level.OK, name, none)
+        return Check(HealthLevel.OK, name, none)
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return Check(Level.WARNING, name, f"{', '.join(found[:NAMED])}{more}: {what}", advice)
+    return Check(HealthLevel.WARNING, name, f"{', '.join(found[:NAMED])}{more}: {what}", advice)
 
 
 def _words(names: Iterable[str]) -> str:

@@ -11,11 +11,11 @@ from bastion.quota.shares import Shares
 
 from .remedies import Lever, Told
 from .smallest import Amounts
-from .supply import Standing
-from .what_if_state import Case, allowed, enlarged, granted, pool
+from .supply import Supply
+from .what_if_state import WhatIfCase, allowed, enlarged, granted, pool
 
 
-def grants(at: Standing) -> Iterator[Lever]:
+def grants(at: Supply) -> Iterator[Lever]:
     """All of them."""
     if limits := at.limits():
         yield _limit(at, limits)
@@ -24,11 +24,11 @@ def grants(at: Standing) -> Iterator[Lever]:
     yield _pool(at)
 
 
-def _limit(at: Standing, limits: Mapping[str, int]) -> Lever:
+def _limit(at: Supply, limits: Mapping[str, int]) -> Lever:
     """Users of its project may hold more."""
     project = at.job.project
 
-    def made(case: Case, more: Amounts) -> Case:
+    def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
         return allowed(case, project, {kind: limits[kind] + n for kind, n in more.items()})
 
     def told(more: Amounts) -> Told:
@@ -44,12 +44,12 @@ def _limit(at: Standing, limits: Mapping[str, int]) -> Lever:
     return Lever(what="user_limit", guess=guess, top=top, made=made, told=told, later=True)
 
 
-def _share(at: Standing, kinds: Sequence[str]) -> Lever:
+def _share(at: Supply, kinds: Sequence[str]) -> Lever:
     """More of the pool is promised to its project."""
     project, there, used = at.job.project, at.shares.pool, at.used.get(at.job.project, {})
     own = {kind: at.shares.units(project).get(kind, 0) for kind in kinds}
 
-    def made(case: Case, more: Amounts) -> Case:
+    def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
         return granted(case, project, {kind: own[kind] + n for kind, n in more.items() if n}, at.used)
 
     def told(more: Amounts) -> Told:
@@ -66,7 +66,7 @@ def _share(at: Standing, kinds: Sequence[str]) -> Lever:
     return Lever(what="share", guess=guess, top=top, made=made, told=told, later=True)
 
 
-def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
+def _moved(before: WhatIfCase, after: WhatIfCase) -> list[dict[str, Any]]:
     """The shares that differ: the units of the pool that each promises before and after, and its `share` in the quota file."""
     was, new = before.inputs.quota, after.inputs.quota
     assert was is not None
@@ -81,10 +81,10 @@ def _moved(before: Case, after: Case) -> list[dict[str, Any]]:
     return rows
 
 
-def _pool(at: Standing) -> Lever:
+def _pool(at: Supply) -> Lever:
     """More machines."""
 
-    def made(case: Case, more: Amounts) -> Case:
+    def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
         return enlarged(case, more)
 
     def told(more: Amounts) -> Told:

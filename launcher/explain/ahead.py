@@ -10,12 +10,12 @@ from bastion.schedule.runner_choice import places
 
 from ..read.pending_reasons import NOTHING, decided_at, reasons, rested_on, unheard
 from ..read.view import View
-from .held_back import Gate
-from .preemption_risk import Exposure, exposure
+from .held_back import HeldBack
+from .preemption_risk import PreemptionRisk, exposure
 from .start_estimate import outlook
-from .waiting import Waiting, waiting
-from .what_if_decision import Decisions
-from .what_if_state import Case, as_it_waits
+from .waiting import WaitingAccount, waiting
+from .what_if_decision import WhatIfDecisions
+from .what_if_state import WhatIfCase, as_it_waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,14 +23,14 @@ class Prospects:
     """`reasons` are of all that waits, if the job does; else of what has no machines. What does not apply is None."""
 
     reasons: Mapping[str, str] = field(default_factory=dict)
-    waiting: Waiting | None = None
-    exposure: Exposure | None = None
+    waiting: WaitingAccount | None = None
+    exposure: PreemptionRisk | None = None
 
 
 def prospects(view: View, job: Job) -> Prospects:
     """Of this job, as of this look."""
-    case = Case(state=view.state, inputs=rested_on(view), now=decided_at(view))
-    asked = Decisions.about(job, view.state)
+    case = WhatIfCase(state=view.state, inputs=rested_on(view), now=decided_at(view))
+    asked = WhatIfDecisions.about(job, view.state)
     found = Prospects(reasons=reasons(view, NOTHING))
     if job.counts.get(JobState.PENDING) and job.ended is None:
         case = as_it_waits(case, job.id)
@@ -47,7 +47,7 @@ def prospects(view: View, job: Job) -> Prospects:
     return found
 
 
-def _unheard(view: View, case: Case, job: Job) -> Iterator[Gate]:
+def _unheard(view: View, case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
     """Nothing starts on a runner that does not answer."""
     if runners := unheard(view, places(case.state, case.inputs.config), job):
-        yield Gate(what="runner", text=f"an answer from the runner {' or '.join(runners)}")
+        yield HeldBack(what="runner", text=f"an answer from the runner {' or '.join(runners)}")

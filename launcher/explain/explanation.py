@@ -12,10 +12,10 @@ from bastion.model.state.state import ENDED, Attempt, AttemptState, Cause, Job, 
 from bastion.schedule.held_work import finish_by, until
 
 from ..read.job_rows import Row, newest_attempt, rfc3339
-from .preemption_risk import Exposure
+from .preemption_risk import PreemptionRisk
 from .preemptions import Stopped
 from .timing import Timing
-from .waiting import Waiting
+from .waiting import WaitingAccount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,16 +63,16 @@ class End:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Explanation:
     """What is known of a job that the bastion has read. What does not apply is empty."""
 
     since: datetime
     timing: Timing | None
-    waiting: Waiting | None
+    waiting: WaitingAccount | None
     running: tuple[Running, ...]
     end: End | None
     stops: tuple[Stopped, ...] = ()
-    exposure: Exposure | None = None
+    exposure: PreemptionRisk | None = None
 
     def row(self) -> Row:
         """For scripts."""

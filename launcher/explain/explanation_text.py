@@ -9,13 +9,13 @@ from bastion.model.wording import clock, listed, short
 from bastion.quota import resources
 
 from . import timing
-from .explanation import Account, End, Pulse, Running
-from .preemption_risk import Exposure
+from .explanation import End, Explanation, Pulse, Running
+from .preemption_risk import PreemptionRisk
 from .preemptions import Stopped
 from .waiting_text import SHOWN, Line, ago, more, waits
 
 
-def told(account: Account, name: str, project: str, now: datetime) -> Iterator[Line]:
+def told(account: Explanation, name: str, project: str, now: datetime) -> Iterator[Line]:
     """All there is to say."""
     if account.timing:
         yield from timing.told(account.timing, now)
@@ -56,7 +56,7 @@ def _running(row: Running, now: datetime) -> Iterator[Line]:
         yield "says", ", ".join(said)
 
 
-def _exposure(exposure: Exposure, project: str, now: datetime) -> Iterator[Line]:
+def _exposure(exposure: PreemptionRisk, project: str, now: datetime) -> Iterator[Line]:
     for kind, n in exposure.borrowed.items():
         yield "borrows", f"{project} holds {n} {kind} beyond its share"
     if threat := exposure.threat:

@@ -17,8 +17,8 @@ from bastion.quota.resources import Resources
 from bastion.schedule.held_work import until
 from bastion.schedule.plan import Plan, starts, stops
 
-from .what_if_decision import Decisions, Other, effect
-from .what_if_state import Case, Sketch
+from .what_if_decision import Other, WhatIfDecisions, effect
+from .what_if_state import WhatIfCase, WhatIfState
 
 STEPS = 12
 """So many decisions at most; of more ends than that several are taken together, so that the estimate is rather late."""
@@ -47,7 +47,7 @@ class Expected:
     stopping_at: datetime | None
 
 
-def forecast(case: Case, job: Job, answer: Plan, decisions: Decisions) -> Expected | None:
+def forecast(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecisions) -> Expected | None:
     """When it starts; None if no end that is known, and no time that passes, lets it start. `answer` is of `case`."""
     future = _Future(case, job)
     asked_at: datetime | None = None
@@ -67,13 +67,13 @@ def forecast(case: Case, job: Job, answer: Plan, decisions: Decisions) -> Expect
 class _Future:
     """What becomes of a case as time passes."""
 
-    def __init__(self, case: Case, job: Job) -> None:
+    def __init__(self, case: WhatIfCase, job: Job) -> None:
         self._job = job
-        self._sketch = Sketch(case)
+        self._sketch = WhatIfState(case)
         self.now = self._begun = case.now
         self.over: tuple[Over, ...] = ()
 
-    def case(self) -> Case:
+    def case(self) -> WhatIfCase:
         """As it is by now."""
         return self._sketch.case()
 

@@ -13,11 +13,11 @@ from bastion.model.state.state import Job
 from bastion.model.stored.gpu_facts import Gpu, line
 
 from ..read.job_rows import Row, rfc3339
-from .worker_facts import Said, facts_of
+from .worker_facts import WorkerReport, facts_of
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class GpuLine:
     """One GPU, and whose it is."""
 
     key: AttemptKey
@@ -36,11 +36,11 @@ class Seen:
         return {**at, **told, "xids": xids}
 
 
-def gpus(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) -> list[Seen]:
+def gpus(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) -> list[GpuLine]:
     """Those of the workers that run for a job, or for one task of it: a read for each of the first workers."""
     return gpus_in(facts_of(bucket, tasks, job, task))
 
 
-def gpus_in(facts: Iterable[Said]) -> list[Seen]:
+def gpus_in(facts: Iterable[WorkerReport]) -> list[GpuLine]:
     """Those that these workers told of."""
-    return [Seen(said.key, said.worker, gpu) for said in facts for gpu in said.facts.gpus]
+    return [GpuLine(said.key, said.worker, gpu) for said in facts for gpu in said.facts.gpus]

@@ -14,14 +14,14 @@ from bastion.model.state.state import Job, State
 from bastion.model.stored.events import Released
 from bastion.model.wording import clock
 from bastion.quota.quota import Quota
-from bastion.schedule.eligibility import Bar, gate
+from bastion.schedule.eligibility import Obstacle, gate
 from bastion.schedule.plan import paused
 
-from .what_if_state import NOBODY, Case, Sketch, asking, granted_class, member
+from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, granted_class, member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gate:
+class HeldBack:
     """`what` is one word for scripts, `text` what has to happen. `at` is when time alone opens it; None: it does not."""
 
     what: str
@@ -29,40 +29,40 @@ class Gate:
     at: datetime | None = None
 
 
-def gates(case: Case, job: Job) -> Iterator[Gate]:
+def gates(case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
     """All that is shut before this job, first what people shut."""
     if case.state.paused:
-        yield Gate(what="paused", text=f"an admin's bastion resume: {paused(case.state)}")
+        yield HeldBack(what="paused", text=f"an admin's bastion resume: {paused(case.state)}")
     if job.held:
-        yield Gate(what="held", text=f"launch release {job.id}: held by {job.held}")
+        yield HeldBack(what="held", text=f"launch release {job.id}: held by {job.held}")
     if case.inputs.quota is None:
-        yield Gate(what="quota_file", text="a quota file that can be used: bastion quota check, bastion quota set")
+        yield HeldBack(what="quota_file", text="a quota file that can be used: bastion quota check, bastion quota set")
         return
     yield from _barred(case.inputs.quota, job)
     if job.build:
-        yield Gate(what="build", text=f"its image, which is being built: {log_link(job.build)}")
+        yield HeldBack(what="build", text=f"its image, which is being built: {log_link(job.build)}")
     for wanted in conditions(job.after):
-        yield Gate(what="after", text=f"{wanted}{_standing(case.state, wanted.job, wanted.task)}")
+        yield HeldBack(what="after", text=f"{wanted}{_standing(case.state, wanted.job, wanted.task)}")
     if job.begin and job.begin > case.now:
-        yield Gate(what="begin", text=f"time: it begins at {clock(job.begin, case.now)}", at=job.begin)
+        yield HeldBack(what="begin", text=f"time: it begins at {clock(job.begin, case.now)}", at=job.begin)
     shut = gate(
         case.state, structs.replace(job, held=None, build="", after=(), begin=None), case.inputs.quota, case.now
     )
-    if shut.bar is Bar.RETRY:
-        yield Gate(what="retry", text=f"time: it is tried again at {shut.until:%H:%M:%S} UTC", at=shut.until)
-    if shut.bar is Bar.PARALLEL:
+    if shut.bar is Obstacle.RETRY:
+        yield HeldBack(what="retry", text=f"time: it is tried again at {shut.until:%H:%M:%S} UTC", at=shut.until)
+    if shut.bar is Obstacle.PARALLEL:
         live = len(case.state.live[job.id])
         text = f"the end of one of its {live} tasks, or launch update {job.id} --max_parallel={live + 1}"
-        yield Gate(what="max_parallel", text=text)
+        yield HeldBack(what="max_parallel", text=text)
 
 
-def _barred(quota: Quota, job: Job) -> Iterator[Gate]:
+def _barred(quota: Quota, job: Job) -> Iterator[HeldBack]:
     if not quota.admits(job.user, job.project):
         line = f"a line for {job.user} in [project_membership] {job.project} of the quota file"
-        yield Gate(what="membership", text=line)
+        yield HeldBack(what="membership", text=line)
     if not quota.grants(job.project, job.job_class):
         line = f"{job.job_class} in [project_classes] {job.project} of the quota file"
-        yield Gate(what="class", text=f"{line}, or launch update {job.id} --class=standard")
+        yield HeldBack(what="class", text=f"{line}, or launch update {job.id} --class=standard")
 
 
 def _standing(state: State, job: str, task: int | None) -> str:
@@ -70,7 +70,7 @@ def _standing(state: State, job: str, task: int | None) -> str:
     return f": it is {found.state if task is None else found.task_state(task)}" if found else ""
 
 
-def lifted(case: Case, job: Job) -> Case:
+def lifted(case: WhatIfCase, job: Job) -> WhatIfCase:
     """The same with each gate open that people shut, as if they had just opened it."""
     quota = case.inputs.quota
     if quota is not None and not quota.admits(job.user, job.project):
@@ -78,13 +78,13 @@ def lifted(case: Case, job: Job) -> Case:
     if quota is not None and not quota.grants(job.project, job.job_class):
         case = granted_class(case, job.project, job.job_class)
     if job.held:
-        sketch = Sketch(case)
+        sketch = WhatIfState(case)
         sketch.happens(Released(request=NOBODY, user=NOBODY, job=job.id))
         case = sketch.case()
     return replace(case, state=structs.replace(case.state, paused=None)) if case.state.paused else case
 
 
-def met(case: Case, job: Job) -> Case:
+def met(case: WhatIfCase, job: Job) -> WhatIfCase:
     """The same with what it waits for beside room, as if that had just come: its image, the ends of others and the time."""
     if job.build or job.after:
         case = asking(case, job.id, build="", after=(), since=case.now)

@@ -11,14 +11,14 @@ from bastion.quota.demand import CLASSES
 from .admin_remedies import grants
 from .remedies import Lever, Told
 from .smallest import Amounts
-from .supply import Standing
-from .what_if_state import Case, asking, ended, held_back
+from .supply import Supply
+from .what_if_state import WhatIfCase, asking, ended, held_back
 
 TRIED = 4
 """So many jobs are tried one by one, and so many together: what helps only with more others is no advice."""
 
 
-def levers(at: Standing) -> Iterator[Lever]:
+def levers(at: Supply) -> Iterator[Lever]:
     """All of them, first what its user can do."""
     if at.job.priority > 1:
         yield _priority(at.job)
@@ -36,7 +36,7 @@ def levers(at: Standing) -> Iterator[Lever]:
 
 
 def _priority(job: Job) -> Lever:
-    def made(case: Case, steps: Amounts) -> Case:
+    def made(case: WhatIfCase, steps: Amounts) -> WhatIfCase:
         return asking(case, job.id, priority=job.priority - steps["steps"])
 
     def told(steps: Amounts) -> Told:
@@ -48,7 +48,7 @@ def _priority(job: Job) -> Lever:
 
 
 def _class(job: Job, name: str) -> Lever:
-    def made(case: Case, _: Amounts) -> Case:
+    def made(case: WhatIfCase, _: Amounts) -> WhatIfCase:
         return asking(case, job.id, job_class=name)
 
     def told(_: Amounts) -> Told:
@@ -60,7 +60,7 @@ def _class(job: Job, name: str) -> Lever:
 def _tier(job: Job, tiers: int) -> Lever:
     own = job.max_tier
 
-    def made(case: Case, worse: Amounts) -> Case:
+    def made(case: WhatIfCase, worse: Amounts) -> WhatIfCase:
         return asking(case, job.id, max_tier=own + worse["tiers"])
 
     def told(worse: Amounts) -> Told:
@@ -70,7 +70,7 @@ def _tier(job: Job, tiers: int) -> Lever:
     return Lever(what="max_tier", guess={"tiers": 1}, top={"tiers": tiers - 1 - own}, made=made, told=told)
 
 
-def _less(at: Standing) -> Lever:
+def _less(at: Supply) -> Lever:
     """Less of each kind."""
     job = at.job
     asked = {kind: n for kind, n in job.resources.items() if n}
@@ -78,7 +78,7 @@ def _less(at: Standing) -> Lever:
     def less(amounts: Amounts) -> dict[str, int]:
         return {kind: asked[kind] - n for kind, n in amounts.items() if n}
 
-    def made(case: Case, amounts: Amounts) -> Case:
+    def made(case: WhatIfCase, amounts: Amounts) -> WhatIfCase:
         return asking(case, job.id, resources={**job.resources, **less(amounts)}, choices=())
 
     def told(amounts: Amounts) -> Told:
@@ -90,11 +90,11 @@ def _less(at: Standing) -> Lever:
     return Lever(what="resources", guess=guess, top=top, made=made, told=told)
 
 
-def _fewer(at: Standing) -> Lever:
+def _fewer(at: Supply) -> Lever:
     """Fewer replicas."""
     job = at.job
 
-    def made(case: Case, fewer: Amounts) -> Case:
+    def made(case: WhatIfCase, fewer: Amounts) -> WhatIfCase:
         return asking(case, job.id, replicas=job.replicas - fewer["replicas"], choices=())
 
     def told(fewer: Amounts) -> Told:
@@ -112,7 +112,7 @@ def _others(job: Job, holders: Sequence[Job], ahead: Sequence[Job], *, instead: 
     def meant(number: Amounts) -> tuple[Sequence[Job], Sequence[Job]]:
         return holders[: number.get("ends", 0)], ahead[: number.get("ahead", 0)]
 
-    def made(case: Case, number: Amounts) -> Case:
+    def made(case: WhatIfCase, number: Amounts) -> WhatIfCase:
         over, back = meant(number)
         return held_back(ended(case, [other.id for other in over]), [other.id for other in back if other not in over])
 

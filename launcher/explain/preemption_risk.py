@@ -16,8 +16,8 @@ from bastion.quota.shares import Shares
 from bastion.schedule.usage import held, shares
 
 from .smallest import Amounts, least
-from .what_if_decision import Decisions, Other, Spent
-from .what_if_state import NOBODY, Case, Sketch, asking, member
+from .what_if_decision import Other, Spent, WhatIfDecisions
+from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, member
 
 AHEAD = 4
 """So many moments are looked ahead."""
@@ -35,7 +35,7 @@ class Threat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class ShareClaim:
     """A job of this project that asks for this much, within its share, would have the running one stopped.
 
     It would not for one unit less. It must have waited `after_s` before.
@@ -47,15 +47,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exposure:
+class PreemptionRisk:
     """`borrowed` are the units that its project holds beyond its share, of what the job has."""
 
     borrowed: Mapping[str, int]
     threat: Threat | None
-    claims: tuple[Claim, ...]
+    claims: tuple[ShareClaim, ...]
 
 
-def exposure(case: Case, job: Job, asked: Decisions) -> Exposure | None:
+def exposure(case: WhatIfCase, job: Job, asked: WhatIfDecisions) -> PreemptionRisk | None:
     """Of a job that runs; None where nobody has a share."""
     quota = case.inputs.quota
     if quota is None or not any(n for row in quota.shares.values() for n in row.values()):
@@ -63,18 +63,18 @@ def exposure(case: Case, job: Job, asked: Decisions) -> Exposure | None:
     promised, used = shares(case.state, quota), held(case.state, quota)
     holder = quota.holder(job.user, job.project)
     over = promised.borrowed(holder, used.get(holder, {}))
-    threat, claims = None, list[Claim]()
+    threat, claims = None, list[ShareClaim]()
     try:
         threat = _threat(case, job, asked)
         claims += _claims(case, job, promised, asked) if threat is None else ()
     except Spent:
         pass
-    return Exposure(
+    return PreemptionRisk(
         borrowed={kind: n for kind, n in over.items() if job.demand.get(kind)}, threat=threat, claims=tuple(claims)
     )
 
 
-def _threat(case: Case, job: Job, asked: Decisions) -> Threat | None:
+def _threat(case: WhatIfCase, job: Job, asked: WhatIfDecisions) -> Threat | None:
     for _ in range(AHEAD):
         answer = asked.plan(case)
         for stop in answer.schedule.stops:
@@ -87,7 +87,7 @@ def _threat(case: Case, job: Job, asked: Decisions) -> Threat | None:
     return None
 
 
-def _claims(case: Case, job: Job, promised: Shares, asked: Decisions) -> Iterator[Claim]:
+def _claims(case: WhatIfCase, job: Job, promised: Shares, asked: WhatIfDecisions) -> Iterator[ShareClaim]:
     quota = case.inputs.quota
     governed = [kind for kind, n in job.demand.items() if n and kind in promised.governed]
     if quota is None or not governed:
@@ -105,21 +105,21 @@ def _claims(case: Case, job: Job, promised: Shares, asked: Decisions) -> Iterato
             lambda amount, newcomer=newcomer: newcomer.stops(job, amount, asked),  # type: ignore[misc]
         )
         if found:
-            yield Claim(project=project, resources=found, after_s=case.inputs.config.reclaim_delay)
+            yield ShareClaim(project=project, resources=found, after_s=case.inputs.config.reclaim_delay)
 
 
 class Newcomer:
     """A job of a project that has waited for as long as it takes until others are stopped for it."""
 
-    def __init__(self, case: Case, project: str) -> None:
+    def __init__(self, case: WhatIfCase, project: str) -> None:
         self._case, self._project = member(case, project), project
 
-    def stops(self, job: Job, resources: Amounts, asked: Decisions) -> bool:
+    def stops(self, job: Job, resources: Amounts, asked: WhatIfDecisions) -> bool:
         """True if the job would be stopped for it."""
         wanted = new_jobspec(
             name=NOBODY, user=NOBODY, project=self._project, command=[NOBODY], resources=dict(resources)
         )
-        sketch = Sketch(self._case)
+        sketch = WhatIfState(self._case)
         sketch.happens(Submitted(request=NOBODY, job=NOBODY, spec=wanted))
         case = sketch.case()
         since = case.now - timedelta(seconds=case.inputs.config.reclaim_delay)

@@ -16,7 +16,7 @@ NOTHING: Use = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class QueuePosition:
     """`place` 1 is the next of `of` jobs of its project that wait; `waiting` jobs wait in all projects together."""
 
     place: int
@@ -55,11 +55,11 @@ def kept(state: State, answer: Plan) -> dict[str, None]:
     return dict.fromkeys([*state.reclaims, *(stop.for_job for stop in answer.schedule.stops if stop.for_job)])
 
 
-def place(state: State, job: Job, order: list[Job]) -> Place | None:
+def place(state: State, job: Job, order: list[Job]) -> QueuePosition | None:
     """Its place in that line."""
     if job not in order:
         return None
-    return Place(place=order.index(job) + 1, of=len(order), waiting=len(state.pending))
+    return QueuePosition(place=order.index(job) + 1, of=len(order), waiting=len(state.pending))
 
 
 def ahead(job: Job, order: list[Job], uses: Mapping[str, Use], kept: Container[str]) -> Iterator[Ahead]:

@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any
 
 from .smallest import Amounts, least
-from .what_if_decision import Decisions, Effect, Spent
-from .what_if_state import Case
+from .what_if_decision import Effect, Spent, WhatIfDecisions
+from .what_if_state import WhatIfCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,15 @@ class Lever:
     what: str
     guess: Amounts
     top: Amounts
-    made: Callable[[Case, Amounts], Case]
+    made: Callable[[WhatIfCase, Amounts], WhatIfCase]
     told: Callable[[Amounts], Told]
     later: bool = False
     instead: bool = False
 
 
-def remedies(case: Case, waited: datetime, levers: Iterable[Lever], decisions: Decisions) -> tuple[Remedy, ...]:
+def remedies(
+    case: WhatIfCase, waited: datetime, levers: Iterable[Lever], decisions: WhatIfDecisions
+) -> tuple[Remedy, ...]:
     """What was found, in the order of the levers. What cannot be settled in so many decisions is left out.
 
     `waited` is when the job will have waited long enough for others to be stopped for it.
@@ -70,7 +72,7 @@ def remedies(case: Case, waited: datetime, levers: Iterable[Lever], decisions: D
     return tuple(found)
 
 
-def _first(case: Case, lever: Lever, moments: Iterable[datetime], decisions: Decisions) -> Iterator[Remedy]:
+def _first(case: WhatIfCase, lever: Lever, moments: Iterable[datetime], decisions: WhatIfDecisions) -> Iterator[Remedy]:
     """What the lever does at the first moment at which it does anything."""
     for at in moments:
         if remedy := _tried(case.at(at), lever, decisions):
@@ -78,7 +80,7 @@ def _first(case: Case, lever: Lever, moments: Iterable[datetime], decisions: Dec
             return
 
 
-def _tried(case: Case, lever: Lever, decisions: Decisions) -> Remedy | None:
+def _tried(case: WhatIfCase, lever: Lever, decisions: WhatIfDecisions) -> Remedy | None:
     effects: dict[tuple[int, ...], Effect] = {}
 
     def works(amounts: Amounts) -> bool:

@@ -14,12 +14,12 @@ from .held_back import lifted, met
 from .job_remedies import levers
 from .remedies import Remedy, remedies
 from .supply import standing
-from .what_if_decision import Decisions, Effect, Spent, effect
-from .what_if_state import Case
+from .what_if_decision import Effect, Spent, WhatIfDecisions, effect
+from .what_if_state import WhatIfCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outlook:
+class StartEstimate:
     """`now` is what the decision does for the job once its gates are open: if anything, then nothing else is needed.
 
     `expected` is an estimate, and `remedies` are facts: each was tried by a decision, of which so many were taken. There
@@ -33,7 +33,7 @@ class Outlook:
     complete: bool
 
 
-def outlook(case: Case, job: Job, answer: Plan, asked: Decisions) -> Outlook:
+def outlook(case: WhatIfCase, job: Job, answer: Plan, asked: WhatIfDecisions) -> StartEstimate:
     """The outlook of a job with tasks that wait; `answer` is the decision that was taken on this case."""
     expected, now, found = None, Effect(), tuple[Remedy, ...]()
     _ = answer.schedule.reasons  # to be told while the lineup is of this case
@@ -49,14 +49,14 @@ def outlook(case: Case, job: Job, answer: Plan, asked: Decisions) -> Outlook:
             found = _remedies(ready, ready.state.jobs[job.id], last, asked)
     except Spent:
         pass
-    return Outlook(now=now, expected=expected, remedies=found, decisions=asked.taken, complete=not asked.refused)
+    return StartEstimate(now=now, expected=expected, remedies=found, decisions=asked.taken, complete=not asked.refused)
 
 
-def _may(case: Case, job: str) -> bool:
+def _may(case: WhatIfCase, job: str) -> bool:
     quota = case.inputs.quota
     return quota is not None and gate(case.state, case.state.jobs[job], quota, case.now).tasks > 0
 
 
-def _remedies(case: Case, job: Job, answer: Plan, decisions: Decisions) -> tuple[Remedy, ...]:
+def _remedies(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecisions) -> tuple[Remedy, ...]:
     waited = job.since + timedelta(seconds=case.inputs.config.reclaim_delay)
     return remedies(case, waited, levers(standing(case, job, answer)), decisions)

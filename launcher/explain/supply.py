@@ -12,18 +12,18 @@ from bastion.schedule.plan import Plan, pool_of
 from bastion.schedule.usage import held, shares
 
 from .queue_position import line
-from .what_if_state import Case
+from .what_if_state import WhatIfCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Supply:
     """Where a job stands in a case.
 
     `used` is what each project uses, `own` what the job's user does in its project. `holders` have something of what it
     asks for, those first whose end is the easiest to bring about; `ahead` go first in its project.
     """
 
-    case: Case
+    case: WhatIfCase
     job: Job
     tiers: int
     shares: Shares
@@ -44,7 +44,7 @@ class Standing:
         return {kind: limits[kind] for kind in self.lack() if kind in limits}
 
 
-def standing(case: Case, job: Job, answer: Plan) -> Standing:
+def standing(case: WhatIfCase, job: Job, answer: Plan) -> Supply:
     """Of a job with tasks that wait; `answer` is the decision that was taken on this case."""
     state, quota = case.state, case.inputs.quota
     assert quota is not None
@@ -60,7 +60,7 @@ def standing(case: Case, job: Job, answer: Plan) -> Standing:
         size = sum(other.demand.get(kind, 0) for kind in job.demand) * len(state.live[other.id])
         return other.user != job.user, other.project != job.project, -size, other.order
 
-    return Standing(
+    return Supply(
         case=case,
         job=job,
         tiers=len(there.tiers),

@@ -12,7 +12,7 @@ from bastion.model.wording import clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Awaited:
+class AwaitedEnd:
     """An end that is still to come: the condition, and how the job stands, or the task of it; empty if it is not known."""
 
     condition: str
@@ -26,7 +26,7 @@ class Awaited:
 class Timing:
     """All of it. `live` tasks hold resources of at most `max_parallel` at once."""
 
-    after: tuple[Awaited, ...]
+    after: tuple[AwaitedEnd, ...]
     begin: datetime | None
     deadline: datetime | None
     max_parallel: int | None
@@ -58,11 +58,11 @@ def told(timing: Timing, now: datetime) -> Iterator[tuple[str, str]]:
         yield "at once", f"{timing.live} of at most {timing.max_parallel} tasks hold resources"
 
 
-def _awaited(state: State, job: Job) -> Iterator[Awaited]:
+def _awaited(state: State, job: Job) -> Iterator[AwaitedEnd]:
     for wanted in conditions(job.after):
         other = state.jobs.get(wanted.job)
         stands = "" if other is None else other.state if wanted.task is None else other.task_state(wanted.task)
-        yield Awaited(
+        yield AwaitedEnd(
             condition=str(wanted),
             job=wanted.job,
             task=wanted.task,

@@ -17,13 +17,13 @@ from ..durations import short
 from ..read import gap_lines
 from ..read.job_selection import LIVE, state, submitted
 from ..read.pending_reasons import decided, reasons
-from ..read.queue import Queue
+from ..read.queue import QueueView
 from ..read.view import Known, View
 from . import explanation, explanation_text
-from .explanation import Account
+from .explanation import Explanation
 from .timing import timing
 from .waiting import waiting
-from .what_if_state import Case, as_it_waits
+from .what_if_state import WhatIfCase, as_it_waits
 
 ROWS_MAX = 500
 """Nobody reads more, and drawing them takes time."""
@@ -40,7 +40,7 @@ ORDERS: Mapping[str, Callable[[Known], Any]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class BoardOptions:
     """Which jobs are wanted: with this text in them, sorted like this; and the id of one of which more is wanted."""
 
     text: str = ""
@@ -49,14 +49,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Board:
+class UsageBoard:
     """One moment, ready to be drawn.
 
     `bastion` is what `bastion.model.stored.status.summary` says. `uses` has what there is of the kind beside each.
     `more` jobs match and are not in `ids` and `cells`. `why` is of the job asked for, empty if it is not there.
     """
 
-    asked: Asked
+    asked: BoardOptions
     bastion: Mapping[str, Any]
     problems: tuple[str, ...]
     counts: Mapping[str, int]
@@ -67,17 +67,17 @@ class Board:
     why: tuple[str, ...]
 
 
-def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
+def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageBoard:
     """The board of a view."""
     jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
     live = [known for known in jobs if state(known) in LIVE]
     found = sorted((known for known in live if _holds(known, asked.text)), key=ORDERS[asked.order])
     answer, settings = decided(view), inputs(view.state)
-    shown = Queue(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
+    shown = QueueView(view, tuple(found[:ROWS_MAX]), reasons(view, answer))
     opened = next((known for known in jobs if known.id == asked.job), None)
     pool = pool_of(view.state, settings).total()
     uses = usage(view.state, settings.quota or Quota.open())
-    return Board(
+    return UsageBoard(
         asked=asked,
         bastion=bastion,
         problems=(*bastion["problems"], *gap_lines.lines(view.holes), *filter(None, [paused(view.state)])),
@@ -90,7 +90,7 @@ def board(view: View, asked: Asked, bastion: Mapping[str, Any]) -> Board:
     )
 
 
-def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator[str]:
+def _why(shown: QueueView, known: Known, answer: Plan, settings: Inputs) -> Iterator[str]:
     """The account of a job, as far as it can be told without asking the bucket."""
     row, now = shown.row(known), shown.view.now
     yield f"{row['id']} of {row['user']} in {row['project']}"
@@ -98,8 +98,8 @@ def _why(shown: Queue, known: Known, answer: Plan, settings: Inputs) -> Iterator
     yield f"submitted {short((now - submitted(known)).total_seconds())} ago, priority {row['priority']}"
     if isinstance(known, Job):
         waits = known.ended is None and known.counts.get(JobState.PENDING)
-        case = as_it_waits(Case(state=shown.view.state, inputs=settings, now=now), known.id) if waits else None
-        told = Account(
+        case = as_it_waits(WhatIfCase(state=shown.view.state, inputs=settings, now=now), known.id) if waits else None
+        told = Explanation(
             since=explanation.since(known),
             timing=timing(shown.view.state, known),
             waiting=waiting(case, case.state.jobs[known.id], answer) if case else None,

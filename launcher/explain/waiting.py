@@ -17,10 +17,10 @@ from bastion.schedule.held_work import until
 from bastion.schedule.plan import Plan, pool_of
 from bastion.schedule.usage import held, shares
 
-from .held_back import Gate, gates
-from .queue_position import Ahead, Place, Use, ahead, kept, line, place
-from .start_estimate import Outlook
-from .what_if_state import Case
+from .held_back import HeldBack, gates
+from .queue_position import Ahead, QueuePosition, Use, ahead, kept, line, place
+from .start_estimate import StartEstimate
+from .what_if_state import WhatIfCase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class WaitingAccount:
     """The whole account.
 
     `ahead` are those of its project that go first, in their order. `gates` keep it from its turn. `never` says why it
@@ -64,22 +64,22 @@ class Waiting:
     """
 
     amounts: tuple[Amount, ...]
-    place: Place | None
+    place: QueuePosition | None
     ahead: tuple[Ahead, ...]
     holders: tuple[Holder, ...]
-    gates: tuple[Gate, ...]
+    gates: tuple[HeldBack, ...]
     never: str
-    outlook: Outlook | None = None
+    outlook: StartEstimate | None = None
 
 
-def waiting(case: Case, job: Job, answer: Plan) -> Waiting:
+def waiting(case: WhatIfCase, job: Job, answer: Plan) -> WaitingAccount:
     """The account of a job with tasks that wait; `answer` is the decision that was taken on this case."""
     state, pool = case.state, pool_of(case.state, case.inputs)
     promised = shares(state, case.inputs.quota or Quota.open())
     rows = [_holder(*row) for row in state.live_attempts() if _shared(row[1].demand, job.demand)]
     rows.sort(key=lambda row: (row.project != job.project, -_sum([row.resources], *job.demand), row.since, row.job))
     order = line(state, job, answer, pool.of_sides())
-    return Waiting(
+    return WaitingAccount(
         amounts=tuple(_amounts(case, job, promised, rows)),
         place=place(state, job, order),
         ahead=tuple(ahead(job, order, _uses(case, job.project, promised), kept(state, answer))),
@@ -89,7 +89,7 @@ def waiting(case: Case, job: Job, answer: Plan) -> Waiting:
     )
 
 
-def _uses(case: Case, project: str, promised: Shares) -> dict[str, Use]:
+def _uses(case: WhatIfCase, project: str, promised: Shares) -> dict[str, Use]:
     """What each user of a project used of late, and holds now: as parts of the pool."""
     holds: dict[str, Resources] = {}
     for _, job, _ in case.state.live_attempts():
@@ -100,7 +100,7 @@ def _uses(case: Case, project: str, promised: Shares) -> dict[str, Use]:
     return {user: (late.get((project, user), 0.0), promised.dominant(holds.get(user, {}))) for user in users}
 
 
-def _amounts(case: Case, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[Amount]:
+def _amounts(case: WhatIfCase, job: Job, promised: Shares, rows: Sequence[Holder]) -> Iterable[Amount]:
     used = held(case.state, case.inputs.quota or Quota.open())
     taken, own = total(used.values()), used.get(job.project, {})
     for kind, asked in job.demand.items():

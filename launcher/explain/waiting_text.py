@@ -9,10 +9,10 @@ from bastion.model.wording import clock, short
 from bastion.quota import resources
 
 from .forecast import Expected, Over
-from .queue_position import Ahead, Place
+from .queue_position import Ahead, QueuePosition
 from .remedies import Remedy
-from .start_estimate import Outlook
-from .waiting import Amount, Holder, Waiting
+from .start_estimate import StartEstimate
+from .waiting import Amount, Holder, WaitingAccount
 from .what_if_decision import Effect
 
 SHOWN = 5
@@ -24,7 +24,7 @@ TOLD = ("after", "begin")
 Line = tuple[str, str]
 
 
-def waits(waiting: Waiting, project: str, now: datetime) -> Iterator[Line]:
+def waits(waiting: WaitingAccount, project: str, now: datetime) -> Iterator[Line]:
     """What it asks for, who is ahead, who has it, and what would have to happen."""
     for amount in waiting.amounts:
         yield "asks for", _amount(amount, project)
@@ -44,7 +44,7 @@ def waits(waiting: Waiting, project: str, now: datetime) -> Iterator[Line]:
         yield from _outlook(waiting.outlook, now, gated=bool(waiting.gates))
 
 
-def _outlook(outlook: Outlook, now: datetime, *, gated: bool) -> Iterator[Line]:
+def _outlook(outlook: StartEstimate, now: datetime, *, gated: bool) -> Iterator[Line]:
     if outlook.now and not (gated and outlook.expected):
         yield "then" if gated else "starts", f"the next decision {_does(outlook.now)}"
     if outlook.expected:
@@ -67,7 +67,7 @@ def _amount(amount: Amount, project: str) -> str:
     return f"{text}, {amount.borrowed} of them borrowed" if amount.borrowed else text
 
 
-def _place(place: Place, project: str) -> str:
+def _place(place: QueuePosition, project: str) -> str:
     text = f"{place.place} of {place.of} that wait in {project}"
     return text if place.waiting == place.of else f"{text}, of {place.waiting} in all"
 

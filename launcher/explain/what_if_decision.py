@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bastion.model.state.state import Job, State
-from bastion.schedule.pending import Lineup
+from bastion.schedule.pending import PendingJobs
 from bastion.schedule.plan import Inputs, Plan, plan
 
-from .what_if_state import Case
+from .what_if_state import WhatIfCase
 
-Decide = Callable[[State, Inputs, datetime, Lineup], Plan]
+Decide = Callable[[State, Inputs, datetime, PendingJobs], Plan]
 
 AT_MOST, LEAST = 40, 20
 WORK_MAX = 200_000
@@ -54,19 +54,19 @@ class Effect:
         return bool(self.tasks or self.stops)
 
 
-class Decisions:
+class WhatIfDecisions:
     """Decisions about one job, so many at most, on cases that differ little: what was indexed for one serves the next."""
 
     def __init__(self, job: str, most: int = AT_MOST, decide: Decide = plan) -> None:
         self.job = job
         self.taken, self.refused = 0, False
         self._most, self._decide = most, decide
-        self._lineup = Lineup()
+        self._lineup = PendingJobs()
         self._changed: frozenset[str] = frozenset()
         self._opened: set[str] = set()
 
     @classmethod
-    def about(cls, job: Job, state: State) -> Decisions:
+    def about(cls, job: Job, state: State) -> WhatIfDecisions:
         """As many as such a queue allows."""
         return cls(job.id, max(LEAST, min(AT_MOST, WORK_MAX // max(1, len(state.pending)))))
 
@@ -75,7 +75,7 @@ class Decisions:
         """So many more."""
         return self._most - self.taken
 
-    def plan(self, case: Case) -> Plan:
+    def plan(self, case: WhatIfCase) -> Plan:
         """What would be decided. Raises `Spent`."""
         if not self.left:
             self.refused = True
@@ -86,7 +86,7 @@ class Decisions:
         self._opened |= set(self._lineup.opening(case.now))
         return self._decide(case.state, case.inputs, case.now, self._lineup)
 
-    def effect(self, case: Case) -> Effect:
+    def effect(self, case: WhatIfCase) -> Effect:
         """What that would do for the job. Raises `Spent`."""
         return effect(self.plan(case), self.job, case.state)
 

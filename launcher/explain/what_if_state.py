@@ -36,7 +36,7 @@ _MILLION = 10**6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class WhatIfCase:
     """What one decision rests on: as it is, or as it might be. `changed` are the jobs that are not as they are."""
 
     state: State
@@ -44,15 +44,15 @@ class Case:
     now: datetime
     changed: frozenset[str] = frozenset()
 
-    def at(self, now: datetime) -> Case:
+    def at(self, now: datetime) -> WhatIfCase:
         """The same at another time."""
         return replace(self, now=now)
 
 
-class Sketch:
+class WhatIfState:
     """A copy of a state in which something may happen, at a time."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: WhatIfCase) -> None:
         parts = {name: value for name, value in structs.asdict(case.state).items() if name not in ("jobs", "requests")}
         copied = {name: _copied(value) for name, value in parts.items()}
         self.state = structs.replace(
@@ -61,7 +61,7 @@ class Sketch:
         self._case = case
         self._own: set[str] = set()
 
-    def case(self) -> Case:
+    def case(self) -> WhatIfCase:
         """What is decided on now."""
         assert self.state.now is not None
         return replace(self._case, state=self.state, now=self.state.now, changed=self._case.changed | self._own)
@@ -112,9 +112,9 @@ def _copied(value: Any) -> Any:
     return deepcopy(value) if isinstance(value, _MUTABLE) else value
 
 
-def ended(case: Case, jobs: Iterable[str]) -> Case:
+def ended(case: WhatIfCase, jobs: Iterable[str]) -> WhatIfCase:
     """These jobs were stopped, and their machines are gone."""
-    sketch = Sketch(case)
+    sketch = WhatIfState(case)
     for job in jobs:
         sketch.happens(CancelRequested(request=NOBODY, user=NOBODY, job=job))
         numbers = sketch.state.live.get(job, {})
@@ -123,20 +123,20 @@ def ended(case: Case, jobs: Iterable[str]) -> Case:
     return sketch.case()
 
 
-def held_back(case: Case, jobs: Iterable[str]) -> Case:
+def held_back(case: WhatIfCase, jobs: Iterable[str]) -> WhatIfCase:
     """Nothing more of these jobs starts; what runs goes on."""
-    sketch = Sketch(case)
+    sketch = WhatIfState(case)
     sketch.happens(*(Held(request=NOBODY, user=NOBODY, job=job) for job in jobs))
     return sketch.case()
 
 
-def asking(case: Case, job: str, **fields: Any) -> Case:
+def asking(case: WhatIfCase, job: str, **fields: Any) -> WhatIfCase:
     """The job had these fields when it was submitted; it keeps its place."""
     jobs = {**case.state.jobs, job: structs.replace(case.state.jobs[job], **fields)}
     return replace(case, state=structs.replace(case.state, jobs=jobs), changed=case.changed | {job})
 
 
-def as_it_waits(case: Case, job: str) -> Case:
+def as_it_waits(case: WhatIfCase, job: str) -> WhatIfCase:
     """The job has the shape that it waits for: the first of its choices that can be, unless some of it runs."""
     own = case.state.jobs[job]
     if not own.choices or job in case.state.live:
@@ -149,12 +149,12 @@ def as_it_waits(case: Case, job: str) -> Case:
     return asking(case, job, choice=first, resources=shape.resources, replicas=shape.replicas) if first else case
 
 
-def pool(case: Case) -> dict[str, int]:
+def pool(case: WhatIfCase) -> dict[str, int]:
     """What all tiers hold together."""
     return pool_of(case.state, case.inputs).total()
 
 
-def enlarged(case: Case, more: Resources) -> Case:
+def enlarged(case: WhatIfCase, more: Resources) -> WhatIfCase:
     """There are more machines, and the quota file knows of them: a fraction grows with the pool, an amount does not."""
     quota, capacity = case.inputs.quota, case.state.capacity
     assert quota is not None
@@ -172,7 +172,7 @@ def enlarged(case: Case, more: Resources) -> Case:
     return replace(case, state=state, inputs=replace(case.inputs, quota=quota))
 
 
-def granted(case: Case, project: str, units: Resources, used: Mapping[str, Resources]) -> Case:
+def granted(case: WhatIfCase, project: str, units: Resources, used: Mapping[str, Resources]) -> WhatIfCase:
     """The project is promised so many units of each kind.
 
     What nobody is promised is taken first, then from those who leave most of theirs idle; `used` says who uses what.
@@ -200,7 +200,7 @@ def _said(share: Fraction, rounded: Callable[[Fraction], int]) -> Fraction:
     return Fraction(rounded(share * _MILLION), _MILLION)
 
 
-def allowed(case: Case, project: str, limits: Resources) -> Case:
+def allowed(case: WhatIfCase, project: str, limits: Resources) -> WhatIfCase:
     """Each user of the project may hold so much at once."""
     quota = case.inputs.quota
     assert quota is not None
@@ -208,7 +208,7 @@ def allowed(case: Case, project: str, limits: Resources) -> Case:
     return replace(case, inputs=replace(case.inputs, quota=replace(quota, user_limits=new)))
 
 
-def member(case: Case, project: str, user: str = NOBODY) -> Case:
+def member(case: WhatIfCase, project: str, user: str = NOBODY) -> WhatIfCase:
     """The user belongs to the project."""
     quota = case.inputs.quota
     assert quota is not None
@@ -216,7 +216,7 @@ def member(case: Case, project: str, user: str = NOBODY) -> Case:
     return replace(case, inputs=replace(case.inputs, quota=replace(quota, members=members)))
 
 
-def granted_class(case: Case, project: str, name: str) -> Case:
+def granted_class(case: WhatIfCase, project: str, name: str) -> WhatIfCase:
     """The project may have jobs of this class."""
     quota = case.inputs.quota
     assert quota is not None

@@ -23,7 +23,7 @@ ATTEMPTS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class WorkerReport:
     """What a worker said last."""
 
     key: AttemptKey
@@ -31,7 +31,7 @@ class Said:
     facts: Facts
 
 
-def facts_of(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) -> list[Said]:
+def facts_of(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) -> list[WorkerReport]:
     """What the workers of a job's live attempts said, or of one task's: a read for each of at most `WORKERS_MAX`."""
     live = (
         (AttemptKey(job.id, number, state.live.number), worker)
@@ -41,11 +41,11 @@ def facts_of(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) ->
     )
     posts = list(islice(live, WORKERS_MAX))
     told = tasks.map(lambda post: _facts(bucket, *post), posts)
-    return [Said(*post, facts) for post, facts in zip(posts, told, strict=True) if isinstance(facts, Facts)]
+    return [WorkerReport(*post, facts) for post, facts in zip(posts, told, strict=True) if isinstance(facts, Facts)]
 
 
 def pulses(
-    bucket: Bucket, tasks: Tasks, attempts: Sequence[AttemptKey], facts: Sequence[Said]
+    bucket: Bucket, tasks: Tasks, attempts: Sequence[AttemptKey], facts: Sequence[WorkerReport]
 ) -> dict[AttemptKey, Pulse]:
     """How the first of these attempts fare: what their workers said, and a list each for their beats."""
     first = attempts[:ATTEMPTS_MAX]

@@ -23,14 +23,14 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DecisionBasis:
     """For scripts, and for people."""
 
     row: Row
     lines: tuple[str, ...]
 
 
-def told(each: Replayed, state: State) -> Told:
+def told(each: Replayed, state: State) -> DecisionBasis:
     """A decision; `state` is the one that it was taken on."""
     said, rested = each.difference, _rested(state)
     row = {
@@ -53,7 +53,7 @@ def told(each: Replayed, state: State) -> Told:
         *_listed("holding", [_holds(one) for one in rested["holding"]]),
         *_answers(each),
     )
-    return Told(row, lines)
+    return DecisionBasis(row, lines)
 
 
 def _rested(state: State) -> Row:

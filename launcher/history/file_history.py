@@ -21,7 +21,7 @@ Compare = Callable[[str, str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """One text that came into force, or a hindrance. `who` is empty where nobody is named, `time` where it is not known.
 
     `lines` say what it changed; `diff` is the difference of the two texts, line by line.
@@ -56,16 +56,16 @@ class Teller:
     compare: Compare
     text: str = ""
 
-    def told(self, record: JournalObject) -> Iterator[Change]:
+    def told(self, record: JournalObject) -> Iterator[FileChange]:
         """What a journal object says of the file."""
         for event in record.events:
             if isinstance(event, FileChanged) and event.file == self.file:
                 yield self.change(*split(event.text), at=record.now, seq=record.seq)
             elif isinstance(event, FileBroken) and event.file == self.file:
                 lines = (f"not put in force: {event.problem}",)
-                yield Change(time=_time(record.now), seq=record.seq, who="", lines=lines)
+                yield FileChange(time=_time(record.now), seq=record.seq, who="", lines=lines)
 
-    def change(self, body: str, byline: Byline | None, *, at: datetime | None, seq: int | None) -> Change:
+    def change(self, body: str, byline: Byline | None, *, at: datetime | None, seq: int | None) -> FileChange:
         """The change to this text; without a time and a number it lies in the bucket only."""
         lines = [*self.compare(self.text, body)] or ["words and comments only"]
         diff = tuple(unified_diff(self.text.splitlines(), body.splitlines(), "before", "after", lineterm="", n=2))
@@ -73,7 +73,7 @@ class Teller:
         who, said = (byline.user, byline.at) if byline else ("", "")
         if seq is None:
             lines.append(NEVER)
-        return Change(time=_time(at) or said, seq=seq, who=who, lines=tuple(lines), diff=diff)
+        return FileChange(time=_time(at) or said, seq=seq, who=who, lines=tuple(lines), diff=diff)
 
 
 def _time(moment: datetime | None) -> str:

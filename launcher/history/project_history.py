@@ -25,7 +25,7 @@ HEADS = ("TIME", "BY", "JOB", "CHANGE", "USED", "WHAT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ProjectEntry:
     """One event, and how the project stood after it. Amounts are in units by kind: `used` holds what stopping attempts
     still have, `borrowed` is what of it is beyond the share.
     """
@@ -56,7 +56,7 @@ class Entry:
         )
 
 
-class Book:
+class ProjectHistory:
     """Takes journal objects in their order, and has an entry for each event of a project.
 
     `jobs` are the project's, to which others may be added; `facts` hold quota and capacity as they were before the first object.
@@ -68,7 +68,7 @@ class Book:
         self._shares = shares(facts, self._quota)
         self._known = State()
         self._used: Resources = {}
-        self._entries: list[tuple[Entry, Shares]] = []
+        self._entries: list[tuple[ProjectEntry, Shares]] = []
 
     def take(self, record: JournalObject) -> None:
         """Take one journal object."""
@@ -80,7 +80,7 @@ class Book:
                 if job in self._jobs:
                     self._happened(happening(self._known, record, index, event, job), event)
 
-    def entries(self, before: Resources) -> Iterator[Entry]:
+    def entries(self, before: Resources) -> Iterator[ProjectEntry]:
         """All of them; `before` is what the project held before the first one."""
         for entry, promised in self._entries:
             used = {kind: amount for kind, amount in sorted(plus(before, entry.used).items()) if amount}
@@ -131,7 +131,7 @@ class Book:
 
     def _enter(self, told: Happening) -> None:
         share = {kind: amount for kind, amount in self._shares.units(self._project).items() if amount}
-        self._entries.append((Entry(told=told, used=self._used, share=share, borrowed={}), self._shares))
+        self._entries.append((ProjectEntry(told=told, used=self._used, share=share, borrowed={}), self._shares))
 
 
 def held_at(jobs: Iterable[Job], moment: datetime) -> Resources:

@@ -13,7 +13,7 @@ from bastion.model.stored.events import CapacityChanged, FileChanged
 from bastion.model.stored.gaps import Holes
 from bastion.model.stored.journal_object import JournalObject
 
-from .project_history import Book, Entry, held_at
+from .project_history import ProjectEntry, ProjectHistory, held_at
 
 MARKS_BEFORE = 16
 """So many changes before the window are read to know what was in force when it began."""
@@ -21,7 +21,7 @@ MARKS_BEFORE = 16
 
 def project_history(
     bucket: Bucket, tasks: Tasks, state: State, project: str, since: datetime, holes: Holes
-) -> Iterator[Entry]:
+) -> Iterator[ProjectEntry]:
     """An entry for each event of a project's jobs, and for each change of its share, since then.
 
     The state knows the objects that hold them, but for jobs that it has forgotten: as far as these were at work in the
@@ -32,7 +32,7 @@ def project_history(
     jobs = {job.id: job for job in state.jobs.values() if job.project == project}
     marks = [number for what in ("quota", "capacity") for number in state.marks.get(what, ())]
     known = [number for job in jobs.values() for number in (job.seq, *job.later)]
-    book = Book(project, jobs, _facts(bucket, tasks, state, first, holes))
+    book = ProjectHistory(project, jobs, _facts(bucket, tasks, state, first, holes))
     met: dict[str, Job | None] = {**state.jobs}
     for record in journal_reader.read(
         bucket, sorted({*full, *(number for number in known + marks if number >= first)}), tasks.map, holes

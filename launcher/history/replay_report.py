@@ -8,17 +8,17 @@ from datetime import datetime
 
 from bastion.model.state.state import State
 from bastion.model.stored.events import Started
-from bastion.schedule.replay import Difference, Replayed
+from bastion.schedule.replay import DecisionDifference, Replayed
 
 from ..read.job_rows import Row, rfc3339
-from .decision_basis import Told, told
+from .decision_basis import DecisionBasis, told
 
 SHOWN = 3
 """So many decisions that differ are shown."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Report:
+class ReplayReport:
     """What came of it. `version` is of this program; `others` are decisions of another one, which may differ.
 
     `every`: tell every decision in full, also one that came out equal.
@@ -34,11 +34,14 @@ class Report:
     stops: int = 0
     first: datetime | None = None
     last: datetime | None = None
-    told: list[Told] = field(default_factory=list)
+    told: list[DecisionBasis] = field(default_factory=list)
 
     def take(self, each: Replayed, state: State) -> None:
         """Count a decision that was taken on this state."""
-        same, starts = each.difference is Difference.NONE, sum(isinstance(event, Started) for event in each.written)
+        same, starts = (
+            each.difference is DecisionDifference.NONE,
+            sum(isinstance(event, Started) for event in each.written),
+        )
         self.first, self.last = self.first or each.now, each.now
         self.starts += starts
         self.stops += len(each.written) - starts

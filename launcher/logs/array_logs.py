@@ -11,12 +11,12 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import AttemptState, Job, JobState, Task
 
 from ..read import exit_codes
-from ..read.job_lookup import Found
+from ..read.job_lookup import FoundJob
 from ..read.view import View
 from ..read.wait_for_end import Waiter, code_now
-from .follower_notice import Watching
+from .follower_notice import FollowerNotice
 from .log_lines import Choice, Stream, streams
-from .task_follower import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, Doors, Screen
+from .task_follower import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, FollowContext, Screen
 
 TASKS_MAX = 100
 """Tasks whose logs are shown together: each costs requests, and nobody reads more."""
@@ -45,7 +45,7 @@ def _rank(numbered: tuple[int, Task]) -> tuple[bool, float, int]:
     return task.live is not None, (last.ended or last.started).timestamp(), -number
 
 
-def snapshot(doors: Doors, found: Found, choice: Choice, screen: Screen, *, failed: bool) -> int:
+def snapshot(doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen, *, failed: bool) -> int:
     """Print what is there now, task after task, and return at once with the job's exit code."""
     _refuse_attempt(found, choice)
     view = doors.reader.look()
@@ -61,7 +61,7 @@ def snapshot(doors: Doors, found: Found, choice: Choice, screen: Screen, *, fail
     return code_now(found, view)
 
 
-def follow(doors: Doors, found: Found, choice: Choice, screen: Screen) -> int:
+def follow(doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen) -> int:
     """Print what the tasks print, as it comes, until the array has ended. Its exit code.
 
     At most `TASKS_MAX` logs are read at one time: those of later tasks follow as others end, and none is left out.
@@ -73,14 +73,14 @@ def follow(doors: Doors, found: Found, choice: Choice, screen: Screen) -> int:
 class _Follower:
     """Follows the tasks of an array. `_known` is how many attempts of each task were met, `_queue` what is to be opened."""
 
-    def __init__(self, doors: Doors, found: Found, choice: Choice, screen: Screen) -> None:
+    def __init__(self, doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen) -> None:
         self._doors, self._found, self._choice, self._screen = doors, found, choice, screen
         self._waiter = Waiter(doors.reader, doors.clock, found, screen.note)
         self._known: dict[int, int] = {}
         self._queue: deque[tuple[int, int, Choice]] = deque()
         self._open: dict[tuple[int, int], list[Stream]] = {}
         self._over: dict[tuple[int, int], float] = {}
-        self._watching: dict[int, Watching] = {}
+        self._watching: dict[int, FollowerNotice] = {}
         self._first = True
 
     def run(self) -> int:
@@ -138,7 +138,7 @@ class _Follower:
     def _watch(self, number: int) -> None:
         """Ask the workers of a task to upload soon. Who may not write sees it a little later."""
         doors = self._doors
-        watching = self._watching.setdefault(number, Watching(doors.bucket, doors.clock, self._found.id, number))
+        watching = self._watching.setdefault(number, FollowerNotice(doors.bucket, doors.clock, self._found.id, number))
         try:
             watching.renew()
         except BucketError as error:
@@ -159,21 +159,21 @@ class _Follower:
                 self._watching.pop(number, None)
 
 
-def _streams(doors: Doors, job: Job, number: int, attempt: int, choice: Choice) -> list[Stream]:
+def _streams(doors: FollowContext, job: Job, number: int, attempt: int, choice: Choice) -> list[Stream]:
     workers = len(job.tasks[number].attempts[attempt].workers)
     return streams(doors.bucket, AttemptKey(job.id, number, attempt), workers, choice, task=number)
 
 
-def _job(found: Found, view: View) -> Job | None:
+def _job(found: FoundJob, view: View) -> Job | None:
     return view.state.jobs.get(found.id) or found.job
 
 
-def _refuse_attempt(found: Found, choice: Choice) -> None:
+def _refuse_attempt(found: FoundJob, choice: Choice) -> None:
     if choice.attempt is not None:
         raise UsageError(f"--attempt goes with one task; name it, as in '{found.name}[0]'")
 
 
-def _say_which(found: Found, shown: int, of: int, screen: Screen, *, failed: bool) -> None:
+def _say_which(found: FoundJob, shown: int, of: int, screen: Screen, *, failed: bool) -> None:
     kind = "failed tasks" if failed else "tasks that have begun"
     if failed and not of:
         screen.note(f"no task of {found.name} has failed")

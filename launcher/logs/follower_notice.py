@@ -11,7 +11,7 @@ WATCH_S = 30.0
 """Between two words. Workers flush fast for twice as long after each."""
 
 
-class Watching:
+class FollowerNotice:
     """Renews the word when it is `WATCH_S` old, unless another follower was faster: then that one's counts.
 
     How old another's word is, the store's clock and ours say together. If ours is wrong, that costs one word too many

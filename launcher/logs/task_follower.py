@@ -11,12 +11,12 @@ from bastion.model.interfaces import AttemptKey, Bucket, Clock, Tasks
 from bastion.model.state.state import ENDED, AttemptState, Task
 
 from ..read import exit_codes
-from ..read.job_lookup import Found
+from ..read.job_lookup import FoundJob
 from ..read.job_rows import ended_text
 from ..read.reader import Reader
 from ..read.view import View
 from ..read.wait_for_end import Waiter, code_now
-from .follower_notice import Watching
+from .follower_notice import FollowerNotice
 from .log_lines import Choice, Stream, streams
 
 POLL_S, QUIET_POLL_S, QUIET_S = 0.5, 0.8, 30.0
@@ -40,7 +40,7 @@ class Screen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class FollowContext:
     """What following needs of the world."""
 
     bucket: Bucket
@@ -49,7 +49,7 @@ class Doors:
     reader: Reader
 
 
-def snapshot(doors: Doors, found: Found, task: int, choice: Choice, screen: Screen) -> int:
+def snapshot(doors: FollowContext, found: FoundJob, task: int, choice: Choice, screen: Screen) -> int:
     """Print what is there now of one attempt, and return at once with the job's exit code."""
     view = doors.reader.look()
     begun = _task(found, task, view)
@@ -63,7 +63,7 @@ def snapshot(doors: Doors, found: Found, task: int, choice: Choice, screen: Scre
     return code_now(replace(found, task=task), view)
 
 
-def follow(doors: Doors, found: Found, task: int, choice: Choice, screen: Screen) -> int:
+def follow(doors: FollowContext, found: FoundJob, task: int, choice: Choice, screen: Screen) -> int:
     """Print what the task prints until it has ended. Its exit code."""
     found = replace(found, task=task)
     waiter = Waiter(doors.reader, doors.clock, found, screen.note)
@@ -83,7 +83,7 @@ def follow(doors: Doors, found: Found, task: int, choice: Choice, screen: Screen
         choice = replace(choice, tail=None, since=None)
 
 
-def _begun(waiter: Waiter, found: Found, task: int, number: int) -> View:
+def _begun(waiter: Waiter, found: FoundJob, task: int, number: int) -> View:
     """Look until this attempt is there, or will never be; say what it waits for."""
     while True:
         view = waiter.look()
@@ -98,10 +98,12 @@ def _begun(waiter: Waiter, found: Found, task: int, number: int) -> View:
 class _Follower:
     """Follows one attempt of a task to its end."""
 
-    def __init__(self, doors: Doors, waiter: Waiter, key: AttemptKey, logs: list[Stream], screen: Screen) -> None:
+    def __init__(
+        self, doors: FollowContext, waiter: Waiter, key: AttemptKey, logs: list[Stream], screen: Screen
+    ) -> None:
         self._bucket, self._clock, self._tasks = doors.bucket, doors.clock, doors.tasks
         self._waiter, self._key, self._logs, self._screen = waiter, key, logs, screen
-        self._watching = Watching(doors.bucket, doors.clock, key.job, key.task)
+        self._watching = FollowerNotice(doors.bucket, doors.clock, key.job, key.task)
         self._unheard = ""
         self._looked = -inf
         self._printed = doors.clock.monotonic()
@@ -162,12 +164,12 @@ def _was_last(task: Task | None, number: int) -> bool:
     return task is None or (task.state in ENDED and number + 1 >= len(task.attempts))
 
 
-def _task(found: Found, task: int, view: View) -> Task | None:
+def _task(found: FoundJob, task: int, view: View) -> Task | None:
     job = view.state.jobs.get(found.id)
     return job.tasks.get(task) if job else None
 
 
-def _number(begun: Task | None, choice: Choice, found: Found) -> int:
+def _number(begun: Task | None, choice: Choice, found: FoundJob) -> int:
     """The attempt that is meant: the newest, unless one was named. Raises `BastionError` if that one is not there."""
     count = len(begun.attempts) if begun else 0
     if choice.attempt is None:

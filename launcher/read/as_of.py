@@ -11,7 +11,7 @@ from bastion.model.interfaces import Bucket, Tasks
 from bastion.model.state.state import Job
 from bastion.model.stored.gaps import Holes
 
-from .job_lookup import Found, known
+from .job_lookup import FoundJob, known
 from .job_rows import rfc3339
 from .past_jobs import look_up
 from .view import View
@@ -41,7 +41,9 @@ def look_back(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, not
     return View(state=state, unread=(), status=None, now=moment, holes=tuple(holes.found))
 
 
-def job_then(word: str, then: View, bucket: Bucket, tasks: Tasks, today: Callable[[], View], task: int | None) -> Found:
+def job_then(
+    word: str, then: View, bucket: Bucket, tasks: Tasks, today: Callable[[], View], task: int | None
+) -> FoundJob:
     """The job of this id, or the newest that had this name then, also one that was long over.
 
     Raises `NotFound`, saying so if it was submitted only later, `UsageError`.
@@ -58,7 +60,7 @@ def job_then(word: str, then: View, bucket: Bucket, tasks: Tasks, today: Callabl
     return found
 
 
-def _too_early(found: Found, then: View) -> NotFound:
+def _too_early(found: FoundJob, then: View) -> NotFound:
     came = (
         f"it came at {rfc3339(found.job.submitted)}; ask for a time after that" if found.job else "it is not read yet"
     )

@@ -11,7 +11,7 @@ from bastion.quota import resources
 
 from ..durations import short
 from .job_rows import newest_attempt, rfc3339
-from .queue import Queue, run_s, state_text, tries, where
+from .queue import QueueView, run_s, state_text, tries, where
 from .view import Known
 
 WIDE_HEADS = (
@@ -27,12 +27,12 @@ CSV_HEADS = (
 """Scripts read these names: new ones go to the end."""
 
 
-def wide_cells(shown: Queue) -> list[tuple[str, ...]]:
+def wide_cells(shown: QueueView) -> list[tuple[str, ...]]:
     """The lines of the wide table, in the order of `WIDE_HEADS`. Times are UTC; RUNTIME is of the newest attempt."""
     return [_wide(shown, known) for known in shown.jobs]
 
 
-def csv_rows(shown: Queue) -> Iterator[tuple[Any, ...]]:
+def csv_rows(shown: QueueView) -> Iterator[tuple[Any, ...]]:
     """The names, then one row for each job. Times are RFC 3339 in UTC, lengths in seconds; what is not known is empty.
 
     `started` and `runtime_s` are of the newest attempt, `ended` is of the job.
@@ -53,7 +53,7 @@ def csv_rows(shown: Queue) -> Iterator[tuple[Any, ...]]:
         yield tuple("" if values[head] is None else values[head] for head in CSV_HEADS)
 
 
-def _wide(shown: Queue, known: Known) -> tuple[str, ...]:
+def _wide(shown: QueueView, known: Known) -> tuple[str, ...]:
     row, (last, ended, attempts) = shown.row(known), _of(known)
     code = last.exit_code if last and last.ended else None
     return (

@@ -16,7 +16,7 @@ _TASK = re.compile(r"(?P<job>.+)\[(?P<task>[0-9]{1,6})\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundJob:
     """A job, read by the bastion (`job`) or not yet (`unread`), and the task of it that is meant, if one is."""
 
     id: str
@@ -41,7 +41,7 @@ class Found:
         return known
 
 
-def find(word: str, view: View, *, task: int | None = None) -> Found:
+def find(word: str, view: View, *, task: int | None = None) -> FoundJob:
     """The job of this id, or else the newest of this name. Raises `NotFound` naming the nearest, `UsageError`."""
     found = known(word, view, task=task)
     if found is None:
@@ -49,7 +49,7 @@ def find(word: str, view: View, *, task: int | None = None) -> Found:
     return found
 
 
-def known(word: str, view: View, *, task: int | None = None) -> Found | None:
+def known(word: str, view: View, *, task: int | None = None) -> FoundJob | None:
     """The same; None if there is no such job. Raises `NotFound` if it has no such task."""
     wanted, number = of_word(word, task)
     found = _job(wanted, view)
@@ -69,29 +69,29 @@ def of_word(word: str, task: int | None) -> tuple[str, int | None]:
     return (match["job"], int(match["task"])) if match else (word, task)
 
 
-def checked_task(found: Found, task: int | None) -> Found:
+def checked_task(found: FoundJob, task: int | None) -> FoundJob:
     """This task of a job. Raises `NotFound` if it has none of this number."""
     if task is not None and not 0 <= task < found.count:
         raise NotFound(f"{found.name} has no task {task}; its tasks are 0 to {found.count - 1}")
     return replace(found, task=task)
 
 
-def found_of(known: Known) -> Found:
+def found_of(known: Known) -> FoundJob:
     """A job that is known."""
     if isinstance(known, Job):
-        return Found(id=known.id, name=known.name, user=known.user, count=known.count, job=known)
+        return FoundJob(id=known.id, name=known.name, user=known.user, count=known.count, job=known)
     spec = known.spec
-    return Found(id=known.id, name=spec.name, user=spec.user, count=spec.count, unread=known)
+    return FoundJob(id=known.id, name=spec.name, user=spec.user, count=spec.count, unread=known)
 
 
-def one_task(found: Found) -> int:
+def one_task(found: FoundJob) -> int:
     """The number of the task that is meant. Raises `UsageError` if the job has several and none was named."""
     if found.task is None and found.count > 1:
         raise UsageError(f"{found.name} has {found.count} tasks; name one, as in '{found.name}[0]'")
     return found.task or 0
 
 
-def _job(wanted: str, view: View) -> Found | None:
+def _job(wanted: str, view: View) -> FoundJob | None:
     if wanted in view.state.jobs:
         return found_of(view.state.jobs[wanted])
     if (asked := [job for job in view.state.jobs.values() if job.request.endswith(f"/{wanted}")]) and "/" not in wanted:

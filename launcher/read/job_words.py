@@ -10,7 +10,7 @@ from fnmatch import translate
 from bastion.model.errors import NotFound, UsageError
 from bastion.model.state.state import JobState
 
-from .job_lookup import Found, found_of
+from .job_lookup import FoundJob, found_of
 from .job_selection import LIVE, Filter
 from .view import Known, View
 
@@ -24,8 +24,8 @@ def is_pattern(word: str) -> bool:
 
 
 def chosen(
-    words: Sequence[str], view: View, meant: Filter, named: Callable[[str], Found], *, user: str | None
-) -> tuple[Found, ...]:
+    words: Sequence[str], view: View, meant: Filter, named: Callable[[str], FoundJob], *, user: str | None
+) -> tuple[FoundJob, ...]:
     """The jobs of these words that match, each once; without a word all that match and have not ended.
 
     `named` is the job of a word that is no pattern, or raises `NotFound`.
@@ -35,7 +35,7 @@ def chosen(
     scope = replace(meant, users=meant.users or (frozenset({user}) if user else None), states=_live(meant))
     everything: list[Known] = [*view.state.jobs.values(), *view.unread]
     live = [found_of(known) for known in everything if scope.matches(known)]
-    jobs: dict[tuple[str, int | None], Found] = {}
+    jobs: dict[tuple[str, int | None], FoundJob] = {}
     for word in words:
         for found in _matching(word, live) if is_pattern(word) else _if_meant(named(word), meant):
             jobs[found.id, found.task] = found
@@ -53,12 +53,12 @@ def _live(meant: Filter) -> frozenset[JobState]:
     return states & LIVE
 
 
-def _if_meant(found: Found, meant: Filter) -> Iterator[Found]:
+def _if_meant(found: FoundJob, meant: Filter) -> Iterator[FoundJob]:
     if meant.matches(found.known):
         yield found
 
 
-def _matching(pattern: str, live: Sequence[Found]) -> list[Found]:
+def _matching(pattern: str, live: Sequence[FoundJob]) -> list[FoundJob]:
     if len(pattern) > PATTERN_MAX:
         raise UsageError(f"a pattern of {len(pattern)} characters; at most {PATTERN_MAX} are allowed")
     matches = re.compile(translate(pattern)).match

@@ -10,13 +10,13 @@ from bastion.model.interfaces import Bucket, Tasks
 from bastion.model.stored.gaps import Holes
 from bastion.model.stored.journal_object import JournalObject
 
-from .job_lookup import Found, checked_task, found_of, known, of_word, unknown
+from .job_lookup import FoundJob, checked_task, found_of, known, of_word, unknown
 from .view import View
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
-def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | None = None) -> Found:
+def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | None = None) -> FoundJob:
     """As `find`, and then among the jobs that left the state. Raises `NotFound` naming the nearest, `UsageError`."""
     if found := known(word, view, task=task):
         return found
@@ -28,7 +28,7 @@ def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | 
 
 
 def records(
-    bucket: Bucket, tasks: Tasks, view: View, found: Found, holes: Holes, *, most: int | None = None
+    bucket: Bucket, tasks: Tasks, view: View, found: FoundJob, holes: Holes, *, most: int | None = None
 ) -> Iterator[JournalObject]:
     """The journal objects that hold the events of a job, a read each; with `most` the first and the newest, so many in all."""
     numbers = journal_reader.numbers_of(view.state, found.job) if found.job else []

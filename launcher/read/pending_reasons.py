@@ -10,7 +10,7 @@ from bastion.model.state.state import AttemptState, Job, JobState
 from bastion.quota.demand import Schedule
 from bastion.quota.resources import Resources
 from bastion.schedule.plan import UNREPORTED, Inputs, Plan, inputs, plan
-from bastion.schedule.runner_choice import Places, places
+from bastion.schedule.runner_choice import RunnerChoice, places
 
 from .view import View
 
@@ -54,7 +54,7 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
     return found
 
 
-def unheard(view: View, there: Places, job: Job) -> Sequence[str]:
+def unheard(view: View, there: RunnerChoice, job: Job) -> Sequence[str]:
     """The runners that the job could go to, by any of its choices, if none of them answers."""
     sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
     runners = dict.fromkeys(name for size in sizes for name in there.runners_of(size, job.max_tier))

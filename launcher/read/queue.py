@@ -24,7 +24,7 @@ CAPS = {"USER": 12, "PROJECT": 12, "RESOURCES": 14}
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueView:
     """The jobs of a view that were asked for, in order, with the reasons of the pending ones."""
 
     view: View
@@ -63,17 +63,17 @@ class Queue:
         )
 
 
-def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, limit: int | None = None) -> Queue:
+def queue(view: View, reasons: Mapping[str, str], *, user: str, meant: Filter, limit: int | None = None) -> QueueView:
     """The jobs that are meant, at most the newest `limit` of them: the user's own first, then as submitted."""
     jobs = [job for job in view.state.jobs.values() if meant.matches(job)]
     jobs.sort(key=lambda job: (job.user != user, job.seq, job.index))
     unread = [found for found in view.unread if meant.matches(found)]
     unread.sort(key=lambda found: (found.spec.user != user, found.stored, found.request_id))
     known: list[Known] = [*jobs, *unread]
-    return Queue(view, tuple(known if limit is None else newest(known, limit)), reasons)
+    return QueueView(view, tuple(known if limit is None else newest(known, limit)), reasons)
 
 
-def footer(shown: Queue, bastion: str) -> str:
+def footer(shown: QueueView, bastion: str) -> str:
     """How many stand where, and when the bastion was last seen: `1 PENDING, 2 RUNNING. bastion b: last tick 2s ago.`"""
     counts = Counter(known.state if isinstance(known, Job) else JobState.PENDING for known in shown.jobs)
     jobs = ", ".join(f"{counts[state]} {state}" for state in JobState if counts[state]) or "no jobs"

@@ -9,9 +9,9 @@ from bastion.model.errors import BucketError, Denied, NoBucket, NotFound
 from bastion.model.interfaces import Clock
 
 from . import exit_codes
-from .job_lookup import Found, find
+from .job_lookup import FoundJob, find
 from .pending_reasons import derived
-from .queue import Queue
+from .queue import QueueView
 from .reader import Reader
 from .view import View
 
@@ -22,7 +22,7 @@ TELL_S = 15.0
 class Waiter:
     """Looks at one job, or at one task of it, and says where it stands: at once for a new state, else not too often."""
 
-    def __init__(self, reader: Reader, clock: Clock, found: Found, note: Callable[[str], None]) -> None:
+    def __init__(self, reader: Reader, clock: Clock, found: FoundJob, note: Callable[[str], None]) -> None:
         self._reader, self._clock, self._found, self._note = reader, clock, found, note
         self._began = clock.monotonic()
         self._said, self._said_at = "", -inf
@@ -59,7 +59,7 @@ class Waiter:
         self._clock.sleep(YOUNG_POLL_S if young else POLL_S)
 
 
-def wait(waiter: Waiter, clock: Clock, found: Found, *, timeout_s: float | None) -> int:
+def wait(waiter: Waiter, clock: Clock, found: FoundJob, *, timeout_s: float | None) -> int:
     """Look until the job, or the task that is meant, has ended. The exit code of its end; `NOT_ENDED` after `timeout_s`."""
     deadline = inf if timeout_s is None else clock.monotonic() + timeout_s
     while True:
@@ -73,7 +73,7 @@ def wait(waiter: Waiter, clock: Clock, found: Found, *, timeout_s: float | None)
         waiter.pause()
 
 
-def code_now(found: Found, view: View) -> int:
+def code_now(found: FoundJob, view: View) -> int:
     """The exit code of a job that was found before, as it stands now. A request that made no job was rejected."""
     try:
         now = _now(found, view)
@@ -82,15 +82,15 @@ def code_now(found: Found, view: View) -> int:
     return exit_codes.code(now.job, found.task) if now.job else exit_codes.NOT_ENDED
 
 
-def standing(found: Found, view: View) -> str:
+def standing(found: FoundJob, view: View) -> str:
     """Where a job stands, and why: `PENDING: no v4 is free`."""
     try:
-        row = Queue(view, (), derived(view)).row(_now(found, view).known)
+        row = QueueView(view, (), derived(view)).row(_now(found, view).known)
     except NotFound:
         return "REJECTED: its request made no job"
     return f"{row['state']}: {row['reason']}" if row["reason"] else str(row["state"])
 
 
-def _now(found: Found, view: View) -> Found:
+def _now(found: FoundJob, view: View) -> FoundJob:
     """The job as the view knows it; one that has ended stays as it is, and may have left the view."""
     return found if found.job and found.job.ended else find(found.id, view)

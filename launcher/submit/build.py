@@ -26,7 +26,7 @@ _TEXT = re.compile(r"[\s;(]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class SpecOptions:
     """What the command line says. Empty texts and None stand for what was not said; times in seconds."""
 
     user: str
@@ -61,8 +61,9 @@ class Wish:
 
 
 def build(
-    wish: Wish, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef, provenance: Provenance
-) -> JobSpec:
+    wish: SpecOptions, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef,
+    provenance: Provenance,
+) -> JobSpec:  # fmt: skip
     """The job spec of a wish. Default output folders lie below the URL `home`, if any. Raises `SpecError` with all complaints."""
     name = wish.name or default_name(wish.user, request_id)
     # The tasks of an array have a folder each, and their checkpoints lie in it, whoever has named the folder of all.
@@ -167,7 +168,7 @@ def _typed(word: str) -> str:
     return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
 
 
-def demand(wish: Wish, pool: Resources) -> dict[str, int]:
+def demand(wish: SpecOptions, pool: Resources) -> dict[str, int]:
     """What one replica holds: the instance type's, and what is asked for besides it; one cpu if nothing is said."""
     wish = _with_gpus(wish, pool)
     typed = instances.resources(wish.instance_type) if wish.instance_type else {}
@@ -183,7 +184,7 @@ def demand(wish: Wish, pool: Resources) -> dict[str, int]:
     return {"cpu": 1}
 
 
-def _with_gpus(wish: Wish, pool: Resources) -> Wish:
+def _with_gpus(wish: SpecOptions, pool: Resources) -> SpecOptions:
     """The wish with its GPUs by their kind. Raises `SpecError` where --gpus alone does not say which."""
     if not wish.gpus:
         return wish

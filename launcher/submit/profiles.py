@@ -22,7 +22,7 @@ from bastion.model.errors import BastionError
 from bastion.model.nearest import did_you_mean
 from bastion.model.wording import shown
 from bastion.quota import toml_reader
-from bastion.quota.toml_lines import Lines
+from bastion.quota.toml_lines import TomlLines
 
 USUAL = ("bucket", "bastion", "project_id", "user_id")
 KEYS = (*USUAL, "docker_repo")
@@ -74,7 +74,7 @@ def parse(text: str, where: str) -> Profiles:
         table = toml_reader.loads(text)
     except toml_reader.NotToml as error:
         raise BastionError(f"{where}:{error.line}: not TOML: {error.what}") from error
-    reader = _Reader(Lines(text))
+    reader = _Reader(TomlLines(text))
     found = reader.profiles(table, where)
     if reader.complaints:
         raise BastionError("; ".join(f"{where}:{line}: {what}" for line, what in sorted(reader.complaints)))
@@ -84,7 +84,7 @@ def parse(text: str, where: str) -> Profiles:
 class _Reader:
     """Reads the table, and notes what is wrong with it."""
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: TomlLines) -> None:
         self._lines = lines
         self.complaints: list[tuple[int, str]] = []
 

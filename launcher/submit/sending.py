@@ -19,14 +19,14 @@ from bastion.quota.quota_file import parse
 from bastion.quota.resources import Resources, total
 from bastion.quota.tiers import pool
 from bastion.schedule.admission import complaints, hopeless
-from bastion.schedule.runner_choice import Places, places_of
+from bastion.schedule.runner_choice import RunnerChoice, places_of
 from bastion.stores.create_once import create_once, settled
 
 from ..read.reader import read_status
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class SubmitContext:
     """What a submission is checked against. `tiers` None: what the fleet holds is not known; `places` None: nor who holds it.
 
     Of users in `limited` the bastion heeds nothing now, and why.
@@ -34,7 +34,7 @@ class Ground:
 
     quota: Quota
     tiers: tuple[Resources, ...] | None
-    places: Places | None
+    places: RunnerChoice | None
     limited: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -43,7 +43,7 @@ class Ground:
         return total(self.tiers or ())
 
 
-def ground(bucket: Bucket, config: Config) -> Ground:
+def ground(bucket: Bucket, config: Config) -> SubmitContext:
     """The quota file and the bastion's sign of life: two reads. Raises `BastionError` if the quota was never good."""
     status = read_status(bucket)
     quota = _quota(bucket, in_force=status is not None and status.quota)
@@ -51,10 +51,10 @@ def ground(bucket: Bucket, config: Config) -> Ground:
     tiers = None if quota.is_open else quota.tiers
     if status and status.capacity:
         tiers = pool(quota, status.capacity)
-    return Ground(quota, tiers, _places(status, config), limited)
+    return SubmitContext(quota, tiers, _places(status, config), limited)
 
 
-def check(spec: JobSpec, ground: Ground) -> None:
+def check(spec: JobSpec, ground: SubmitContext) -> None:
     """Raises `SpecError` with every reason for which the bastion would refuse the job."""
     sides = None if ground.tiers is None else [ground.pool]
     wrong = complaints(spec, ground.quota, sides, ground.places.faults if ground.places else None)
@@ -63,7 +63,7 @@ def check(spec: JobSpec, ground: Ground) -> None:
         raise SpecError("; ".join(wrong))
 
 
-def doubts(spec: JobSpec, ground: Ground) -> list[str]:
+def doubts(spec: JobSpec, ground: SubmitContext) -> list[str]:
     """What the bastion would accept, and what may not be meant."""
     return [] if ground.tiers is None else list(hopeless(spec, [ground.pool]))
 
@@ -84,7 +84,7 @@ def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> Non
         raise BastionError(f"request {request_id} is in the inbox with another content; submit again")
 
 
-def _places(status: Status | None, config: Config) -> Places | None:
+def _places(status: Status | None, config: Config) -> RunnerChoice | None:
     """The runners, once all of them have said what they have: before that a job might yet go to another."""
     said = status.offers if status else {}
     return places_of(said, {}, config) if said.keys() >= {*config.runners} else None

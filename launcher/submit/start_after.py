@@ -11,10 +11,10 @@ from bastion.model.job.start_conditions import Condition, condition
 from bastion.model.state.job_dependencies import faults, in_vain, verdict
 from bastion.model.wording import clock
 
-from ..read.job_lookup import Found
+from ..read.job_lookup import FoundJob
 
 
-def resolved(texts: Iterable[str], look_up: Callable[[str], Found], known: Container[str]) -> list[str]:
+def resolved(texts: Iterable[str], look_up: Callable[[str], FoundJob], known: Container[str]) -> list[str]:
     """Conditions with the ids of their jobs. `known` are those that the bastion knows; one that left it long ago, with the
     end that was wished for, needs no waiting. Raises `SpecError`, `NotFound`.
     """
@@ -31,7 +31,7 @@ def when(spec: JobSpec, now: datetime) -> str:
     return "; ".join(parts)
 
 
-def _resolved(word: str, look_up: Callable[[str], Found], known: Container[str]) -> str:
+def _resolved(word: str, look_up: Callable[[str], FoundJob], known: Container[str]) -> str:
     wanted = condition(word)
     if wanted is None:
         raise SpecError(f"--after is {word[:64]!r}; use ok:JOB, any:JOB or fail:JOB, or of an array's task ok:JOB[17]")

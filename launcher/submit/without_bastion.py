@@ -18,7 +18,7 @@ from ..read import exit_codes
 
 
 @dataclass(frozen=True, slots=True)
-class Alone:
+class WithoutBastion:
     """The attempt of a plain job, one worker a replica, in a bucket that is nobody else's."""
 
     bucket: Bucket

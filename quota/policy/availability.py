@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from functools import cache
 
-from ..demand import Hold
+from ..demand import Holding
 from ..resources import Resources, total
 from ..shares import Demand, amounts
-from ..tiers import Pool, Tiers
-from .index import Board, Name
-from .partitions import Side, add, sides
+from ..tiers import Capacity, Tiers
+from .index import Name, WantIndex
+from .partitions import Partition, add, sides
 
 NOTHING: Resources = {}
 
 
-class Room:
+class Availability:
     """Starts as what the board leaves of the pool; every decision is entered at once.
 
     What is given to one task is all of one of `sides`: of the first that will do. `free` is what they have left together.
@@ -22,7 +22,7 @@ class Room:
     tries of tasks, as far as there is room for it beside what runs; it counts as used.
     """
 
-    def __init__(self, pool: Pool, board: Board) -> None:
+    def __init__(self, pool: Capacity, board: WantIndex) -> None:
         self._pool, self._held = pool, cache(pool.of_sides)
         self.sides = sides(pool, board)
         self.free = total(side.free for side in self.sides)
@@ -32,7 +32,7 @@ class Room:
             add(self.staying.get(project, {}), book.items(), -1)
         self._users = board.users
         self._given: dict[tuple[str, str], dict[str, int]] = {}
-        self.kept: dict[Name, Hold] = {}
+        self.kept: dict[Name, Holding] = {}
         self._lent: dict[Name, Tiers] = {}
         rows = board.kept.values()  # of those that do not fit beside each other the one that ended last has its room
         for hold in sorted(rows, key=lambda hold: (hold.since, hold.order, hold.job, hold.task), reverse=True):
@@ -42,7 +42,7 @@ class Room:
         """What the tiers that will do hold when nobody uses them, by side."""
         return self._held(max_tier)
 
-    def side_of(self, tier: int) -> Side:
+    def side_of(self, tier: int) -> Partition:
         """Where what is named after this tier lies."""
         return self.sides[self._pool.side_of(tier)]
 
@@ -53,7 +53,7 @@ class Room:
                 return True
         return False
 
-    def lacks(self, demand: Demand, max_tier: int | None = None) -> list[tuple[Side, dict[str, int]]]:
+    def lacks(self, demand: Demand, max_tier: int | None = None) -> list[tuple[Partition, dict[str, int]]]:
         """What is missing on each side that gives such, by kind, even when all that stops is gone."""
         return [(side, side.lack(demand, max_tier)) for side in self.sides if side.gives(demand, max_tier)]
 
@@ -80,24 +80,24 @@ class Room:
         add(self.free, demand, -1)
         return next(side for side in self.sides if side.has(demand, max_tier)).start(demand, max_tier)
 
-    def keep(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> Side:
+    def keep(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> Partition:
         """Keep room for a task that cannot start yet: free room first, the rest from what is being freed; on which side."""
         self._book(project, user, demand)
         side = next(side for side, lack in self.lacks(demand, max_tier) if not lack)
         add(self.free, side.keep(demand, max_tier), -1)
         return side
 
-    def stop(self, hold: Hold) -> None:
+    def stop(self, hold: Holding) -> None:
         """Enter that an attempt will stop."""
         demand = amounts(hold.demand)
         self.side_of(hold.tier).stop(hold.tier, demand)
         add(self.staying[hold.project], demand, -1)
 
-    def kept_of(self, project: str) -> list[tuple[Name, Hold]]:
+    def kept_of(self, project: str) -> list[tuple[Name, Holding]]:
         """The rows of `kept` of one project."""
         return [row for row in self.kept.items() if row[1].project == project]
 
-    def give_up(self, hold: Hold) -> None:
+    def give_up(self, hold: Holding) -> None:
         """Free the room that was kept for a next try."""
         demand = amounts(hold.demand)
         del self.kept[hold.job, hold.task]
@@ -105,7 +105,7 @@ class Room:
         add(self.free, demand)
         self._book(hold.project, hold.user, demand, -1)
 
-    def _keep_on(self, hold: Hold) -> None:
+    def _keep_on(self, hold: Holding) -> None:
         side, demand = self.side_of(hold.tier), amounts(hold.demand)
         if side.has(demand, hold.max_tier):
             self.kept[hold.job, hold.task] = hold

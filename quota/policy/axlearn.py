@@ -24,8 +24,8 @@ from ..demand import Knobs, Schedule, Start, Stop
 from ..quota import Quota
 from ..resources import Resources, minus, plus, total
 from ..shares import Demand, amounts
-from ..tiers import Pool, take
-from .index import Board, Line, Place
+from ..tiers import Capacity, take
+from .index import Place, WantIndex, WorkClass
 from .interface import Past
 from .reasons import impossible
 
@@ -65,7 +65,7 @@ def quotas(shares: Shares, capacity: Resources) -> dict[str, dict[str, float]]:
     }
 
 
-def queues(board: Board, pool: Sequence[Resources]) -> dict[str, Iterator[AxJob]]:
+def queues(board: WantIndex, pool: Sequence[Resources]) -> dict[str, Iterator[AxJob]]:
     """The order inside each project of what runs and what waits."""
     whole = total(pool)
     return {project: queue(_users(board, project, whole)) for project in {*board.lines, *board.of}}
@@ -155,10 +155,10 @@ class Ranking:
 
 def schedule(
     *,
-    board: Board,
+    board: WantIndex,
     reclaims: tuple[str, ...],
     quota: Quota,
-    pool: Pool,
+    pool: Capacity,
     past: Past,
     now: datetime,
     knobs: Knobs,
@@ -182,7 +182,7 @@ def schedule(
 class _Seats:
     """What runs, set against the verdicts in their order."""
 
-    def __init__(self, board: Board, pool: Sequence[Resources], ranking: Ranking) -> None:
+    def __init__(self, board: WantIndex, pool: Sequence[Resources], ranking: Ranking) -> None:
         self._pool, self._ranking, self._wants = total(pool), ranking, board.wants
         self._running = {name: hold for name, hold in board.holds.items() if not hold.stopping}
         self._free = _free(board, pool)
@@ -229,7 +229,7 @@ class _Seats:
         self.stops.append(Stop(job, task, None, _behind(demand, self._ranking, self._pool)))
 
 
-def _free(board: Board, pool: Sequence[Resources]) -> list[dict[str, int]]:
+def _free(board: WantIndex, pool: Sequence[Resources]) -> list[dict[str, int]]:
     """For each tier what it and the better ones together have left, of what is held by its name."""
     last = len(pool) - 1
     free = [
@@ -238,7 +238,7 @@ def _free(board: Board, pool: Sequence[Resources]) -> list[dict[str, int]]:
     return list(accumulate(free, plus))
 
 
-def _users(board: Board, project: str, pool: Resources) -> Iterator[Iterable[AxJob]]:
+def _users(board: WantIndex, project: str, pool: Resources) -> Iterator[Iterable[AxJob]]:
     """The jobs of each user, in order."""
     rows: dict[str, list[Iterable[AxJob]]] = defaultdict(list)
     running: dict[str, list[AxJob]] = defaultdict(list)
@@ -256,7 +256,7 @@ def _users(board: Board, project: str, pool: Resources) -> Iterator[Iterable[AxJ
         yield merge(*several) if len(several) > 1 else several[0]
 
 
-def _waiting(board: Board, line: Line, user: str, places: Sequence[Place], most: int) -> Iterator[AxJob]:
+def _waiting(board: WantIndex, line: WorkClass, user: str, places: Sequence[Place], most: int) -> Iterator[AxJob]:
     """The tasks that wait; of an array no more than the pool could ever hold."""
     if places[0][0] != places[-1][0]:
         places = sorted(places, key=itemgetter(1, 2, 3))  # classes mean nothing here
@@ -265,7 +265,7 @@ def _waiting(board: Board, line: Line, user: str, places: Sequence[Place], most:
             yield AxJob(priority, order, job, True, task, line.project, user, line.demand)
 
 
-def _reasons(board: Board, quota: Quota, pool: Sequence[Resources], starts: Iterable[Start]) -> dict[str, str]:
+def _reasons(board: WantIndex, quota: Quota, pool: Sequence[Resources], starts: Iterable[Start]) -> dict[str, str]:
     """A line for every job with tasks that still wait; the whole ranking is gone through for it."""
     ranking, whole, started = (
         Ranking(queues(board, pool), pool, quota.shares),

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from ..demand import Hold, Want
+from ..demand import Holding, Want
 from ..shares import Demand, amounts
 
 Rank = tuple[int, int]  # class, priority
@@ -23,7 +23,7 @@ Name = tuple[str, int]  # a task: job, number
 Book = dict[str, int]  # units by kind
 
 
-class Line:
+class WorkClass:
     """The wants of one project that ask for the same, of which each is like the others but for its place in the queue.
 
     `users` has each user's wants in their order, `sinces` when each began to wait, the longest wait first. `again` has
@@ -43,7 +43,7 @@ class Line:
         self.tasks = 0
 
 
-class Board:
+class WantIndex:
     """The index. `lines` are those of each project, by shape, and `pending` the units for which it waits. `choosers` are the
     jobs whose wants have several choices, by these.
 
@@ -55,10 +55,10 @@ class Board:
     def __init__(self) -> None:
         self.wants: dict[str, Want] = {}
         self.choosers: dict[Choices, dict[str, None]] = {}
-        self.holds: dict[Name, Hold] = {}
-        self.kept: dict[Name, Hold] = {}
-        self.lines: dict[str, dict[Shape, Line]] = {}
-        self.of: dict[str, dict[Name, Hold]] = {}
+        self.holds: dict[Name, Holding] = {}
+        self.kept: dict[Name, Holding] = {}
+        self.lines: dict[str, dict[Shape, WorkClass]] = {}
+        self.of: dict[str, dict[Name, Holding]] = {}
         self.pending: dict[str, Book] = defaultdict(dict)
         self.ranks: dict[str, dict[Rank, int]] = defaultdict(dict)
         self.used: dict[str, Book] = defaultdict(dict)
@@ -68,7 +68,7 @@ class Board:
         self.freeing: dict[int, Book] = defaultdict(dict)
 
     @classmethod
-    def of_all(cls, wants: Iterable[Want], holds: Iterable[Hold]) -> Board:
+    def of_all(cls, wants: Iterable[Want], holds: Iterable[Holding]) -> WantIndex:
         """Made anew."""
         board = cls()
         for want in wants:
@@ -98,7 +98,7 @@ class Board:
         shape = demand, want.max_tier
         line = lines.get(shape)
         if line is None:
-            line = lines[shape] = Line(want.project, shape)
+            line = lines[shape] = WorkClass(want.project, shape)
         insort(line.users.setdefault(want.user, []), place(want))
         insort(line.sinces, (want.since, want.job))
         if want.waited_s:
@@ -141,11 +141,11 @@ class Board:
         if not self.choosers[group]:
             del self.choosers[group]
 
-    def line(self, want: Want) -> Line:
+    def line(self, want: Want) -> WorkClass:
         """The line in which a want stands."""
         return self.lines[want.project][amounts(want.demand), want.max_tier]
 
-    def hold(self, hold: Hold) -> None:
+    def hold(self, hold: Holding) -> None:
         """Enter what a task holds, or what is kept for it; what it held before goes."""
         self.hold_no_more((hold.job, hold.task))
         if hold.retry is not None:
@@ -167,7 +167,7 @@ class Board:
             del self.of[hold.project]
         self._book(hold, -1)
 
-    def _book(self, hold: Hold, sign: int) -> None:
+    def _book(self, hold: Holding, sign: int) -> None:
         demand = amounts(hold.demand)
         for book in (self.used[hold.project], self.users[hold.project, hold.user], self.named[hold.tier]):
             _add(book, demand, sign)
@@ -188,7 +188,7 @@ def choices_of(want: Want) -> Choices:
     return tuple(map(amounts, want.choices)), want.max_tier
 
 
-def rank(row: Want | Hold) -> Rank:
+def rank(row: Want | Holding) -> Rank:
     """How important it is inside its project: the smaller goes first."""
     return (row.job_class, row.priority)
 

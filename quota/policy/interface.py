@@ -8,8 +8,8 @@ from typing import Protocol
 
 from ..demand import Knobs, Schedule
 from ..quota import Quota
-from ..tiers import Pool
-from .index import Board
+from ..tiers import Capacity
+from .index import WantIndex
 
 Past = Mapping[tuple[str, str], float]
 """What users of projects held before, decayed with age: the largest part of the pool over all kinds, times hours."""
@@ -26,10 +26,10 @@ class Policy(Protocol):
     def __call__(
         self,
         *,
-        board: Board,
+        board: WantIndex,
         reclaims: tuple[str, ...],
         quota: Quota,
-        pool: Pool,
+        pool: Capacity,
         past: Past,
         now: datetime,
         knobs: Knobs,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..demand import Knobs, Want
 from ..resources import total
 from ..shares import Demand, Shares
-from .index import Board, Line, began
+from .index import WantIndex, WorkClass, began
 
 GANG = 8
 """Who asks for at least so many units of a kind that has shares is a gang: a machine's worth. For more, a large one."""
@@ -41,10 +41,10 @@ class Gang(NamedTuple):
     patience: timedelta
 
 
-class Overdue:
+class OvertakenGangs:
     """Who is overdue at this moment. `searches` bounds how often victims are looked for in vain."""
 
-    def __init__(self, board: Board, shares: Shares, now: datetime, knobs: Knobs) -> None:
+    def __init__(self, board: WantIndex, shares: Shares, now: datetime, knobs: Knobs) -> None:
         pool = shares.pool
         self._board, self._now = board, now
         self._kinds = shares.governed or pool.keys()
@@ -72,12 +72,12 @@ class Overdue:
         rows = rows[turn:] + rows[:turn]  # of very many each gets its turn
         return [(self._board.wants[job], began + patience) for _, began, job, patience in rows]
 
-    def has(self, want: Want, line: Line) -> bool:
+    def has(self, want: Want, line: WorkClass) -> bool:
         """True if this one is overdue."""
         gang = self._gang(line.demand)
         return gang is not None and began(want) <= self._now - gang.patience
 
-    def _of(self, line: Line, patience: timedelta) -> Iterator[tuple[datetime, str]]:
+    def _of(self, line: WorkClass, patience: timedelta) -> Iterator[tuple[datetime, str]]:
         last, seen = self._now - patience, set[str]()
         first = min((*line.again[:1], *line.sinces[:1]))[0]
         if first > last:

@@ -8,11 +8,11 @@ from math import inf
 
 from ..resources import Resources, minus, total
 from ..shares import Demand
-from ..tiers import Pool, Tiers, charge, take
-from .index import Board
+from ..tiers import Capacity, Tiers, charge, take
+from .index import WantIndex
 
 
-class Side:
+class Partition:
     """Starts as what the board leaves of its tiers; every decision is entered at once.
 
     `tiers` may be below 0 in a pool that shrank, `free` is their sum. `freeing` is what stopping attempts still hold, and
@@ -20,7 +20,7 @@ class Side:
     the number of the first tier: here they are counted from 0.
     """
 
-    def __init__(self, pool: Sequence[Resources], board: Board, span: range, shut: frozenset[str]) -> None:
+    def __init__(self, pool: Sequence[Resources], board: WantIndex, span: range, shut: frozenset[str]) -> None:
         self.first, self._shut = span.start, shut
         self.pool = tuple(pool[span.start : span.stop])
         # What is named after a tier that is no more counts to the last one.
@@ -94,10 +94,10 @@ class Side:
         return None if max_tier is None else max_tier + 1 - self.first
 
 
-def sides(pool: Pool, board: Board) -> tuple[Side, ...]:
+def sides(pool: Capacity, board: WantIndex) -> tuple[Partition, ...]:
     """The books of all sides, best first."""
     shut = pool.shut or repeat(frozenset[str]())
-    return tuple(Side(pool.tiers, board, span, kinds) for span, kinds in zip(pool.sides, shut, strict=False))
+    return tuple(Partition(pool.tiers, board, span, kinds) for span, kinds in zip(pool.sides, shut, strict=False))
 
 
 def short(demand: Demand, tiers: Sequence[Resources]) -> dict[str, int]:

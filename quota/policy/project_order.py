@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from ..shares import Shares
-from .availability import Room
-from .index import Line
-from .project_queue import Ask, Queue
-from .share_promises import Owed
+from .availability import Availability
+from .index import WorkClass
+from .project_queue import Ask, ProjectQueue
+from .share_promises import SharePromises
 
 PROMISED, LENT, LEFT = range(3)  # the three goes
 
 Turn = tuple[int, int, bool, float, int, str]  # go, class, where the project stands, the want's order, project
 
 
-class Turns:
+class ProjectOrder:
     """The wants of all projects in one round.
 
     Each project has two queues: of what it may get in the first two goes, and of what is put off to the last.
@@ -26,22 +26,22 @@ class Turns:
 
     def __init__(
         self,
-        room: Room,
+        room: Availability,
         shares: Shares,
-        owed: Owed,
+        owed: SharePromises,
         *,
-        ask: Callable[[str, Line], Ask | None],
-        is_open: Callable[[Line], bool],
+        ask: Callable[[str, WorkClass], Ask | None],
+        is_open: Callable[[WorkClass], bool],
         weight: Callable[[str, str], float],
     ) -> None:
         self._room, self._shares, self._owed = room, shares, owed
         self._ask, self._is_open, self._weight = ask, is_open, weight
-        self._lines: dict[str, list[Line]] = {}
-        self._late: dict[str, dict[Line, None]] = {}
-        self._own: dict[str, Queue] = {}
-        self._rest: dict[str, Queue] = {}
+        self._lines: dict[str, list[WorkClass]] = {}
+        self._late: dict[str, dict[WorkClass, None]] = {}
+        self._own: dict[str, ProjectQueue] = {}
+        self._rest: dict[str, ProjectQueue] = {}
 
-    def enter(self, project: str, lines: list[Line]) -> None:
+    def enter(self, project: str, lines: list[WorkClass]) -> None:
         """The lines of a project that may get something."""
         self._lines[project] = lines
         self._late[project] = {}
@@ -71,11 +71,11 @@ class Turns:
         assert ask is not None, f"{project} has a turn and no want"
         return ask
 
-    def put_off(self, line: Line) -> None:
+    def put_off(self, line: WorkClass) -> None:
         """It gets something in the last go only."""
         self._late[line.project][line] = None
 
-    def _outlook(self, project: str, go: int, lines: Collection[Line]) -> Turn | None:
+    def _outlook(self, project: str, go: int, lines: Collection[WorkClass]) -> Turn | None:
         if not lines:
             return None
         job_class = min(min(line.ranks)[0] for line in lines)
@@ -90,15 +90,15 @@ class Turns:
                 self.put_off(line)
         self._own[project] = self._queue(project, [line for line in self._lines[project] if line not in late], late)
 
-    def _queue(self, project: str, lines: Iterable[Line], elsewhere: Collection[Line]) -> Queue:
-        return Queue(
+    def _queue(self, project: str, lines: Iterable[WorkClass], elsewhere: Collection[WorkClass]) -> ProjectQueue:
+        return ProjectQueue(
             lines,
             ask=self._ask,
             is_open=lambda line: line not in elsewhere and self._is_open(line),
             weight=lambda user: self._weight(project, user),
         )
 
-    def _within(self, line: Line) -> bool:
+    def _within(self, line: WorkClass) -> bool:
         return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
 
     def _turn(self, ask: Ask, go: int) -> Turn:

@@ -8,8 +8,8 @@ from heapq import heapify, heappop, heapreplace
 from msgspec import Struct
 
 from ..demand import Want
-from .index import Line, Place
-from .partitions import Side
+from .index import Place, WorkClass
+from .partitions import Partition
 
 Entry = tuple[int, int, float, int, str, str, int]  # class, priority, weight, order, job, user, place in the line
 
@@ -18,13 +18,13 @@ class Ask(Struct, eq=False, gc=False):
     """A want in the course of one round: how many of its tasks still wait, and for how many room is kept, last on which side."""
 
     want: Want
-    line: Line
+    line: WorkClass
     left: int
     kept: int = 0
-    side: Side | None = None
+    side: Partition | None = None
 
 
-class Queue:
+class ProjectQueue:
     """The wants of some lines of one project, the best first.
 
     The heap holds the first want of each user and line. `ask` finds a want's `Ask`, or None if it is to be passed over in this
@@ -35,14 +35,14 @@ class Queue:
 
     def __init__(
         self,
-        lines: Iterable[Line],
+        lines: Iterable[WorkClass],
         *,
-        ask: Callable[[str, Line], Ask | None],
-        is_open: Callable[[Line], bool],
+        ask: Callable[[str, WorkClass], Ask | None],
+        is_open: Callable[[WorkClass], bool],
         weight: Callable[[str], float],
     ) -> None:
         self._ask, self._is_open, self._weight = ask, is_open, weight
-        self._line: dict[str, Line] = {}
+        self._line: dict[str, WorkClass] = {}
         self._heap: list[Entry] = []
         for line in filter(is_open, lines):
             for user in line.users:
@@ -69,7 +69,7 @@ class Queue:
                 heappop(self._heap)
         return None
 
-    def _next(self, line: Line, user: str, index: int) -> Entry | None:
+    def _next(self, line: WorkClass, user: str, index: int) -> Entry | None:
         """The first of the user's wants in a line, from there on, that may be served."""
         places = line.users[user]
         for number in range(index, len(places)):

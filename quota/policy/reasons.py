@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from ..demand import CLASSES, STANDARD, Hold, Knobs, Want
+from ..demand import CLASSES, STANDARD, Holding, Knobs, Want
 from ..resources import Resources
 from ..shares import Demand, Shares, amounts
-from .availability import Room
-from .index import Board, Line, place
-from .partitions import Side
+from .availability import Availability
+from .index import WantIndex, WorkClass, place
+from .partitions import Partition
 from .project_queue import Ask
 from .reclaim import Taken
 
@@ -102,17 +102,17 @@ def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resource
 class Reasons:
     """The reasons of one round, asked for when all is decided."""
 
-    def __init__(self, board: Board, room: Room, shares: Shares, knobs: Knobs) -> None:
+    def __init__(self, board: WantIndex, room: Availability, shares: Shares, knobs: Knobs) -> None:
         self._board, self._room, self._shares, self._knobs = board, room, shares, knobs
         self._holders: dict[str, str] = {}
-        self._texts: dict[Line, str] = {}
-        self._freed: dict[tuple[tuple[str, ...], Side], str] = {}
+        self._texts: dict[WorkClass, str] = {}
+        self._freed: dict[tuple[tuple[str, ...], Partition], str] = {}
         self._kept: list[Ask] = []
-        self._bar: Callable[[Want, Line], str] = lambda want, line: ""
-        self.stopped: list[Hold] = []
+        self._bar: Callable[[Want, WorkClass], str] = lambda want, line: ""
+        self.stopped: list[Holding] = []
 
     def of_all(
-        self, asks: Mapping[str, Ask], weight: Callable[[str, str], float], bar: Callable[[Want, Line], str]
+        self, asks: Mapping[str, Ask], weight: Callable[[str, str], float], bar: Callable[[Want, WorkClass], str]
     ) -> dict[str, str]:
         """The reason of every job with tasks that still wait; `asks` are the wants that were looked at."""
         self._bar = bar
@@ -130,7 +130,7 @@ class Reasons:
             texts.update(self._of_project([(self._board.wants[job], line) for *_, job, line in rows]))
         return texts | {ask.want.job: self._kept_for(ask) for ask in self._kept}
 
-    def _of_project(self, rows: Sequence[tuple[Want, Line]]) -> Iterable[tuple[str, str]]:
+    def _of_project(self, rows: Sequence[tuple[Want, WorkClass]]) -> Iterable[tuple[str, str]]:
         """(job, reason) of the waiting wants of one project, given in their order."""
         ahead, number = "", 0
         for want, line in rows:
@@ -159,12 +159,12 @@ class Reasons:
             f"first in line: waiting for {_amounts(ask.line.demand)}{where} being freed by {self._freed[kinds, side]}"
         )
 
-    def _text(self, line: Line) -> str:
+    def _text(self, line: WorkClass) -> str:
         if line not in self._texts:
             self._texts[line] = self._story(line)
         return self._texts[line]
 
-    def _story(self, line: Line) -> str:
+    def _story(self, line: WorkClass) -> str:
         project, demand = line.project, line.demand
         kind, amount = max(demand, key=lambda row: (row[1] - self._free(row[0]), row[0]))
         text = f"needs {amount} {kind}, {self._stock(kind, line.max_tier)}"
@@ -224,7 +224,7 @@ class Reasons:
         return f", borrows {over}: may be reclaimed after {self._knobs.reclaim_delay_s:g} s" if over else ""
 
 
-def _tiers(side: Side) -> str:
+def _tiers(side: Partition) -> str:
     """A side by its tiers: `tier 2`, `tiers 0 to 1`."""
     last = side.first + len(side.tiers) - 1
     return f"tier {last}" if last == side.first else f"tiers {side.first} to {last}"
@@ -235,12 +235,12 @@ def _borrowed(project: str, over: Resources, units: Resources) -> str:
     return f"{project} borrowed {amount} {kind} over its share of {units.get(kind, 0)}"
 
 
-def age(hold: Hold) -> tuple[datetime, int, str, int]:
+def age(hold: Holding) -> tuple[datetime, int, str, int]:
     """The order of holds, oldest first, the same in whatever order they come."""
     return hold.since, hold.order, hold.job, hold.task
 
 
-def _rank(row: Want | Hold) -> str:
+def _rank(row: Want | Holding) -> str:
     name = f"priority {row.priority}"
     return name if row.job_class == STANDARD else f"{CLASSES[row.job_class]}, {name}"
 
@@ -257,12 +257,12 @@ def _span(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def _names(holds: Sequence[Hold]) -> str:
+def _names(holds: Sequence[Holding]) -> str:
     """`nlp (alice/llm-1, +2 more)`: the first one's project, and how many there are besides."""
     return f"{holds[0].project} ({_more([_who(hold) for hold in holds])})" if holds else "others"
 
 
-def _who(row: Want | Hold) -> str:
+def _who(row: Want | Holding) -> str:
     return f"{row.user}/{row.job}"
 
 

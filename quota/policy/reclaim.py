@@ -13,14 +13,14 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..demand import Hold, Knobs, Want
+from ..demand import Holding, Knobs, Want
 from ..resources import Resources, fits, minus, total
 from ..shares import Shares, amounts
-from .availability import Room
-from .index import Board, Name, Rank, rank
-from .partitions import Side
+from .availability import Availability
+from .index import Name, Rank, WantIndex, rank
+from .partitions import Partition
 
-Beyond = Callable[[Hold, Resources], Resources]
+Beyond = Callable[[Holding, Resources], Resources]
 Price = tuple[int, bool, bool, float, datetime, int, str, int]
 
 STEP_S = 30.0
@@ -44,7 +44,7 @@ STOPS_MAX = 5
 class Taken(Struct, frozen=True):
     """Who is stopped, what its project borrowed before, what it loses in seconds, and how many could have given."""
 
-    hold: Hold
+    hold: Holding
     over: Resources
     lost_s: float
     among: int
@@ -57,12 +57,12 @@ class Victims:
     """
 
     def __init__(
-        self, board: Board, room: Room, shares: Shares, settled: set[Name], now: datetime, knobs: Knobs
+        self, board: WantIndex, room: Availability, shares: Shares, settled: set[Name], now: datetime, knobs: Knobs
     ) -> None:
         self._board, self._room, self._shares, self._now, self._knobs = board, room, shares, now, knobs
         self._worst: dict[str, Rank] = {}
         self._settled = settled
-        self._ending: list[Hold] | None = None
+        self._ending: list[Holding] | None = None
 
     def lower(self, project: str, best: Rank) -> bool:
         """True if the project runs something less important than this."""
@@ -73,7 +73,9 @@ class Victims:
             self._worst[project] = max(map(rank, self._yielding(project)), default=(URGENT, 0))
         return self._worst[project] > best
 
-    def for_want(self, want: Want, side: Side, lack: Resources, *, promised: bool, kept: bool = False) -> list[Taken]:
+    def for_want(
+        self, want: Want, side: Partition, lack: Resources, *, promised: bool, kept: bool = False
+    ) -> list[Taken]:
         """Whom to stop so that the want finds what it lacks on this side; nobody if it would not be enough.
 
         `kept`: it is to find it in what is kept for next tries. Borrowers give to a want that is `promised` to its project,
@@ -92,14 +94,14 @@ class Victims:
             lent, own = ([hold for hold in rows if hold.retry is not None] for rows in (lent, own))
         within = self._shares.within(want.project, self._room.use_of(want.project), amounts(want.demand))
 
-        def beyond(hold: Hold, uses: Resources) -> Resources:
+        def beyond(hold: Holding, uses: Resources) -> Resources:
             outranked = want.job_class == URGENT and hold.job_class > want.job_class
             return (self._borrowed if within or outranked else self._lent)(hold, uses)
 
         chosen = self._gather(lack, want.max_tier, lent, own, beyond)
         return self._stop(chosen, len(lent) + len(own)) if _enough(chosen, lack) else []
 
-    def for_overdue(self, want: Want, side: Side, lack: Resources, since: datetime) -> list[Taken]:
+    def for_overdue(self, want: Want, side: Partition, lack: Resources, since: datetime) -> list[Taken]:
         """Whom to stop for a gang that is overdue since then; nobody if it would not be enough, or not yet be worth it.
 
         Borrowers give, and those of its own project that overtook it; but nobody of a better class, nobody who was
@@ -124,7 +126,7 @@ class Victims:
         cost = sum(self._cost(hold, lack) + calm for hold in chosen)
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
 
-    def end_in_time(self, side: Side, lack: Resources, max_tier: int | None, by: datetime) -> bool:
+    def end_in_time(self, side: Partition, lack: Resources, max_tier: int | None, by: datetime) -> bool:
         """True if time limits that are known, and have not passed long ago, free all that is lacking on the side by then."""
         if self._ending is None:
             self._ending = [hold for project in self._board.of for hold in self._going(project) if hold.until]
@@ -155,7 +157,7 @@ class Victims:
                 taken += self._stop(self._gather(lack, None, rows, [], self._borrowed), len(rows))
         return taken
 
-    def _price(self, hold: Hold, lack: Resources) -> Price:
+    def _price(self, hold: Holding, lack: Resources) -> Price:
         """What each unit costs that its stop gains, the cheapest first.
 
         A worse class goes first; who was stopped often, and who was overdue, last; then goes by the work that is lost
@@ -165,7 +167,7 @@ class Victims:
         spared = hold.stops >= STOPS_MAX, hold.overdue
         return (-hold.job_class, *spared, step, hold.since, hold.order, hold.job, hold.task)
 
-    def _cost(self, hold: Hold, lack: Resources, more: float = 0.0) -> float:
+    def _cost(self, hold: Holding, lack: Resources, more: float = 0.0) -> float:
         """The work that its stop loses, in seconds of a unit, weighted by past stops."""
         return (hold.unsaved_s(self._now) * _units(hold.demand, lack) + more) * (1 + hold.stops)
 
@@ -173,19 +175,19 @@ class Victims:
         """Those that hold anything, or for which something is kept."""
         return dict.fromkeys(self._board.of) | {hold.project: None for hold in self._room.kept.values()}
 
-    def _going(self, project: str, side: Side | None = None) -> Iterator[Hold]:
+    def _going(self, project: str, side: Partition | None = None) -> Iterator[Holding]:
         """What it holds and keeps, on one side or on all."""
         for name, hold in chain(self._board.of.get(project, {}).items(), self._room.kept_of(project)):
             if not hold.stopping and name not in self._settled and (side is None or side.covers(hold.tier)):
                 yield hold
 
-    def _yielding(self, project: str, side: Side | None = None) -> Iterator[Hold]:
+    def _yielding(self, project: str, side: Partition | None = None) -> Iterator[Holding]:
         """What a project gives to more important wants of its own."""
         return (hold for hold in self._going(project, side) if hold.stops < STOPS_MAX)
 
     def _gather(
-        self, lack: Resources, max_tier: int | None, lent: list[Hold], own: list[Hold], beyond: Beyond
-    ) -> list[Hold]:
+        self, lack: Resources, max_tier: int | None, lent: list[Holding], own: list[Holding], beyond: Beyond
+    ) -> list[Holding]:
         """Take the cheapest until nothing is lacking or nobody is left, then spare who is not needed.
 
         `beyond` says what of a project's use may be taken.
@@ -194,7 +196,7 @@ class Victims:
         """
         left: dict[str, Resources] = {}
         missing = dict(lack)
-        chosen: dict[Name, Hold] = {}
+        chosen: dict[Name, Holding] = {}
         borrowers, others = (sorted(rows, key=lambda hold: self._price(hold, lack)) for rows in (lent, own))
         for rows, whole in ((borrowers, True), (borrowers, False), (others, None)):
             for hold in rows:
@@ -214,13 +216,13 @@ class Victims:
                     return _spared(list(chosen.values()), lack)
         return _spared(list(chosen.values()), lack)
 
-    def _borrowed(self, hold: Hold, uses: Resources) -> Resources:
+    def _borrowed(self, hold: Holding, uses: Resources) -> Resources:
         return self._shares.borrowed(hold.project, uses)
 
-    def _lent(self, hold: Hold, uses: Resources) -> Resources:
+    def _lent(self, hold: Holding, uses: Resources) -> Resources:
         return self._shares.lent(hold.project, uses)
 
-    def _stop(self, chosen: list[Hold], among: int) -> list[Taken]:
+    def _stop(self, chosen: list[Holding], among: int) -> list[Taken]:
         taken = []
         for hold in chosen:
             over = self._shares.borrowed(hold.project, self._room.stays(hold.project))
@@ -235,7 +237,7 @@ class Victims:
         return taken
 
 
-def _enough(chosen: list[Hold], lack: Resources) -> bool:
+def _enough(chosen: list[Holding], lack: Resources) -> bool:
     return fits(lack, total(hold.demand for hold in chosen))
 
 
@@ -244,12 +246,12 @@ def _units(demand: Resources, lack: Resources) -> int:
     return max((demand.get(kind, 0) for kind in lack), default=0) or 1
 
 
-def _overtook(hold: Hold, want: Want) -> bool:
+def _overtook(hold: Holding, want: Want) -> bool:
     """It came later, was given room meanwhile, and is not more important."""
     return hold.order > want.order and hold.since > want.since and rank(hold) >= rank(want)
 
 
-def _spared(chosen: list[Hold], lack: Resources) -> list[Hold]:
+def _spared(chosen: list[Holding], lack: Resources) -> list[Holding]:
     gained = total(hold.demand for hold in chosen)
     kept = []
     for hold in reversed(chosen):

@@ -8,23 +8,23 @@ from ..demand import Knobs, Want
 from ..quota import Quota
 from ..shares import Shares
 from . import reasons
-from .availability import Room
-from .index import Line
+from .availability import Availability
+from .index import WorkClass
 
 BACK_OFF_FROM, BACK_OFF_MIN_S, BACK_OFF_MAX = 3, 90.0, 9
 """Who was stopped for others so often is lent room again only after a pause: the reclaim delay, and not less than that
 many seconds, doubled with each stop but the first, up to so often. So nobody is stopped more than ten times in a day."""
 
 
-class Bars:
+class Restrictions:
     """The bars of one round. `wakes` are the moments at which some of them fall."""
 
-    def __init__(self, room: Room, shares: Shares, quota: Quota, now: datetime, knobs: Knobs) -> None:
+    def __init__(self, room: Availability, shares: Shares, quota: Quota, now: datetime, knobs: Knobs) -> None:
         self._room, self._shares, self._quota, self._now = room, shares, quota, now
         self._pause = timedelta(seconds=max(knobs.reclaim_delay_s, BACK_OFF_MIN_S))
         self.wakes: list[datetime] = []
 
-    def of(self, want: Want, line: Line) -> str:
+    def of(self, want: Want, line: WorkClass) -> str:
         """Why it is kept back; empty if it is not."""
         if limit := self.limit(want):
             return limit

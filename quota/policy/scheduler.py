@@ -34,20 +34,20 @@ from types import MappingProxyType
 from ..demand import STANDARD, Knobs, Schedule, Start, Stop
 from ..quota import Quota
 from ..shares import Demand, Shares
-from ..tiers import Pool
+from ..tiers import Capacity
 from . import axlearn, reasons
-from .availability import Room
-from .index import Board, Line, Name, rank
+from .availability import Availability
+from .index import Name, WantIndex, WorkClass, rank
 from .interface import Past, Policy
-from .overtaken import AGAIN, Overdue
-from .project_order import LENT, PROMISED, Turns
+from .overtaken import AGAIN, OvertakenGangs
+from .project_order import LENT, PROMISED, ProjectOrder
 from .project_queue import Ask
 from .reasons import Reasons
 from .reclaim import URGENT, Taken, Victims
-from .restrictions import Bars
+from .restrictions import Restrictions
 from .shapes import choosing
-from .share_promises import Owed
-from .tier_moves import Moving
+from .share_promises import SharePromises
+from .tier_moves import TierMoves
 
 STOP_TAKES = timedelta(seconds=30)
 """Nobody is stopped for what ends by its time limit within so long: a stop would take as much."""
@@ -58,10 +58,10 @@ HOURS = 1.0
 
 def schedule(
     *,
-    board: Board,
+    board: WantIndex,
     reclaims: tuple[str, ...],
     quota: Quota,
-    pool: Pool,
+    pool: Capacity,
     past: Past,
     now: datetime,
     knobs: Knobs,
@@ -78,24 +78,24 @@ def schedule(
 class _Round:
     """One round of the default policy."""
 
-    def __init__(self, board: Board, quota: Quota, pool: Pool, past: Past, now: datetime, knobs: Knobs) -> None:
+    def __init__(self, board: WantIndex, quota: Quota, pool: Capacity, past: Past, now: datetime, knobs: Knobs) -> None:
         self._board, self._quota, self._past, self._now = board, quota, past, now
         self._delay = timedelta(seconds=knobs.reclaim_delay_s)
         self._shares = Shares(quota, pool.total(), knobs.rules)
-        self._room = Room(pool, board)
-        self._owed = Owed(self._shares, self._room, board.pending)
+        self._room = Availability(pool, board)
+        self._owed = SharePromises(self._shares, self._room, board.pending)
         settled: set[Name] = set()
-        self._moving = Moving(board, self._room, settled)
-        self._bars = Bars(self._room, self._shares, quota, now, knobs)
+        self._moving = TierMoves(board, self._room, settled)
+        self._bars = Restrictions(self._room, self._shares, quota, now, knobs)
         self._victims = Victims(board, self._room, self._shares, settled, now, knobs)
-        self._turns = Turns(
+        self._turns = ProjectOrder(
             self._room, self._shares, self._owed, ask=self._next, is_open=self._may, weight=self._weight
         )
-        self._overdue = Overdue(board, self._shares, now, knobs)
+        self._overdue = OvertakenGangs(board, self._shares, now, knobs)
         self._reasons = Reasons(board, self._room, self._shares, knobs)
         self._asks: dict[str, Ask] = {}
         self._weights: dict[tuple[str, str], float] = {}
-        self._closed: set[Line] = set()
+        self._closed: set[WorkClass] = set()
         self._hopeless: dict[tuple[str, int, int, bool], list[Demand]] = defaultdict(list)
         self._starts: list[Start] = []
         self._stops: list[Stop] = []
@@ -160,7 +160,7 @@ class _Round:
 
     def _serve_overdue(self) -> None:
         """The gangs that waited for too long: with what is free, what is being freed, or what was lent."""
-        in_vain: set[Line] = set()
+        in_vain: set[WorkClass] = set()
         for want, since in self._overdue.wants():
             line = self._board.line(want)
             ask = self._ask(want.job, line)
@@ -198,21 +198,21 @@ class _Round:
             tell=lambda: self._reasons.of_all(self._asks, self._weight, self._bars.of),
         )
 
-    def _enter(self, project: str, lines: Iterable[Line]) -> None:
+    def _enter(self, project: str, lines: Iterable[WorkClass]) -> None:
         for line in lines:
             if reasons.impossible(line.demand, self._room.of_sides(line.max_tier)):
                 self._closed.add(line)
                 self._owed.less(project, line.demand, line.tasks)
         self._turns.enter(project, [line for line in lines if self._may(line)])
 
-    def _ask(self, job: str, line: Line) -> Ask:
+    def _ask(self, job: str, line: WorkClass) -> Ask:
         ask = self._asks.get(job)
         if ask is None:
             want = self._board.wants[job]
             ask = self._asks[job] = Ask(want, line, want.count)
         return ask
 
-    def _next(self, job: str, line: Line) -> Ask | None:
+    def _next(self, job: str, line: WorkClass) -> Ask | None:
         """The want, unless it is to be passed over."""
         ask = self._ask(job, line)
         return ask if ask.left and not self._bars.of(ask.want, line) else None
@@ -241,7 +241,7 @@ class _Round:
             self._weights[project, user] = weight
         return weight
 
-    def _may(self, line: Line) -> bool:
+    def _may(self, line: WorkClass) -> bool:
         """True if wants of this line may get something still. Once it is false it stays so."""
         if line in self._closed:
             return False
@@ -250,7 +250,7 @@ class _Round:
         self._closed.add(line)
         return False
 
-    def _may_move(self, line: Line) -> bool:
+    def _may_move(self, line: WorkClass) -> bool:
         """True if others made room for it in the tiers that it takes, by moving to worse ones."""
         worst = line.max_tier
         return worst is not None and self._moving.make_room(line.demand, worst)
@@ -280,14 +280,14 @@ class _Round:
             ask.kept += 1
             ask.side = self._room.keep(want.project, want.user, line.demand, line.max_tier)
 
-    def _within(self, line: Line) -> bool:
+    def _within(self, line: WorkClass) -> bool:
         return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
 
-    def _due(self, line: Line) -> bool:
+    def _due(self, line: WorkClass) -> bool:
         """True if it is promised: within the share, or one task of a share of which nothing is used."""
         return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
 
-    def _may_reclaim(self, line: Line) -> bool:
+    def _may_reclaim(self, line: WorkClass) -> bool:
         """True if it has waited long enough, has a right to somebody's room, and nobody asked in vain for less."""
         best = min(line.ranks)
         promised = best[0] <= STANDARD and self._due(line)

@@ -17,9 +17,9 @@ from msgspec import structs
 from ..demand import Schedule, Want
 from ..resources import fits, minus
 from ..shares import Demand
-from ..tiers import Pool
+from ..tiers import Capacity
 from . import reasons
-from .index import Board
+from .index import WantIndex
 from .interface import Policy
 
 BACK = 3
@@ -31,7 +31,7 @@ Shapes = dict[str, int]  # choices, by job
 def choosing(policy: Policy) -> Policy:
     """The same policy, for boards on which jobs may choose. For all others it is asked once, as it is."""
 
-    def schedule(*, board: Board, **rest: Any) -> Schedule:
+    def schedule(*, board: WantIndex, **rest: Any) -> Schedule:
         return _Choosing(policy, board, rest).answer() if board.choosers else policy(board=board, **rest)
 
     return schedule
@@ -44,9 +44,9 @@ class _Choosing:
     of each job that the pool can hold. `Shapes` are those of the jobs that stand elsewhere than where the board has them.
     """
 
-    def __init__(self, policy: Policy, board: Board, rest: Mapping[str, Any]) -> None:
+    def __init__(self, policy: Policy, board: WantIndex, rest: Mapping[str, Any]) -> None:
         self._policy, self._board, self._rest = policy, board, rest
-        self._pool: Pool = rest["pool"]
+        self._pool: Capacity = rest["pool"]
         self._possible = {group: possible(group[0], group[1], self._pool) for group in board.choosers}
         self._first = {job: next(iter(on), 0) for group, on in self._possible.items() for job in board.choosers[group]}
         self._lent: dict[str, Want] = {}
@@ -132,7 +132,7 @@ class _Choosing:
         return told
 
 
-def possible(choices: Sequence[Demand], max_tier: int | None, pool: Pool) -> list[int]:
+def possible(choices: Sequence[Demand], max_tier: int | None, pool: Capacity) -> list[int]:
     """The choices that would fit if nobody used anything."""
     sides = pool.of_sides(max_tier)
     return [number for number, demand in enumerate(choices) if not reasons.impossible(demand, sides)]

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from ..resources import Resources
 from ..shares import Demand, Shares
-from .availability import Room
+from .availability import Availability
 
 
-class Owed:
+class SharePromises:
     """For each project the smaller of what it waits for and what its share has left, and the sum of that."""
 
-    def __init__(self, shares: Shares, room: Room, pending: Mapping[str, Resources]) -> None:
+    def __init__(self, shares: Shares, room: Availability, pending: Mapping[str, Resources]) -> None:
         self._shares, self._room = shares, room
         self._pending = {project: dict(book) for project, book in pending.items()}
         self._owed: dict[str, dict[str, int]] = defaultdict(dict)

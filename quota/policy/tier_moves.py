@@ -6,19 +6,19 @@ What runs is promoted to better tiers that are idle. For a want that takes no wo
 
 from __future__ import annotations
 
-from ..demand import Hold, Move
+from ..demand import Holding, Move
 from ..resources import plus
 from ..shares import Demand, amounts
 from ..tiers import Tiers, take
-from .availability import Room
-from .index import Board, Name, rank
-from .partitions import Side, short
+from .availability import Availability
+from .index import Name, WantIndex, rank
+from .partitions import Partition, short
 
 
-class Moving:
+class TierMoves:
     """The moves of one round. Who is `settled`, because stopped or moved in it, is not moved: its room is somebody's."""
 
-    def __init__(self, board: Board, room: Room, settled: set[Name]) -> None:
+    def __init__(self, board: WantIndex, room: Availability, settled: set[Name]) -> None:
         self._board, self._room, self._settled = board, room, settled
         self._moved: dict[Name, int] = {}
 
@@ -55,13 +55,13 @@ class Moving:
                 self._move(hold, side, tiers, range(hold.tier - side.first), moved)
             self._commit(side, tiers, moved)
 
-    def _movable(self, side: Side) -> list[Hold]:
+    def _movable(self, side: Partition) -> list[Holding]:
         rows = self._board.holds.items()
         return [
             hold for name, hold in rows if not hold.stopping and name not in self._settled and side.covers(hold.tier)
         ]
 
-    def _move(self, hold: Hold, side: Side, tiers: Tiers, to: range, moved: dict[Name, int]) -> None:
+    def _move(self, hold: Holding, side: Partition, tiers: Tiers, to: range, moved: dict[Name, int]) -> None:
         """Move it if it counts to its tier as a whole, and fits into these as a whole."""
         demand, tier = amounts(hold.demand), hold.tier - side.first
         if tier >= len(tiers) or not demand or short(demand, tiers[to.start : to.stop]):
@@ -71,7 +71,7 @@ class Moving:
             moved[hold.job, hold.task] = side.first + to.start + take(tiers[to.start : to.stop], demand)
             tiers[tier] = left
 
-    def _commit(self, side: Side, tiers: Tiers, moved: dict[Name, int]) -> None:
+    def _commit(self, side: Partition, tiers: Tiers, moved: dict[Name, int]) -> None:
         side.tiers[:] = tiers
         self._moved |= moved
         self._settled.update(moved)

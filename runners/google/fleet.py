@@ -20,8 +20,8 @@ from .api.interface import Google
 from .api.service_descriptions import service
 from .gce.runner import GceRunner
 from .hosting.bastion_vm import slug
-from .machines.boot import Birth
-from .machines.google_context import Site
+from .machines.boot import MachineBoot
+from .machines.google_context import GoogleContext
 from .tpu.runner import TpuRunner
 
 _SCOPE_MAX = 50
@@ -48,7 +48,7 @@ class GoogleMaker:
             )
         service("compute")  # the packages are there, and it is asked at an address that may be
         given = ground.given
-        site = Site(
+        site = GoogleContext(
             google=door or GoogleApi(google.project, ground.clock, ground.ids),
             settings=google,
             scope=mark(slug(ground.bastion, _SCOPE_MAX), ground.bucket.url),
@@ -66,9 +66,9 @@ class GoogleMaker:
         return ""
 
 
-def birth(ground: Ground) -> Birth:
+def birth(ground: Ground) -> MachineBoot:
     """What the machines of this bastion are told: to fetch the worker of this very installation."""
-    return Birth(
+    return MachineBoot(
         ground.bucket,
         ground.bucket.url,
         SystemShell(),

@@ -12,8 +12,8 @@ from bastion.model.interfaces import Clock
 
 from ..hosting import GONE, Do
 from . import deployment
-from .deployment import Host, is_hopeless, is_ours, manifests, paths, selector, state
-from .interface import Cluster, IsThere, NotThere, Object
+from .deployment import BastionDeployment, is_hopeless, is_ours, manifests, paths, selector, state
+from .interface import Cluster, Object, ObjectExists, ObjectMissing
 
 END_S = 120.0
 LOOK_S = 0.5
@@ -24,14 +24,14 @@ def namespace_uid(api: Cluster, namespace: str) -> str:
     """What tells a namespace from those of its name in other clusters. Raises `BastionError` if there is none."""
     try:
         return str(api.get(f"/api/v1/namespaces/{namespace}")["metadata"]["uid"])
-    except NotThere:
+    except ObjectMissing:
         raise BastionError(
             f"the cluster has no namespace {namespace}; kubectl create namespace {namespace}, or choose the cluster by "
             "kubectl config use-context"
         ) from None
 
 
-def work(api: Cluster, host: Host) -> Iterator[Do]:
+def work(api: Cluster, host: BastionDeployment) -> Iterator[Do]:
     """All of it, in an order in which each may rest on those before it. An account that its user made stays as it is."""
     ways = paths(host.settings.namespace, host.name)
     for body in manifests(host):
@@ -42,10 +42,10 @@ def _ensure(api: Cluster, path: str, wanted: Mapping[str, Any]) -> bool:
     """Make an object so. True if it was not."""
     try:
         there = api.get(path)
-    except NotThere:
+    except ObjectMissing:
         try:
             api.create(path.rpartition("/")[0], wanted)
-        except IsThere:
+        except ObjectExists:
             return False  # somebody was faster, or the answer to an earlier call was lost
         return True
     if deployment.holds(there, wanted) or (wanted["kind"] == "ServiceAccount" and not is_ours(there)):
@@ -104,7 +104,7 @@ class Deployed:
                 if is_ours(row):
                     self.api.delete(path, row["metadata"]["uid"])
                     found = True
-            except NotThere:
+            except ObjectMissing:
                 continue
         self._await_end()
         return found
@@ -126,7 +126,7 @@ class Deployed:
         self._at_home()
         try:
             return self.api.get(paths(self.namespace, self.name)["Deployment"])
-        except NotThere:
+        except ObjectMissing:
             return None
 
     def _pods(self) -> list[Object]:

@@ -13,7 +13,7 @@ from typing import Any
 from bastion.model.errors import RunnerError, UsageError
 from bastion.model.interfaces import Clock
 
-from .interface import ApiError, Expired, IsThere, NotThere, Object, Refused
+from .interface import ApiError, ApiRefused, Expired, Object, ObjectExists, ObjectMissing
 
 TIMEOUT_S = (5.0, 60.0)
 TRIES = 4
@@ -30,12 +30,12 @@ _PIECE = 2**20
 _MERGE = "application/merge-patch+json"
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _KINDS: Mapping[int, type[ApiError]] = {
-    404: NotThere,
-    409: IsThere,
+    404: ObjectMissing,
+    409: ObjectExists,
     410: Expired,
-    400: Refused,
-    403: Refused,
-    422: Refused,
+    400: ApiRefused,
+    403: ApiRefused,
+    422: ApiRefused,
 }
 _ADVICE = (
     (401, "", "log in anew, or check context of [runner_options.kubernetes]"),

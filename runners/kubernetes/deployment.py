@@ -35,7 +35,7 @@ _HOPELESS = ("CrashLoopBackOff", "CreateContainerConfigError", "ImagePullBackOff
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class BastionDeployment:
     """Where a bastion lives. `scope` names it and its part of the `bucket`; `flags` lead its programs there.
 
     `image` has `bastion`.
@@ -58,7 +58,7 @@ def name_of(scope: str) -> str:
     return f"bastion-{re.sub(r'[^a-z0-9]+', '-', scope.lower())[-50:].strip('-')}"
 
 
-def faults(host: Host) -> Iterator[str]:
+def faults(host: BastionDeployment) -> Iterator[str]:
     """What cannot be."""
     if not _IMAGE.fullmatch(host.image):
         yield (
@@ -94,7 +94,7 @@ def rules_of_people(settings: KubernetesSettings) -> list[dict[str, Any]]:
     ]
 
 
-def manifests(host: Host) -> list[dict[str, Any]]:
+def manifests(host: BastionDeployment) -> list[dict[str, Any]]:
     """All of it, in the order in which it is made."""
     metadata = {"name": host.name, "namespace": host.settings.namespace, "labels": _labels(host)}
     subject = {"kind": "ServiceAccount", "name": host.name, "namespace": host.settings.namespace}
@@ -183,7 +183,7 @@ def is_hopeless(word: str) -> bool:
     return word.startswith(_HOPELESS) or word == "STOPPED"
 
 
-def _labels(host: Host) -> dict[str, str]:
+def _labels(host: BastionDeployment) -> dict[str, str]:
     return {_MANAGED: "bastion", _HOST: host.name}
 
 
@@ -191,7 +191,7 @@ def _digest(pod: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(pod, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _pod(host: Host) -> dict[str, Any]:
+def _pod(host: BastionDeployment) -> dict[str, Any]:
     held = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
     env, mounts, volumes = _way_to_the_bucket(host)
     container = {
@@ -218,7 +218,7 @@ def _pod(host: Host) -> dict[str, Any]:
     }
 
 
-def _way_to_the_bucket(host: Host) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
+def _way_to_the_bucket(host: BastionDeployment) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
     """Who the bastion is for its bucket: the container's variables, mounts and volumes. By itself it is its service account.
 
     Of a Secret, Google's stores want a file; other stores take variables.

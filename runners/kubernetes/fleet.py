@@ -38,7 +38,7 @@ class Kubernetes:
             ids=ground.ids,
             seal=ground.seal,
             clock=ground.clock,
-            worker=render.Worker(bucket=ground.bucket.url, flags=ground.flags),
+            worker=render.WorkerFlags(bucket=ground.bucket.url, flags=ground.flags),
             given=ground.given,
         )
 

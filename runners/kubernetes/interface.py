@@ -15,11 +15,11 @@ class ApiError(RunnerError):
     """The API refused, or could not be asked. The text says what, on which object, and what to do next."""
 
 
-class NotThere(ApiError):
+class ObjectMissing(ApiError):
     """There is no such thing."""
 
 
-class IsThere(ApiError):
+class ObjectExists(ApiError):
     """The name is taken, or what is there is not what was meant."""
 
 
@@ -27,7 +27,7 @@ class Expired(ApiError):
     """A listing has gone on for too long, and has to begin anew."""
 
 
-class Refused(ApiError):
+class ApiRefused(ApiError):
     """The API will not have it: asking again helps only once something has been changed."""
 
 
@@ -38,10 +38,13 @@ class Api(Protocol):
         """One object."""
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Make an object. `IsThere` also where an answer was lost."""
+        """Make an object. `ObjectExists` also where an answer was lost."""
 
     def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
-        """Have an object deleted if it has this uid, with what belongs to it. Raises `NotThere`, `IsThere` if it is another."""
+        """Have an object deleted if it has this uid, with what belongs to it.
+
+        Raises `ObjectMissing`; `ObjectExists` if it is another.
+        """
 
     def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
         """All objects with these labels and fields, of one moment."""

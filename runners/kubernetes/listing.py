@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from bastion.model.interfaces import AttemptKey, Clock
 
 from . import names, parse, render
-from .interface import Api, NotThere, Object, Refused
+from .interface import Api, ApiRefused, Object, ObjectMissing
 from .parse import Pod, Set
 from .settings import KubernetesSettings
 
@@ -65,7 +65,7 @@ class Listing:
         has = self.can()
         try:
             rows = {kind: self.api.items(self.path(kind), selector) for kind in has.kinds}
-        except NotThere:
+        except ObjectMissing:
             self._has = None  # JobSet was removed meanwhile: it is asked about anew
             raise
         pods = self.api.items(self.path("pods"), selector)
@@ -114,7 +114,7 @@ class Listing:
         path = f"/apis/{has.queue}/namespaces/{self.settings.namespace}/workloads"
         try:
             rows = self.api.items(path, "")
-        except Refused as error:  # it is only for words
+        except ApiRefused as error:  # it is only for words
             return {one.uid: str(error) for one in self.sets}
         return dict(told for row in rows if (told := parse.queued_of(row)))
 
@@ -127,6 +127,6 @@ class Listing:
         if now - self._asked < AGAIN_S:
             return {uid: said for uid, said in self._refused.items() if uid in self._late}
         self._asked = now
-        with suppress(Refused):  # it is only for words
+        with suppress(ApiRefused):  # it is only for words
             return parse.kept_out(self.api.items(self.path("events"), "", _REFUSED), late)
         return {}

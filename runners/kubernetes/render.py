@@ -45,7 +45,7 @@ _TOKEN_S = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class WorkerFlags:
     """What every worker is told: the bastion's part of the bucket, and its flags."""
 
     bucket: str
@@ -67,7 +67,7 @@ def mark(scope: str, placement: Placement, nonce: str, given: KubernetesSettings
 
 
 def manifest(
-    version: str, name: str, mark: Mark, placement: Placement, given: KubernetesSettings, worker: Worker
+    version: str, name: str, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
 ) -> dict[str, Any]:
     """The set of an attempt, by the API `version`: a JobSet, or a Job. Raises `RunnerError` if it can be no such thing."""
     one, groups = shape(placement.resources, given), placement.workers // mark.hosts
@@ -98,7 +98,9 @@ def manifest(
     return {"apiVersion": JOBSET, "kind": "JobSet", "metadata": metadata, "spec": spec}
 
 
-def _job(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: Worker) -> dict[str, Any]:
+def _job(
+    one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
+) -> dict[str, Any]:
     return {
         "parallelism": mark.hosts,
         "completions": mark.hosts,
@@ -115,7 +117,9 @@ def _marks(mark: Mark) -> dict[str, Any]:
     return {"labels": names.labels(mark), "annotations": names.notes(mark)}
 
 
-def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: Worker) -> dict[str, Any]:
+def _pod(
+    one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
+) -> dict[str, Any]:
     selector, tolerated = _bought(placement, given)
     named = {"serviceAccountName": given.service_account, "priorityClassName": given.priority_class}
     work, shared = {"name": "work", "emptyDir": {}}, {"name": "shm", "emptyDir": {"medium": "Memory"}}
@@ -137,7 +141,7 @@ def _pod(one: Shape, mark: Mark, placement: Placement, given: KubernetesSettings
     }
 
 
-def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: Worker) -> dict[str, Any]:
+def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: WorkerFlags) -> dict[str, Any]:
     flags = {
         "on": "kubernetes",
         "job": mark.key.job,

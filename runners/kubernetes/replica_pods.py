@@ -10,7 +10,7 @@ from bastion.model.errors import RunnerError, SpecError
 from bastion.model.job.instances import KINDS, SLICES, slice_of
 from bastion.quota.resources import Resources
 
-from .settings import Kind, KubernetesSettings
+from .settings import KubernetesSettings, ResourceKind
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
 _ACCELERATOR, _TPU_TYPE = "cloud.google.com/gke-accelerator", "cloud.google.com/gke-tpu-accelerator"
@@ -49,7 +49,7 @@ KINDS_OF_CLUSTERS = frozenset({"cpu", "memory", *_TPUS, *KINDS["gpu"]})
 _WORKER_GIB = 1
 """Beside what a job may use, its pod's limit leaves so much to the worker."""
 
-_PLAIN = Kind()
+_PLAIN = ResourceKind()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def shape(resources: Resources, given: KubernetesSettings) -> Shape:
     return _of_cards(kind, resources, given, own)
 
 
-def _slice(kind: str, resources: Resources, given: KubernetesSettings, own: Kind) -> Shape:
+def _slice(kind: str, resources: Resources, given: KubernetesSettings, own: ResourceKind) -> Shape:
     try:
         one = slice_of(kind, resources[kind])
     except SpecError as error:
@@ -108,7 +108,7 @@ def _slice(kind: str, resources: Resources, given: KubernetesSettings, own: Kind
     )
 
 
-def _of_cards(kind: str, resources: Resources, given: KubernetesSettings, own: Kind) -> Shape:
+def _of_cards(kind: str, resources: Resources, given: KubernetesSettings, own: ResourceKind) -> Shape:
     number, most = resources[kind], own.per_node or _PER_NODE.get(kind, _GPUS_OF_A_NODE)
     hosts = number // most if number > most else 1
     if number > most and number % most:
@@ -126,13 +126,13 @@ def _of_cards(kind: str, resources: Resources, given: KubernetesSettings, own: K
     )
 
 
-def _selector(given: KubernetesSettings, own: Kind, usual: Mapping[str, str]) -> Mapping[str, str]:
+def _selector(given: KubernetesSettings, own: ResourceKind, usual: Mapping[str, str]) -> Mapping[str, str]:
     if own.node_selector is not None:
         return own.node_selector
     return usual if given.gke else {}
 
 
-def _topology(hosts: int, own: Kind, usual: str) -> str:
+def _topology(hosts: int, own: ResourceKind, usual: str) -> str:
     return (own.topology or usual) if hosts > 1 else ""
 
 

@@ -16,7 +16,7 @@ from bastion.quota.resources import Resources
 
 from ..google.machines.names import name as name_of
 from . import names, parse, render
-from .interface import Api, ApiError, IsThere, NotThere, Object, Refused
+from .interface import Api, ApiError, ApiRefused, Object, ObjectExists, ObjectMissing
 from .listing import Listing
 from .names import Mark
 from .parse import OVER, Pod, Set
@@ -41,7 +41,7 @@ class KubernetesRunner:
     ids: Ids
     seal: Seal
     clock: Clock
-    worker: render.Worker
+    worker: render.WorkerFlags
     given: Resources | None = None
     name: str = "kubernetes"
     pace_s: float = 2.0
@@ -83,7 +83,7 @@ class KubernetesRunner:
         try:
             self._make(placement)
         except RunnerError as error:
-            if isinstance(error, Refused | NotThere) or not isinstance(error, ApiError | Later):
+            if isinstance(error, ApiRefused | ObjectMissing) or not isinstance(error, ApiError | Later):
                 self._refused[placement.key] = self.clock.monotonic(), str(error)
             raise
         self._refused.pop(placement.key, None)
@@ -94,11 +94,11 @@ class KubernetesRunner:
         body, path = self._manifest(has.sets, placement, nonce), self._listing.path(has.kinds[0])
         try:
             self.api.create(path, body)
-        except IsThere:
+        except ObjectExists:
             if self._make_room(has.kinds[0], body["metadata"]["name"]):
                 try:
                     self.api.create(path, body)
-                except IsThere as error:
+                except ObjectExists as error:
                     raise Later("the cluster is still removing what came before it") from error
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
@@ -168,7 +168,7 @@ class KubernetesRunner:
             return None
         known = next((pod for pod in self._pods if pod.uid == named[1]), None)
         if known is None:
-            with suppress(NotThere):
+            with suppress(ObjectMissing):
                 known = parse.pod_of(self.api.get(self._listing.path("pods", named[0])), self.scope)
         return named if known and names.pod_id(known.name, known.mark.nonce, known.uid) == machine else None
 
@@ -180,7 +180,7 @@ class KubernetesRunner:
     def _is_there(self, machine: str) -> bool:
         pod, unborn = names.pod_of(machine), names.unborn_of(machine)
         if pod:
-            with suppress(NotThere):
+            with suppress(ObjectMissing):
                 row = self.api.get(self._listing.path("pods", pod[0]))
                 metadata = row.get("metadata") or {}
                 mark = names.mark_of(metadata)
@@ -197,7 +197,7 @@ class KubernetesRunner:
 
     def _set(self, kind: str, name: str) -> Set | None:
         """The set of this name; None if there is none of ours."""
-        with suppress(NotThere):
+        with suppress(ObjectMissing):
             return parse.set_of(self.api.get(self._listing.path(kind, name)), self.scope, kind)
         return None
 
@@ -205,7 +205,7 @@ class KubernetesRunner:
         """Remove the set of this name if it has ended. False if it lives: then nothing is missing."""
         try:
             row = self.api.get(self._listing.path(kind, name))
-        except NotThere:
+        except ObjectMissing:
             return True
         one = parse.set_of(row, self.scope, kind)
         if one is None:
@@ -217,7 +217,7 @@ class KubernetesRunner:
         return one.over
 
     def _delete(self, kind: str, name: str, uid: str, grace_s: int | None = None) -> None:
-        with suppress(NotThere, IsThere):  # it is gone, or another has its name
+        with suppress(ObjectMissing, ObjectExists):  # it is gone, or another has its name
             self.api.delete(self._listing.path(kind, name), uid, grace_s=grace_s)
 
     @property

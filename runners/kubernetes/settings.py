@@ -31,7 +31,7 @@ _GRACE_S = (30, 86_400)
 _PARTS = frozenset({"metadata", "spec"})
 
 
-class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ResourceKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What nodes with one kind of resource are like, where it is not as on Google's clusters.
 
     `resource` is what its device plugin calls it, `per_node` how many of it a node has; "" and 0: the usual ones. The
@@ -75,7 +75,7 @@ class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     token_audience: str = ""
     credentials: str = ""
     grace_s: int = 300
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, ResourceKind] = {}
     pod: dict[str, Any] = {}
     security: str = RESTRICTED
     user: int = USER
@@ -146,7 +146,7 @@ def _wrong(found: KubernetesSettings) -> Iterator[str]:
     yield from misshapen(found.pod, "pod")
 
 
-def _wrong_kind(one: Kind) -> Iterator[str]:
+def _wrong_kind(one: ResourceKind) -> Iterator[str]:
     if one.resource and not _LABEL.fullmatch(one.resource):
         yield f"resource is {one.resource[:80]!r}; use the name that nodes give it, as in nvidia.com/gpu"
     if one.topology and not _LABEL.fullmatch(one.topology):

@@ -16,14 +16,14 @@ _FAMILIES = frozenset({"rtx", "gtx"})
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
+class LocalGpu:
     """One device: its index in the order of the PCI bus, and its kind as quota files write it (`h200`)."""
 
     index: str
     kind: str
 
 
-def inventory(nvml: Any = None) -> tuple[Gpu, ...]:
+def inventory(nvml: Any = None) -> tuple[LocalGpu, ...]:
     """The GPUs of this machine; none where there is no driver. `nvml` stands in for the module `pynvml`."""
     import pynvml
 
@@ -34,7 +34,7 @@ def inventory(nvml: Any = None) -> tuple[Gpu, ...]:
         return ()
     try:
         count = library.nvmlDeviceGetCount()
-        return tuple(Gpu(str(index), kind_of(_name(library, index))) for index in range(count))
+        return tuple(LocalGpu(str(index), kind_of(_name(library, index))) for index in range(count))
     except pynvml.NVMLError as error:
         raise RunnerError(f"cannot list the GPUs: {error}; see what `nvidia-smi` says") from error
     finally:
@@ -55,7 +55,7 @@ def kind_of(product: str) -> str:
     return words[0] if words else "gpu"
 
 
-def count(gpus: Iterable[Gpu]) -> dict[str, int]:
+def count(gpus: Iterable[LocalGpu]) -> dict[str, int]:
     """How many there are of each kind."""
     out: dict[str, int] = {}
     for gpu in gpus:
@@ -63,7 +63,7 @@ def count(gpus: Iterable[Gpu]) -> dict[str, int]:
     return out
 
 
-def assign(resources: Resources, gpus: Iterable[Gpu], held: Iterable[str]) -> tuple[str, ...]:
+def assign(resources: Resources, gpus: Iterable[LocalGpu], held: Iterable[str]) -> tuple[str, ...]:
     """The indices that one worker gets: of every kind as many as it asks for, none that is held.
 
     Kinds that are no GPU of this machine get none. Raises `RunnerError` if too few are free.

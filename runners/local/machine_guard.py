@@ -31,7 +31,7 @@ Pids = dict[int, int]
 
 
 @dataclass(kw_only=True)
-class Guard:
+class MachineGuard:
     """Over the machines of one registry. `adopts`: what a machine leaves without a parent becomes a child of this process."""
 
     registry: Registry

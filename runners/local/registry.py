@@ -36,7 +36,7 @@ _PAPER_BYTES_MAX = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedProcess:
     """A process that we started. `start` is in ticks since the boot."""
 
     role: str
@@ -71,11 +71,11 @@ class Entry:
     paper: Paper
     folder: Path
 
-    def processes(self) -> list[Started]:
+    def processes(self) -> list[StartedProcess]:
         """All that registered, alive or not. Raises `RunnerError`."""
         return _processes(self.folder)
 
-    def living(self) -> list[Started]:
+    def living(self) -> list[StartedProcess]:
         """Those that run."""
         return [process for process in self.processes() if process.lives]
 
@@ -160,7 +160,7 @@ def register_command(folder: Path, machine: str, pid: int) -> None:
             register(folder, COMMAND, pid)
 
 
-def _processes(folder: Path) -> list[Started]:
+def _processes(folder: Path) -> list[StartedProcess]:
     try:
         names = os.listdir(folder)
     except FileNotFoundError:
@@ -170,8 +170,8 @@ def _processes(folder: Path) -> list[Started]:
     return list(_named(names))
 
 
-def _named(names: list[str]) -> Iterator[Started]:
+def _named(names: list[str]) -> Iterator[StartedProcess]:
     for name in names:
         with suppress(ValueError):
             role, pid, start = name.split("-")
-            yield Started(role, int(pid), int(start))
+            yield StartedProcess(role, int(pid), int(start))

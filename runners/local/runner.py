@@ -22,7 +22,7 @@ from ..worker.linux import folders, machine_cgroup
 from ..worker.linux.process_tree import started
 from ..worker.linux.unix_account import ROOT, is_known
 from . import former_machines, gpus, render
-from .machine_guard import Guard, send
+from .machine_guard import MachineGuard, send
 from .registry import KEEPER, Entry, Paper, Registry, register
 from .render import Name
 
@@ -49,7 +49,7 @@ class LocalRunner:
     ids: Ids
     clock: Clock
     given: Resources | None = None
-    devices: Sequence[gpus.Gpu] = ()
+    devices: Sequence[gpus.LocalGpu] = ()
     python: str = sys.executable
     inherited: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     flags: Mapping[str, object] = field(default_factory=dict)
@@ -64,12 +64,12 @@ class LocalRunner:
     offers: Collection[str] | None = None
     _children: set[int] = field(default_factory=set)
     _creating: Lock = field(default_factory=Lock)
-    _guard: Guard = field(init=False)
+    _guard: MachineGuard = field(init=False)
     _took_over: bool = False
 
     def __post_init__(self) -> None:
         registry = Registry(self.registry or self.work_root.parent / "machines", host.boot())
-        self._guard = Guard(registry=registry, clock=self.clock, adopts=self.adopts)
+        self._guard = MachineGuard(registry=registry, clock=self.clock, adopts=self.adopts)
 
     def capacity(self) -> Resources:
         """As given; else the processors, the memory in whole GiB, and the GPUs by kind."""

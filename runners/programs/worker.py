@@ -13,14 +13,14 @@ from functools import partial
 from pathlib import Path
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import Access
-from bastion.bundler.git_commands import Doors as GitDoors
+from bastion.bundler.git_commands import GitAccess
+from bastion.bundler.git_commands import GitContext as GitDoors
 from bastion.model import layout
 from bastion.model.interfaces import AttemptKey, Bucket
 from bastion.platform import host
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
-from bastion.stores.job_files import Outputs
+from bastion.stores.job_files import JobFiles
 from bastion.stores.opening import housed, open_part
 from bastion.stores.routed import url_of
 
@@ -32,7 +32,7 @@ from ..google.machines.metadata import HOST, MetadataServer
 from ..kubernetes import names as pod
 from ..local.gpus import inventory, portion
 from ..local.registry import KEEPER, WORKER, register, register_command
-from ..worker.interfaces import Doors, Farewell, Pace, Post
+from ..worker.interfaces import Farewell, Post, WorkerContext, WorkerPace
 from ..worker.linux import machine_cgroup
 from ..worker.linux.bounds import Bounds
 from ..worker.linux.cache import Cache
@@ -45,7 +45,7 @@ from ..worker.linux.secret_files import FolderSecrets
 from ..worker.linux.unix_account import account
 from ..worker.output_folder import Put
 from ..worker.run import run, stand_in
-from ..worker.secrets import Kept
+from ..worker.secrets import MachineSecrets
 
 NEEDED = frozenset({"job", "task", "attempt", "worker", "machine", "address", "bucket", "folder", "cache"})
 _SHARE = re.compile(r"share:([0-9]+)/([0-9]+)")
@@ -128,12 +128,12 @@ def _doors(
     notice: Callable[[], None],
     gpus: NvmlGpus | None = None,
     farewell: Callable[[], Farewell | None] | None = None,
-) -> Doors:
+) -> WorkerContext:
     """Of one process: connections and threads are nothing to share with a child."""
     elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
     logs_of = account(flags["run_as"]).uid if PRIVATE in flags and "run_as" in flags else None
     bucket = housed(open_part(flags["bucket"], logs_of=logs_of), elsewhere)
-    return Doors(
+    return WorkerContext(
         bucket=bucket,
         outputs=url_of(bucket, layout.OUTPUTS),
         clock=SystemClock(),
@@ -145,7 +145,7 @@ def _doors(
         say=_say,
         gpus=gpus,
         store=lambda url: _put(bucket, url),
-        secrets=Kept(FolderSecrets(Path(flags["secrets"])), GoogleSecrets()) if "secrets" in flags else None,
+        secrets=MachineSecrets(FolderSecrets(Path(flags["secrets"])), GoogleSecrets()) if "secrets" in flags else None,
     )
 
 
@@ -159,13 +159,13 @@ def _put(bucket: Bucket, url: str) -> Put:
             bucket.write(f"{below}/{name}", data)
 
         return put
-    return Outputs(url).put
+    return JobFiles(url).put
 
 
 def _machine(flags: dict[str, str], bounds: Bounds, inside: Inside | None) -> LocalMachine:
     shell, clock = SystemShell(), SystemClock()
     whose = account(flags["run_as"]) if "run_as" in flags else None
-    access = Access(
+    access = GitAccess(
         deploy_key=flags.get("deploy_key", ""), known_hosts=flags.get("known_hosts", ""), local=whose is None
     )
     container = ".".join(("bastion", *(flags[name] for name in ("job", "task", "attempt", "worker"))))
@@ -238,9 +238,9 @@ def notices() -> Callable[[], None]:
     return wait
 
 
-def _pace(flags: dict[str, str]) -> Pace:
-    plain = Pace()
-    return Pace(
+def _pace(flags: dict[str, str]) -> WorkerPace:
+    plain = WorkerPace()
+    return WorkerPace(
         stop_s=float(flags.get("stop_s", plain.stop_s)),
         flush_s=float(flags.get("flush_s", plain.flush_s)),
         steady_flush_s=float(flags.get("steady_flush_s", plain.steady_flush_s)),

@@ -41,7 +41,7 @@ _RAYS = frozenset({"CUDA_VISIBLE_DEVICES", "PYTHONBREAKPOINT", "SPT_NOENV"})
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class WorkerStart:
     """How a worker is started: its argv and its environment. `entry` is its machine's in the node's registry."""
 
     argv: tuple[str, ...]
@@ -49,7 +49,7 @@ class Start:
     entry: Entry
 
 
-def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], clock: Clock) -> Start:
+def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], clock: Clock) -> WorkerStart:
     """Lay out the folders of the machine that the flags name, and enter it. Raises `ValueError` if they name none."""
     name, root = parse(flags["machine"]), Path(flags["root"]).expanduser()
     if name is None:
@@ -78,7 +78,7 @@ def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], c
         "devices": devices,
     }
     words = [python, "-I", "-m", "bastion", "worker", *(f"--{key}={value}" for key, value in told.items())]
-    return Start(tuple(words), environment(environ, str(name)), entry)
+    return WorkerStart(tuple(words), environment(environ, str(name)), entry)
 
 
 def registry_below(root: Path) -> Registry:
@@ -106,7 +106,7 @@ def address(head: str) -> str:
         return str(way.getsockname()[0])
 
 
-def stand_for(start: Start) -> int:
+def stand_for(start: WorkerStart) -> int:
     """Have the worker run; return when nothing of the machine is left. 0 if it was started, whatever became of it."""
     above, told = os.getppid(), os.pipe()
     ended = os.pipe()
@@ -159,7 +159,7 @@ def _quietly(work: Callable[[], None]) -> None:
         os._exit(1)
 
 
-def _leave(start: Start, above: int, told: tuple[int, int], ended: tuple[int, int]) -> None:
+def _leave(start: WorkerStart, above: int, told: tuple[int, int], ended: tuple[int, int]) -> None:
     """Become a guard that is nobody's child."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.setsid()
@@ -171,7 +171,7 @@ def _leave(start: Start, above: int, told: tuple[int, int], ended: tuple[int, in
     os._exit(0)
 
 
-def _guard(start: Start, above: int, told: int) -> None:
+def _guard(start: WorkerStart, above: int, told: int) -> None:
     """Start the worker and watch over it; return when nothing of the machine is left."""
     if not register(start.entry.folder, GUARD, os.getpid()):
         return

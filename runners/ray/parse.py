@@ -26,7 +26,7 @@ Node = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class RayJob:
     """A Ray job of ours. `node` is Ray's id of where it runs or ran; `ended` is in seconds since 1970, 0 while it lives."""
 
     name: Name
@@ -46,7 +46,7 @@ class Job:
         return self.failed and not self.told and bool(self.node)
 
 
-def jobs(data: bytes, scope: str) -> list[Job]:
+def jobs(data: bytes, scope: str) -> list[RayJob]:
     """The jobs of this bastion in a listing. Raises `RunnerError` for what is no listing."""
     rows = _read(data)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -54,7 +54,7 @@ def jobs(data: bytes, scope: str) -> list[Job]:
     return [job for row in rows if (job := job_of(row)) and job.name.scope == scope]
 
 
-def job(data: bytes) -> Job | None:
+def job(data: bytes) -> RayJob | None:
     """One job; None if it is none of any bastion's. Raises `RunnerError` for what is no job."""
     row = _read(data)
     if not isinstance(row, dict):
@@ -62,14 +62,14 @@ def job(data: bytes) -> Job | None:
     return job_of(row)
 
 
-def job_of(row: Mapping[str, Any]) -> Job | None:
+def job_of(row: Mapping[str, Any]) -> RayJob | None:
     """A listed job. Raises `RunnerError` for a state that we do not know: nobody is to be taken for gone by it."""
     name, status = parse(str(row.get("submission_id", ""))), row.get("status")
     if name is None:
         return None
     if status not in (_PENDING, _RUNNING) and status not in _OVER:
         raise RunnerError(f"Ray job {name} is in the unknown state {str(status)[:40]!r}; is this Ray too new for us?")
-    return Job(
+    return RayJob(
         name=name,
         pending=status == _PENDING,
         over=status in _OVER,
@@ -114,13 +114,13 @@ def capacity(there: Iterable[Node], table: Mapping[str, str]) -> dict[str, int]:
     return out
 
 
-def halves(found: Iterable[Job]) -> set[AttemptKey]:
+def halves(found: Iterable[RayJob]) -> set[AttemptKey]:
     """The attempts of which some workers have their place, and others wait for one."""
     live = [job for job in found if not job.over]
     return {job.name.key for job in live if job.pending} & {job.name.key for job in live if not job.pending}
 
 
-def waiting(found: Sequence[Job], there: Sequence[Node]) -> dict[AttemptKey, str]:
+def waiting(found: Sequence[RayJob], there: Sequence[Node]) -> dict[AttemptKey, str]:
     """What attempts wait for whose machines are not all there, by their jobs and by the nodes that there are."""
     out: dict[AttemptKey, str] = {}
     for job in found:

@@ -14,7 +14,7 @@ from bastion.quota.resources import Resources
 
 from . import parse, render
 from .api import Answer, Dashboard
-from .parse import Job
+from .parse import RayJob
 from .render import Name
 from .settings import RaySettings
 
@@ -57,7 +57,7 @@ class RayRunner:
     name: str = "ray"
     pace_s: float = 1.0
     offers: Collection[str] | None = None
-    _listed: Sequence[Job] = ()
+    _listed: Sequence[RayJob] = ()
     _nodes: Sequence[parse.Node] = ()
     _made: dict[Name, float] = field(default_factory=dict)
     _removed: dict[str, float] = field(default_factory=dict)
@@ -177,7 +177,7 @@ class RayRunner:
         """Anybody may submit a job under any id: ours is one that the seal proves."""
         return self.seal.proves(name.nonce, name.scope, name.key, name.worker, name.epoch)
 
-    def _job(self, machine: str) -> Job | None:
+    def _job(self, machine: str) -> RayJob | None:
         """The machine's Ray job; None if there is none. Raises `RunnerError`."""
         if self._name(machine) is None:
             return None

@@ -33,7 +33,7 @@ _OPTIONS = {
 """What to change when Slurm refuses, by the first of these words that it says then."""
 
 
-class Refused(RunnerError):
+class SlurmRefused(RunnerError):
     """Slurm was asked, and will not have it: asking again helps only after a change."""
 
 
@@ -51,7 +51,7 @@ class Commands:
         return _answer(argv, said)
 
     def submit(self, argv: Sequence[str], script: str) -> int:
-        """Submit a script: the job's number. Raises `Refused`."""
+        """Submit a script: the job's number. Raises `SlurmRefused`."""
         answer = _answer(argv, self.shell.run(argv, limit_s=LIMIT_S, stdin=script))
         number = answer.strip().partition(";")[0]
         if not number.isdigit():
@@ -72,7 +72,7 @@ def _answer(argv: Sequence[str], said: Said) -> str:
     ssh_failed = said.code == 255 and f"{argv[0]}:" not in said.err
     if ssh_failed or _SILENT.search(said.err):
         raise RunnerError(f"Slurm does not answer {argv[0]}: {why}; its jobs are left alone; see `scontrol ping`")
-    raise Refused(f"Slurm refuses: {why}{_advice(why)}")
+    raise SlurmRefused(f"Slurm refuses: {why}{_advice(why)}")
 
 
 def _last_words(err: str) -> str:

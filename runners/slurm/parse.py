@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bastion.model.interfaces import Machine
 from bastion.quota.resources import Resources, plus, times
 
-from .render import FOLDER_FAILED, WORKER_FAILED, Name, Node, name_of
+from .render import FOLDER_FAILED, WORKER_FAILED, Name, SlurmNode, name_of
 
 _FIELDS = {
     "JobID": 20,
@@ -65,7 +65,7 @@ _LIMITS = ("Assoc", "QOS")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SlurmJob:
     """A job of Slurm's. `name` is None where it is none of a bastion's; `gres` are the accelerators of each node."""
 
     number: int
@@ -89,7 +89,7 @@ class Job:
         """Its nodes; none when it has ended. `ours`: its name is proved."""
         for worker in range(self.nodes if self.alive and self.name else 0):
             assert self.name is not None
-            node = Node(self.number, worker, self.name.nonce, self.name if ours else None)
+            node = SlurmNode(self.number, worker, self.name.nonce, self.name if ours else None)
             yield Machine(
                 id=str(node),
                 key=self.name.key,
@@ -113,18 +113,18 @@ def sinfo() -> list[str]:
     return ["sinfo", "--noheader", "--Node", f"--Format={_wanted(_NODE_FIELDS)}"]
 
 
-def scope_of(jobs: Iterable[Job], scope: str) -> dict[int, Job]:
+def scope_of(jobs: Iterable[SlurmJob], scope: str) -> dict[int, SlurmJob]:
     """One bastion's, by their numbers."""
     return {job.number: job for job in jobs if job.name and job.name.scope == scope}
 
 
-def jobs_of(text: str) -> Iterator[Job]:
+def jobs_of(text: str) -> Iterator[SlurmJob]:
     """What squeue printed."""
     for line in text.splitlines():
         words = _split(line, len(_FIELDS))
         if len(words) == len(_FIELDS) and words[0].isdigit():
             number, state, partition, nodes, cpus, gres, code, comment, reason, user, name = words
-            yield Job(
+            yield SlurmJob(
                 int(number),
                 state,
                 partition,
@@ -153,7 +153,7 @@ def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str
     return out if own else None
 
 
-def used_by_strangers(jobs: Iterable[Job], scope: str, partition: str, table: Mapping[str, str]) -> Resources:
+def used_by_strangers(jobs: Iterable[SlurmJob], scope: str, partition: str, table: Mapping[str, str]) -> Resources:
     """What those jobs hold in a partition (empty: in any) that are not this bastion's."""
     out: dict[str, int] = {}
     for job in jobs:
@@ -175,7 +175,7 @@ def gpus_of(gres: str, table: Mapping[str, str]) -> dict[str, int]:
     return out
 
 
-def said_of(job: Job) -> str:
+def said_of(job: SlurmJob) -> str:
     """What a job waits for that has no nodes, or why its nodes did nothing; empty where there is nothing to tell."""
     at = f"Slurm job {job.number}"
     if job.state == "CONFIGURING":

@@ -37,7 +37,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SlurmNode:
     """A machine's id, in its parts: one node of a job of Slurm's, with its name. Slurm may give a number again, but not with
     this nonce. Ids of before 0.2 have the nonce alone, and `name` is None.
     """
@@ -60,7 +60,7 @@ def name_of(text: str) -> Name | None:
     return Name(found[1], key, int(found[5]), found[6])
 
 
-def node_of(machine: str) -> Node | None:
+def node_of(machine: str) -> SlurmNode | None:
     """The parts of an id; None if it is none of ours."""
     found = _ID.fullmatch(machine)
     if not found:
@@ -68,7 +68,7 @@ def node_of(machine: str) -> Node | None:
     name = name_of(found[3])
     if name is None and not found[3].isalnum():
         return None
-    return Node(int(found[1]), int(found[2]), name.nonce if name else found[3], name)
+    return SlurmNode(int(found[1]), int(found[2]), name.nonce if name else found[3], name)
 
 
 def gres_of(kind: str, table: Mapping[str, str]) -> str:

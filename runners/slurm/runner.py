@@ -15,9 +15,9 @@ from bastion.model.interfaces import AttemptKey, Clock, Ids, Machine, Placement,
 from bastion.quota.resources import Resources, minus
 
 from . import parse, render
-from .commands import Commands, Refused
-from .parse import Job
-from .render import NOTICE, Name, Node
+from .commands import Commands, SlurmRefused
+from .parse import SlurmJob
+from .render import NOTICE, Name, SlurmNode
 from .settings import SlurmSettings
 
 AGAIN_S = 30.0
@@ -49,9 +49,9 @@ class SlurmRunner:
     name: str = "slurm"
     offers: Collection[str] | None = None
     pace_s: float = field(init=False)
-    _jobs: dict[int, Job] | None = None
+    _jobs: dict[int, SlurmJob] | None = None
     _refused: dict[AttemptKey, tuple[float, str]] = field(default_factory=dict)
-    _unwanted: set[Node] = field(default_factory=set)
+    _unwanted: set[SlurmNode] = field(default_factory=set)
     _noticed: dict[str, float] = field(default_factory=dict)
     _nodes: tuple[float, Resources] = (float("-inf"), {})
 
@@ -88,11 +88,11 @@ class SlurmRunner:
         name, command, script = self._submission(placement, nonce)
         try:
             number = self._commands.submit(command, script)
-        except Refused as error:
+        except SlurmRefused as error:
             self._refused[placement.key] = now + AGAIN_S, str(error)
             raise Later(str(error)) from error
         self._refused.pop(placement.key, None)
-        self._known()[number] = Job(number, "PENDING", "", placement.workers, 0, "", 0, "", "", "", name)
+        self._known()[number] = SlurmJob(number, "PENDING", "", placement.workers, 0, "", 0, "", "", "", name)
 
     def preview(self, placement: Placement) -> str:
         """The command and the script on its standard input; Slurm is not asked."""
@@ -138,7 +138,7 @@ class SlurmRunner:
                 f"Slurm job {job.number} has another name now, so it is not cancelled; see `scontrol show job`"
             )
         self._unwanted.add(node)
-        if {Node(job.number, worker, node.nonce, node.name) for worker in range(job.nodes)} <= self._unwanted:
+        if {SlurmNode(job.number, worker, node.nonce, node.name) for worker in range(job.nodes)} <= self._unwanted:
             self._commands.cancel(f"{job.number}.0")
             self._commands.cancel(str(job.number))
 
@@ -171,7 +171,7 @@ class SlurmRunner:
         except RunnerError:
             return Sight.BLIND
 
-    def _is_ours(self, job: Job) -> bool:
+    def _is_ours(self, job: SlurmJob) -> bool:
         """Its name is proved."""
         name = job.name
         return name is not None and self.seal.proves(name.nonce, name.scope, name.key, name.epoch)
@@ -180,14 +180,14 @@ class SlurmRunner:
     def _commands(self) -> Commands:
         return Commands(self.shell)
 
-    def _known(self) -> dict[int, Job]:
+    def _known(self) -> dict[int, SlurmJob]:
         """The jobs as they were listed last, and those submitted since."""
         if self._jobs is None:
             self.list()
         assert self._jobs is not None
         return self._jobs
 
-    def _job(self, node: Node) -> Job | None:
+    def _job(self, node: SlurmNode) -> SlurmJob | None:
         """The job that a node is of, if it lives: as listed, else as Slurm says now."""
         if node.name and node.name.scope != self.scope:
             return None
@@ -196,7 +196,7 @@ class SlurmRunner:
             return job if job.alive and node.worker < job.nodes else None
         return self._asked(node)
 
-    def _asked(self, node: Node) -> Job | None:
+    def _asked(self, node: SlurmNode) -> SlurmJob | None:
         """The same, by a direct question. A job may change its own name, and is still it; not if it has one that we gave."""
         answer = self._commands.ask(parse.squeue(number=node.number))
         for job in parse.jobs_of(answer):

@@ -10,12 +10,12 @@ from bastion.model.errors import Missing
 from bastion.model.stored.records import PAPER_BYTES_MAX, AnyClaim, Claim
 from bastion.stores.create_once import create_once
 
-from .interfaces import Doors, Pace, Post
+from .interfaces import Post, WorkerContext, WorkerPace
 from .supervision import has_left
 from .work_loop import persist
 
 
-def claim_of(post: Post, doors: Doors, pace: Pace) -> Claim | None:
+def claim_of(post: Post, doors: WorkerContext, pace: WorkerPace) -> Claim | None:
     """This worker's claim; None if it is not to run."""
     claim = Claim(machine=post.machine, address=post.address, port=doors.machine.free_port(), nonce=doors.ids.new())
     key = layout.claim(post.key, post.worker)
@@ -29,7 +29,7 @@ def claim_of(post: Post, doors: Doors, pace: Pace) -> Claim | None:
     return claim
 
 
-def _came_with_the_first(post: Post, doors: Doors, pace: Pace) -> bool:
+def _came_with_the_first(post: Post, doors: WorkerContext, pace: WorkerPace) -> bool:
     """Is the first worker of the gang, whose claim is waited for, of the same creation, if that matters?
 
     Else the gang would be of two halves. A first worker that can never run means that the attempt was given up.

@@ -18,7 +18,7 @@ MEGASCALE_PORT = 8081
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Places:
+class ProcessPaths:
     """Paths and folders that the process is told of."""
 
     tmp: str
@@ -33,7 +33,7 @@ def environment(
     post: Post,
     world: World | None,
     base: Mapping[str, str],
-    places: Places,
+    places: ProcessPaths,
     own: Mapping[str, str],
 ) -> dict[str, str]:
     """All variables of one process. `own` are the user's, with their secrets in place.
@@ -58,7 +58,7 @@ def within(env: Mapping[str, str], venv: str) -> dict[str, str]:
     return {**env, "VIRTUAL_ENV": venv, "PATH": f"{venv}/bin:{env['PATH']}"}
 
 
-def _defaults(places: Places) -> dict[str, str]:
+def _defaults(places: ProcessPaths) -> dict[str, str]:
     return {
         "TMPDIR": places.tmp,
         "PYTHONUNBUFFERED": "1",
@@ -90,7 +90,7 @@ def _job(order: Order, post: Post) -> dict[str, str]:
     }
 
 
-def _places(places: Places) -> dict[str, str]:
+def _places(places: ProcessPaths) -> dict[str, str]:
     return {
         "BASTION_PROGRESS_FILE": places.progress,
         "BASTION_WORLD_FILE": places.world,

@@ -10,13 +10,13 @@ import msgspec
 from bastion.model.interfaces import Clock
 from bastion.model.stored.gpu_facts import XIDS_MAX, Gpu, Xid, blame
 
-from .interfaces import Gpus, Pace
+from .interfaces import Gpus, WorkerPace
 
 
 class Health:
     """Keeps the last look and the errors since. `look` and `listen` are tasks; all else belongs to the worker's loop."""
 
-    def __init__(self, gpus: Gpus, indices: Sequence[str], clock: Clock, pace: Pace) -> None:
+    def __init__(self, gpus: Gpus, indices: Sequence[str], clock: Clock, pace: WorkerPace) -> None:
         self.seen: list[Gpu] = []
         self._indices = indices
         self._gpus, self._clock, self._pace = gpus, clock, pace

@@ -32,7 +32,7 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class WorkerPace:
     """How often the worker does what it does, and how much it keeps. Seconds; bytes."""
 
     beat_s: float = BEAT_S
@@ -94,7 +94,7 @@ class Process(Protocol):
         """True if the system killed a process here for want of memory since the start."""
 
 
-class Kept(Protocol):
+class PreparedCode(Protocol):
     """A virtual environment, and the code that its setup was run in. `ready`: it was run before."""
 
     ready: bool
@@ -114,7 +114,7 @@ class Kept(Protocol):
         """Copy the code, as the setup has left it, to the folder `code`. Raises `BundleError`."""
 
 
-class Machine(WorkingFolder, Protocol):
+class WorkerMachine(WorkingFolder, Protocol):
     """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them."""
 
     code: str
@@ -140,7 +140,7 @@ class Machine(WorkingFolder, Protocol):
     def pull(self, image: str) -> None:
         """Have a container image, by its pinned name. `BundleError` if it cannot be had."""
 
-    def keep(self, name: str, path: str) -> Kept:
+    def keep(self, name: str, path: str) -> PreparedCode:
         """What the setup of this name has made or is to make, for the `python3` of this PATH.
 
         Waits while another worker of this machine runs it. `BundleError` if there is no such Python.
@@ -219,7 +219,7 @@ def _silent(_: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doors:
+class WorkerContext:
     """All doors of one worker. `outputs` is the URL that default output folders lie below.
 
     `notice` returns when the machine asks to look for a stop order; `farewell`, where machines know beforehand that they are
@@ -231,7 +231,7 @@ class Doors:
     clock: Clock
     ids: Ids
     tasks: Tasks
-    machine: Machine
+    machine: WorkerMachine
     notice: Callable[[], None]
     outputs: str
     farewell: Callable[[], Farewell | None] | None = None

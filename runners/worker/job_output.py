@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .interfaces import Machine
+from .interfaces import WorkerMachine
 from .secret_mask import EVERYTHING, Mask
 
 
-class Output:
+class JobOutput:
     """The only way to the output. `hide` is called before a process can know what is to be hidden."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: WorkerMachine) -> None:
         self._machine = machine
         self._mask = Mask()
 

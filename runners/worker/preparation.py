@@ -12,14 +12,14 @@ from bastion.model.errors import BundleError, TooLarge
 from bastion.model.job import secret_ref
 from bastion.model.stored.records import Order, World
 
-from .environment import Places, environment, within
+from .environment import ProcessPaths, environment, within
 from .exit_reason import short
-from .interfaces import Doors, Kept, Machine, Pace, Post, Process
-from .job_output import Output
+from .interfaces import Post, PreparedCode, Process, WorkerContext, WorkerMachine, WorkerPace
+from .job_output import JobOutput
 from .secret_mask import SHORTEST, is_short
 from .secrets import reveal
 from .supervision import Halt, Halted, TimeLimit
-from .work_loop import Pump, Turn, persist
+from .work_loop import Turn, WorkLoop, persist
 
 IMAGE = "image"
 BUNDLES = ("none", "tar", "git", IMAGE)
@@ -38,11 +38,11 @@ class Preparation:
     def __init__(
         self,
         post: Post,
-        doors: Doors,
-        pump: Pump,
-        pace: Pace,
+        doors: WorkerContext,
+        pump: WorkLoop,
+        pace: WorkerPace,
         *,
-        output: Output,
+        output: JobOutput,
         heed: Turn,
         limit: TimeLimit,
         see: SeeThrough,
@@ -65,7 +65,7 @@ class Preparation:
             return plain
         self._limit.begin()
         env = plain(None)
-        kept: Kept = self._pump.until("kept", lambda: machine.keep(name_of(order), env["PATH"]), self._heed)
+        kept: PreparedCode = self._pump.until("kept", lambda: machine.keep(name_of(order), env["PATH"]), self._heed)
         if kept.ready:
             machine.note("the setup was run before on this machine, for this code")
         else:
@@ -84,7 +84,7 @@ class Preparation:
             self._doors.machine.note(f"secret {name} is shorter than {SHORTEST} bytes: it is not hidden in this log")
         return {**order.env, **found}
 
-    def _set_up(self, order: Order, kept: Kept, env: Mapping[str, str]) -> None:
+    def _set_up(self, order: Order, kept: PreparedCode, env: Mapping[str, str]) -> None:
         """Run the setup; what it makes is whole, or nobody ever uses it."""
         machine, pump = self._doors.machine, self._pump
         try:
@@ -131,10 +131,10 @@ class Preparation:
         except TooLarge as error:
             raise BundleError(f"{error}, as every bundle of ours has; launch anew") from error
 
-    def _places(self, order: Order) -> Places:
+    def _places(self, order: Order) -> ProcessPaths:
         machine = self._doors.machine
         output = output_url(order, self._doors)
-        return Places(
+        return ProcessPaths(
             tmp=machine.tmp,
             progress=machine.progress,
             world=machine.world,
@@ -143,7 +143,7 @@ class Preparation:
         )
 
 
-def output_url(order: Order, doors: Doors) -> str:
+def output_url(order: Order, doors: WorkerContext) -> str:
     """The job's output folder: the one that its user named, or the one in the bucket that its task has."""
     return order.output_dir or f"{doors.outputs}/{layout.outputs(order.job, order.task)}"
 
@@ -156,14 +156,14 @@ _IN_IMAGE = {
 """What finds the shell of an image: the worker beside it cannot look into it."""
 
 
-def in_shell(order: Order, machine: Machine, text: str, env: Mapping[str, str]) -> list[str]:
+def in_shell(order: Order, machine: WorkerMachine, text: str, env: Mapping[str, str]) -> list[str]:
     """The argv that runs a text in the shell of the order. Raises `BundleError` if the machine has none of that name."""
     if order.bundle.type == IMAGE:
         return ["/bin/sh", "-c", _IN_IMAGE[order.shell], text]
     return [machine.shell(order.shell, env["PATH"]), "-c", text]
 
 
-def begin(order: Order, machine: Machine, argv: Sequence[str], env: Mapping[str, str]) -> Process:
+def begin(order: Order, machine: WorkerMachine, argv: Sequence[str], env: Mapping[str, str]) -> Process:
     """The command of the order, in its code: in the image, if it comes in one. Raises `OSError`, `ValueError`."""
     if order.bundle.type == IMAGE:
         return machine.start_in(order.bundle.pinned, argv, env, memory_of(order))

@@ -13,7 +13,7 @@ from typing import Any
 
 from bastion.journal.logs import SegmentWriter
 from bastion.model import clocks, layout
-from bastion.model.clocks import Reading
+from bastion.model.clocks import ClockReading
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Missing, RecordError, SecretError
 from bastion.model.state.state import Cause
@@ -24,25 +24,25 @@ from bastion.platform.store_clock import StoreTime, read
 from .claim import claim_of
 from .exit_reason import TERMINATED, Unstartable, cause_of, fatal_line, no_room, short
 from .gpu_health import Health
-from .interfaces import Doors, Pace, Post, Process
-from .job_output import Output
+from .interfaces import Post, Process, WorkerContext, WorkerPace
+from .job_output import JobOutput
 from .output_folder import Keeping
 from .preparation import IMAGE, EnvironmentIn, Preparation, begin, in_shell, output_url
 from .secrets import reveal
 from .spool import Spool
 from .supervision import Halt, Halted, StopWatch, Supervision, TimeLimit, has_left
-from .upload_pace import Watch
-from .work_loop import Chore, Pump, persist
+from .upload_pace import UploadPace
+from .work_loop import Chore, WorkLoop, persist
 from .worker_report import Reporter
 
 NOTHING_DONE = 0
 SETUP_FAILED = 1
 _TAIL = 256 * 1024
-_PLAIN = Pace()
+_PLAIN = WorkerPace()
 _ONCE_MORE = "the machine was started once more, which ended what ran on it"
 
 
-def run(post: Post, doors: Doors, pace: Pace = _PLAIN) -> int:
+def run(post: Post, doors: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
     """Be this worker, to the end. The exit code of the program: the process's own where there was one."""
     claim = claim_of(post, doors, pace)
     if claim is None:
@@ -50,7 +50,7 @@ def run(post: Post, doors: Doors, pace: Pace = _PLAIN) -> int:
     return _Worker(post, doors, pace, claim).run()
 
 
-def stand_in(post: Post, doors: Doors, pace: Pace, why: str) -> int:
+def stand_in(post: Post, doors: WorkerContext, pace: WorkerPace, why: str) -> int:
     """End what the worker of this machine left, which fell; and tell its end, if it was this worker that claimed."""
     key = layout.claim(post.key, post.worker)
     doors.machine.clear()
@@ -68,14 +68,14 @@ def stand_in(post: Post, doors: Doors, pace: Pace, why: str) -> int:
 
 
 class _Worker:
-    def __init__(self, post: Post, doors: Doors, pace: Pace, claim: Claim) -> None:
+    def __init__(self, post: Post, doors: WorkerContext, pace: WorkerPace, claim: Claim) -> None:
         bucket, clock, machine = doors.bucket, doors.clock, doors.machine
         self._post, self._doors, self._pace, self._claim = post, doors, pace, claim
-        self._pump = Pump(clock, doors.tasks, doors.say)
+        self._pump = WorkLoop(clock, doors.tasks, doors.say)
         self._stops = StopWatch(bucket, post.key, clock, pace)
-        self._output = Output(machine)
+        self._output = JobOutput(machine)
         self._spool = Spool(self._output, SegmentWriter(bucket, layout.log(post.key, post.worker)), pace.spool_bytes)
-        self._watch = Watch(bucket, post.key, clock, pace, self._spool)
+        self._watch = UploadPace(bucket, post.key, clock, pace, self._spool)
         facts = Facts(phase="claimed", machine=post.machine, version=VERSION)
         self._time = StoreTime(clock)
         self._reporter = Reporter(bucket, layout.facts(post.key, post.worker), machine, clock, facts, self._time.now)
@@ -164,7 +164,7 @@ class _Worker:
         self._stops.noticed()
         self._pump.hurry("stop")
 
-    def _beat(self) -> Reading | None:
+    def _beat(self) -> ClockReading | None:
         """Give a sign of life. The first one is dated by the store, and so our clock held against its."""
         self._beats += 1
         key, count, doors = layout.beat(self._post.key, self._post.worker), str(self._beats).encode(), self._doors
@@ -173,7 +173,7 @@ class _Worker:
         doors.bucket.write(key, count)
         return None
 
-    def _timed(self, asked: Reading | None) -> None:
+    def _timed(self, asked: ClockReading | None) -> None:
         if asked is None:
             return
         self._time.heed(asked)

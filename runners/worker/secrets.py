@@ -9,7 +9,7 @@ from bastion.model.stored.records import Order
 from .interfaces import Secrets
 
 
-class Kept:
+class MachineSecrets:
     """The secrets of one machine: its own, and those that a cloud keeps for its account."""
 
     def __init__(self, own: Secrets, googles: Secrets) -> None:

@@ -12,7 +12,7 @@ import threading
 from bastion.journal.logs import SEGMENT_MAX, SegmentWriter
 from bastion.model.errors import RecordError
 
-from .job_output import Output
+from .job_output import JobOutput
 
 _TRUNCATED = "\n[bastion] the job truncated its own output: at least {} bytes are not in this log\n"
 _JOINT = 64
@@ -22,7 +22,7 @@ _DROPPED = "\n[bastion] dropped {} bytes of output here: it came faster than it 
 class Spool:
     """Uploads the output. `flush` is called by one task at a time; all else by the worker's loop."""
 
-    def __init__(self, output: Output, writer: SegmentWriter, limit: int, segment_max: int = SEGMENT_MAX) -> None:
+    def __init__(self, output: JobOutput, writer: SegmentWriter, limit: int, segment_max: int = SEGMENT_MAX) -> None:
         self.ended = False
         self._output = output
         self._writer = writer

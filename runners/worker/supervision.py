@@ -15,7 +15,7 @@ from bastion.model.state.state import Cause
 from bastion.model.stored.records import PAPER_BYTES_MAX, StopOrder
 
 from .exit_reason import KILLED
-from .interfaces import Farewell, Pace, Process
+from .interfaces import Farewell, Process, WorkerPace
 from .linux.bounds import Excess
 
 SLEPT_S = 3600.0
@@ -65,7 +65,7 @@ class StopWatch:
     cannot be read, as it is damaged or a newer bastion's, is one to stop, with the job's own grace.
     """
 
-    def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: Pace) -> None:
+    def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: WorkerPace) -> None:
         self._bucket = bucket
         self._job = key.job
         self._key = layout.stop(key)
@@ -173,7 +173,7 @@ class Supervision:
     """One process from its start to the end of its tree. The first reason to end counts, and gets the only grace."""
 
     def __init__(
-        self, process: Process, clock: Clock, stops: StopWatch, pace: Pace, *, limit: TimeLimit, grace_s: float
+        self, process: Process, clock: Clock, stops: StopWatch, pace: WorkerPace, *, limit: TimeLimit, grace_s: float
     ) -> None:
         self.halt: Halt | None = None
         self._process = process

@@ -9,14 +9,14 @@ from bastion.model.errors import Missing, TooLarge
 from bastion.model.interfaces import AttemptKey, Bucket, Clock
 from bastion.model.stored.records import PAPER_BYTES_MAX
 
-from .interfaces import Pace
+from .interfaces import WorkerPace
 from .spool import Spool
 
 
-class Watch:
+class UploadPace:
     """Looks whether somebody follows this task, if that would change anything."""
 
-    def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: Pace, spool: Spool) -> None:
+    def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: WorkerPace, spool: Spool) -> None:
         self._bucket = bucket
         self._key = layout.watch(key.job, key.task)
         self._clock = clock

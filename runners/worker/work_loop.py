@@ -35,7 +35,7 @@ class Chore:
     problem: str = ""
 
 
-class Pump:
+class WorkLoop:
     """The worker's loop."""
 
     def __init__(self, clock: Clock, tasks: Tasks, say: Callable[[str], None]) -> None:

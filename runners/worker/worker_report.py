@@ -14,7 +14,7 @@ from bastion.model.errors import BucketError, Missing, RecordError
 from bastion.model.interfaces import Bucket, Clock
 from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
 
-from .interfaces import Machine
+from .interfaces import WorkerMachine
 from .progress import Progress
 
 QUIET_AFTER, QUIET_TIMES = 30, 5
@@ -70,7 +70,7 @@ class Reporter:
         self,
         bucket: Bucket,
         key: str,
-        machine: Machine,
+        machine: WorkerMachine,
         clock: Clock,
         facts: Facts,
         now: Callable[[], datetime | None] = lambda: None,

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from bastion.launcher.logs.log_lines import Choice
-from bastion.launcher.logs.task_follower import Doors, Screen, follow
+from bastion.launcher.logs.task_follower import FollowContext, Screen, follow
 from bastion.launcher.read.job_lookup import find
 from bastion.launcher.read.reader import Reader
 from bastion.platform.system import SystemClock, ThreadTasks
@@ -55,7 +55,7 @@ class Crowd:
         bucket, clock, tasks = Words(self._inner), SystemClock(), ThreadTasks(width=1)
         self.buckets.append(bucket)
         reader = Reader(bucket, clock, tasks)
-        doors = Doors(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
+        doors = FollowContext(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
         follow(doors, find(self.job, reader.look()), 0, Choice(tail=0), Screen(lines=self._see, note=self._complain))
 
     def __post_init__(self) -> None:

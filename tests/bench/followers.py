@@ -21,7 +21,7 @@ from bastion.model.stored.requests import Submit, job_id
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.runners.local.runner import LocalRunner
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.gcs import GcsBucket
@@ -92,11 +92,15 @@ def _stage(folder: Path, address: str) -> Iterator[tuple[Bastion, CountingBucket
     runner = LocalRunner(
         scope=f"bench-{os.getpid()}", bucket_url=bucket.url, work_root=folder, ids=ids, clock=clock, given={"v4": 1}
     )
-    doors = Doors(bucket=bucket, runners={"local": runner}, clock=clock, ids=ids, tasks=tasks, snapshot=lambda: None)
+    doors = ServiceContext(
+        bucket=bucket, runners={"local": runner}, clock=clock, ids=ids, tasks=tasks, snapshot=lambda: None
+    )
     request = ids.new()
     spec = new_jobspec(name="tell", user="ann", project="red", command=TELL, resources={"v4": 1})
     bucket.create(layout.request("ann", request), encode(Submit(spec=spec)))
-    bastion = loop.begin(doors, loop.Self(name="b", host="here", boot="b", pid=1, alive=lambda _pid: False), POLL_S)
+    bastion = loop.begin(
+        doors, loop.ThisBastion(name="b", host="here", boot="b", pid=1, alive=lambda _pid: False), POLL_S
+    )
     try:
         run_until(bastion, lambda: bool(bastion.journal.state.live))
         yield bastion, bucket, job_id(spec.name, request)

@@ -10,8 +10,8 @@ from random import Random
 
 from bastion.journal.fold import apply
 from bastion.launcher.explain.start_estimate import outlook
-from bastion.launcher.explain.what_if_decision import Decisions
-from bastion.launcher.explain.what_if_state import Case
+from bastion.launcher.explain.what_if_decision import WhatIfDecisions
+from bastion.launcher.explain.what_if_state import WhatIfCase
 from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import JobSpec
 from bastion.model.settings.config import Config
@@ -20,7 +20,7 @@ from bastion.model.stored.events import AnyEvent, CapacityChanged, Claimed, Exit
 from bastion.quota.quota_file import parse
 from bastion.schedule.decision_record import decided
 from bastion.schedule.lifecycle import settle_one
-from bastion.schedule.pending import Lineup
+from bastion.schedule.pending import PendingJobs
 from bastion.schedule.plan import Inputs, plan
 from tests.bench import jobs
 
@@ -36,7 +36,7 @@ class Crowd:
     def __init__(self, pending: int) -> None:
         capacity = {kind: units * pending // 10 for kind, units in UNITS_A_JOB.items()}
         self._inputs = Inputs(quota=parse(jobs.quota(capacity)), config=Config())
-        self._state, self._lineup, self._rng = State(now=NOW), Lineup(), Random(1)
+        self._state, self._lineup, self._rng = State(now=NOW), PendingJobs(), Random(1)
         self._number = self._index = 0
         self._live: deque[tuple[str, int]] = deque()
         self._now = NOW
@@ -56,9 +56,9 @@ class Crowd:
 
     def account(self) -> int:
         """What would start the job that came last, as `launch why` tells it: so many decisions were taken."""
-        case = Case(state=self._state, inputs=self._inputs, now=self._now)
+        case = WhatIfCase(state=self._state, inputs=self._inputs, now=self._now)
         job = self._state.jobs[next(reversed(self._state.pending))]
-        asked = Decisions.about(job, self._state)
+        asked = WhatIfDecisions.about(job, self._state)
         return outlook(case, job, asked.plan(case), asked).decisions
 
     def steady(self, changes: int) -> float:

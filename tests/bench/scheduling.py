@@ -16,9 +16,9 @@ from pathlib import Path
 from bastion.model.settings.config import Config
 from bastion.quota.quota_file import parse
 from bastion.simulate import trace
-from bastion.simulate.simulated_run import Scene, everybody, simulate
-from bastion.simulate.simulation_report import Report, row
-from bastion.simulate.workload import Arrival, Pace
+from bastion.simulate.simulated_run import RunSettings, everybody, simulate
+from bastion.simulate.simulation_report import SimulationReport, row
+from bastion.simulate.workload import Arrival, WorkPace
 from tests.bench import made
 from tests.bench.rows import Row, short, show
 
@@ -94,12 +94,12 @@ def passes(path: Path | None) -> list[Pass]:
     ]
 
 
-def run(one: Pass, policy: str) -> tuple[Report, float]:
+def run(one: Pass, policy: str) -> tuple[SimulationReport, float]:
     """The numbers of a policy, and the seconds of the processor that they took."""
-    scene = Scene(
+    scene = RunSettings(
         quota=everybody(parse(quota(one.jobs, one.gpus))),
         config=Config(policy=policy),
-        pace=Pace(timedelta(minutes=10), tick=timedelta(seconds=30)),
+        pace=WorkPace(timedelta(minutes=10), tick=timedelta(seconds=30)),
         kind=KIND,
         until=LENGTH,
     )

@@ -11,7 +11,7 @@ from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sig
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.quota.resources import Resources
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
@@ -74,7 +74,7 @@ def begin(bucket: Bucket, holds: Resources, quota: str = "") -> Bastion:
     bucket.write(layout.CONFIG, CONFIG)
     if quota:
         bucket.write(layout.QUOTA, quota.encode())
-    doors = Doors(
+    doors = ServiceContext(
         bucket=bucket,
         runners={"local": StillFleet(holds)},
         clock=SystemClock(),
@@ -82,7 +82,7 @@ def begin(bucket: Bucket, holds: Resources, quota: str = "") -> Bastion:
         tasks=ThreadTasks(),
         snapshot=lambda: None,
     )
-    me = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
+    me = loop.ThisBastion(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
     bastion = loop.begin(doors, me)
     run_until(bastion, lambda: bool(bastion.journal.state.capacity))
     return bastion

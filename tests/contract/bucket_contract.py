@@ -11,7 +11,7 @@ import pytest
 
 from bastion.model.errors import TooLarge
 from bastion.model.interfaces import Bucket
-from bastion.stores.conformance.bench import Check, Stage
+from bastion.stores.conformance.bench import Check, TestStore
 from bastion.stores.conformance.suite import CHECKS, FULL
 
 LARGE = 16 << 20
@@ -32,7 +32,7 @@ class BucketContract:
 
     @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
     def test_keeps_the_promise(self, opened: Callable[[], Bucket], check: Check) -> None:
-        check(Stage(opened, replace(FULL, rewrites=self.rewrites)))
+        check(TestStore(opened, replace(FULL, rewrites=self.rewrites)))
 
     def test_no_more_is_taken_in_than_the_limit_of_a_read(self, bucket: Bucket) -> None:
         bucket.write("large", b"x" * LARGE)

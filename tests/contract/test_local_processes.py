@@ -26,7 +26,7 @@ from bastion.model.stored.gpu_facts import Gpu as GpuFacts
 from bastion.platform import host
 from bastion.platform.system import SystemClock
 from bastion.runners.local import process_marks
-from bastion.runners.local.gpus import Gpu
+from bastion.runners.local.gpus import LocalGpu
 from bastion.testing.stage import (
     COUNTS,
     ENVIRONMENT,
@@ -237,7 +237,7 @@ def test_default_folders_are_made_on_a_local_bucket(fleet: LocalFleet) -> None:
 
 
 def test_every_worker_gets_its_own_devices(fleet: LocalFleet) -> None:
-    fleet.runner.devices = [Gpu(str(n), "h200") for n in range(3)]
+    fleet.runner.devices = [LocalGpu(str(n), "h200") for n in range(3)]
     stage = Stage(fleet)
     for key, amount in ((KEY, 2), (OTHER, 1)):
         stage.bucket.write(layout.order(key), encode(order(key, 'echo "$CUDA_VISIBLE_DEVICES"; exec sleep 600')))

@@ -19,7 +19,7 @@ from bastion.platform import host
 from bastion.platform.system import SystemClock
 from bastion.runners.local import machine_guard as guards
 from bastion.runners.local import render
-from bastion.runners.local.machine_guard import Guard
+from bastion.runners.local.machine_guard import MachineGuard
 from bastion.runners.local.registry import COMMAND, KEEPER, WORKER, Paper, Registry, register
 from bastion.runners.local.render import Name
 from bastion.runners.local.runner import LocalRunner
@@ -152,7 +152,7 @@ def test_a_worker_of_an_older_bastion_is_taken_in(fleet: LocalFleet) -> None:
 
 def test_only_the_very_process_counts_and_not_a_later_one_of_its_pid(registry: Registry) -> None:
     entry = registry.add(NAME, Paper(str(NAME), registry.boot))
-    guard = Guard(registry=registry, clock=SystemClock())
+    guard = MachineGuard(registry=registry, clock=SystemClock())
     (entry.folder / f"{KEEPER}-{os.getpid()}-12345").touch()
     assert not guard.lives(entry)
     guard.end(entry)  # we are here still
@@ -165,7 +165,7 @@ def test_only_the_very_process_counts_and_not_a_later_one_of_its_pid(registry: R
 def test_an_entry_of_before_the_system_started_is_of_nobody(registry: Registry) -> None:
     entry = registry.add(NAME, Paper(str(NAME), "another boot"))
     register(entry.folder, KEEPER, os.getpid())
-    guard = Guard(registry=registry, clock=SystemClock())
+    guard = MachineGuard(registry=registry, clock=SystemClock())
     assert not guard.lives(entry)
     guard.end(entry)
 
@@ -202,10 +202,10 @@ def test_a_machine_that_forks_between_the_look_and_the_kill_leaves_nothing(
     registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = registry.add(NAME, Paper(str(NAME), registry.boot))
-    guard = Guard(registry=registry, clock=SystemClock())
+    guard = MachineGuard(registry=registry, clock=SystemClock())
     look = guards.family
 
-    def late(*roots: int) -> list[families.Member]:
+    def late(*roots: int) -> list[families.ProcessInfo]:
         found = look(*roots)
         (tmp_path / "go").touch()
         written(tmp_path / "child")
@@ -222,7 +222,7 @@ def test_a_machine_that_forks_between_the_look_and_the_kill_leaves_nothing(
 def test_a_bomb_that_forks_while_it_is_killed_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     look = families.family
 
-    def late(*roots: int) -> list[families.Member]:
+    def late(*roots: int) -> list[families.ProcessInfo]:
         found = look(*roots)
         (tmp_path / "go").touch()
         written(tmp_path / "child")

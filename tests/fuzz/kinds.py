@@ -14,18 +14,18 @@ import zstandard
 
 from bastion.bundler import ignore
 from bastion.bundler.checkout import plain
-from bastion.bundler.git_commands import Wanted
+from bastion.bundler.git_commands import WantedCommit
 from bastion.bundler.interface import DIFF_BYTES
 from bastion.bundler.unpack import unpack
 from bastion.journal import journal_reader, leadership, logs, recover
 from bastion.journal.fold import apply
 from bastion.journal.tombstones import Trace
 from bastion.launcher.access import bucket_rights
-from bastion.launcher.access.health_checks import FILES, PREFIXES, Level
+from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
 from bastion.launcher.access.iam_conditions import holds
-from bastion.launcher.explain.gpu_lines import Seen
+from bastion.launcher.explain.gpu_lines import GpuLine
 from bastion.launcher.explain.waiting_text import ago
-from bastion.launcher.explain.worker_facts import Said
+from bastion.launcher.explain.worker_facts import WorkerReport
 from bastion.launcher.read.job_rows import rfc3339
 from bastion.launcher.submit import profiles
 from bastion.launcher.submit.spec_file import fields_of
@@ -52,9 +52,9 @@ from bastion.schedule.plan import Inputs
 from bastion.service import admin_files
 from bastion.service.checkpoints import Checkpoints
 from bastion.service.observations import FactsRead, Trouble, note
+from bastion.service.received_request import ReceivedRequest
 from bastion.service.reconcile import read_facts
-from bastion.service.request_handler import Judge
-from bastion.service.request_reader import Letter
+from bastion.service.request_handler import RequestHandler
 from bastion.simulate import trace
 from tests.fuzz import samples
 from tests.fuzz.samples import KEY
@@ -84,8 +84,8 @@ class Kind:
 def request(data: bytes) -> None:
     """As the inbox does, up to the event in the journal."""
     found: Request = parse(data)
-    letter = Letter("inbox/alice/r.json", "alice", "r" * 32, found)
-    event = Judge(folded(), OPEN).event(letter, all_read=True)
+    letter = ReceivedRequest("inbox/alice/r.json", "alice", "r" * 32, found)
+    event = RequestHandler(folded(), OPEN).event(letter, all_read=True)
     assert event is not None
     encode(event)
     apply(State(now=NOON), event, 0, 0)
@@ -143,8 +143,8 @@ def facts(data: bytes) -> None:
     json.dumps([rfc3339(found.checkpoint_at), rfc3339(found.started), rfc3339(found.ended)])
     ago(found.checkpoint_at or NOON, NOON)
     assert 0 <= (found.exit_code or 0) <= 255
-    for gpu in Said(KEY, 0, found).facts.gpus:
-        seen = Seen(KEY, 0, gpu)
+    for gpu in WorkerReport(KEY, 0, found).facts.gpus:
+        seen = GpuLine(KEY, 0, gpu)
         json.dumps([seen.line(), seen.row()])
 
 
@@ -266,7 +266,7 @@ def policy(data: bytes) -> None:
     part = bucket_rights.Part(bucket_rights.read("b", first, second), "team/", (*PREFIXES, *FILES))
     found = list(bucket_rights.checks([part]))
     json.dumps([check.found for check in found])
-    if any(check.level is not Level.OK for check in found):
+    if any(check.level is not HealthLevel.OK for check in found):
         raise RecordError("something is to be done")
 
 
@@ -278,13 +278,13 @@ def condition(data: bytes) -> None:
 
 def changes(data: bytes) -> None:
     """What is put on top of a commit, up to where git reads it. Its digest is right: the same user wrote both."""
-    wanted = Wanted(repo="https://h/r", commit="0" * 40, digest=hashlib.sha256(data).hexdigest())
+    wanted = WantedCommit(repo="https://h/r", commit="0" * 40, digest=hashlib.sha256(data).hexdigest())
     assert len(plain(data, wanted)) <= DIFF_BYTES
 
 
 def ignored(data: bytes) -> None:
     """A file of patterns, in a folder that somebody else wrote."""
-    rules = ignore.Ignore(git=(ignore.Level(ignore.parse(data.decode("utf-8", "replace"), ".gitignore")),))
+    rules = ignore.Ignore(git=(ignore.IgnoreFile(ignore.parse(data.decode("utf-8", "replace"), ".gitignore")),))
     for path in ("train.py", "a/b/c.txt", "build", "a" * 40):
         assert rules.drops(path, is_folder=False) in (True, False)
 

@@ -16,9 +16,9 @@ from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.gce import render as gce
-from bastion.runners.google.machines.boot import Birth
-from bastion.runners.google.machines.google_context import Site
-from bastion.runners.google.machines.names import Host, Mark, host_of
+from bastion.runners.google.machines.boot import MachineBoot
+from bastion.runners.google.machines.google_context import GoogleContext
+from bastion.runners.google.machines.names import GoogleHost, Mark, host_of
 from bastion.runners.google.tpu import render as tpu
 from bastion.stores.local import LocalBucket
 from bastion.stores.prefixed import Prefixed
@@ -46,7 +46,9 @@ class GoogleFleet:
         self.clock = FakesClock(self.fake)
         flags = {"steady_flush_s": "1", "stop_s": "0.5"}
         nothing = Archive("0" * 64, lambda: b"")  # who starts these machines' workers needs none
-        self.birth = Birth(self.bucket, self.bucket.url, SystemShell(), flags, run_as="root", make=lambda _: nothing)
+        self.birth = MachineBoot(
+            self.bucket, self.bucket.url, SystemShell(), flags, run_as="root", make=lambda _: nothing
+        )
         self.runner = self.again()
 
     def again(self) -> Runner:
@@ -103,10 +105,10 @@ class GoogleFleet:
             body = tpu.body(google, zone, "eve", mark, tpu.wanted({"v6e": 8}), 1, 0, {})
             parent = f"projects/{google.project}/locations/{zone}"
             door.call("tpu.projects.locations.queuedResources.create", parent=parent, queuedResourceId="eve", body=body)
-            return str(Host(zone=zone, name="eve", nonce=mark.nonce, host=worker))
+            return str(GoogleHost(zone=zone, name="eve", nonce=mark.nonce, host=worker))
         body = gce.body(google, zone, "eve", mark, gce.wanted({"cpu": 2}, 1, "on-demand"), {})
         door.call("compute.instances.bulkInsert", project=google.project, zone=zone, body=body)
-        return str(Host(zone=zone, name=f"eve-{worker}", nonce=mark.nonce, host=0))
+        return str(GoogleHost(zone=zone, name=f"eve-{worker}", nonce=mark.nonce, host=0))
 
     def questions(self) -> int:
         return len(self.fake.calls())
@@ -117,7 +119,7 @@ class GoogleFleet:
         assert not self.fake.mistakes
 
     def _made(self, scope: str) -> Runner:
-        site = Site(
+        site = GoogleContext(
             google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None),
             settings=self.kind.settings(zones=[self.kind.zones[0]]), scope=scope, ids=RandomIds(), seal=sealing(),
             clock=self.clock, birth=self.birth, at_once=at_once,

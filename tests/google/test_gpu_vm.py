@@ -12,7 +12,7 @@ import pytest
 from bastion.model.state.state import Cause
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from bastion.testing.stage import order
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -41,7 +41,7 @@ def test_a_vm_with_a_gpu_runs_its_job_and_warns_it_when_somebody_shuts_it_down(
 ) -> None:
     with ground(tmp_path, gcs_address, monkeypatch) as here:
         post = Post(store)
-        born = Birth(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
+        born = MachineBoot(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
         here.runner.site = replace(here.runner.site, birth=born)
         post.order(order(KEY, SAVES, grace_s=600.0))
         (machine,) = here.up(KEY, {"l4": 1})

@@ -13,7 +13,7 @@ from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.cloud_builds import CloudBuilds
 from bastion.runners.google.hosting import rights, setup_steps
-from bastion.runners.google.hosting.vm_status import Machine
+from bastion.runners.google.hosting.vm_status import VmStatus
 from tests.google.fake.fake import PROJECT
 from tests.google.fake.rights import ROLES
 from tests.google.support.city import City, Login, city
@@ -93,7 +93,7 @@ def test_who_makes_and_ends_a_bastion_needs_what_is_told_and_no_more(
         here.fake.cloud.rows.change(f"projects/{PROJECT}/roles/{here.host.role}", deleted=True)
         other = replace(here.host, image=f"{here.host.image}:next")
         assert len([step.what for step in setup_steps.steps(other) if step.ensure(owner)]) == 3
-        vm = Machine(owner, PROJECT, here.host.zone, here.host.vm)
+        vm = VmStatus(owner, PROJECT, here.host.zone, here.host.vm)
         vm.console()
         assert here.tool(bastion.TOOL, "stop")[0] == 0
         vm.start()

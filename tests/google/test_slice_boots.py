@@ -13,7 +13,7 @@ from bastion.model.state.state import Cause
 from bastion.model.stored.records import Member, World
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from bastion.testing.stage import order
 from tests.google.fake import Fake
 from tests.google.support.booted import KEY, Post
@@ -40,7 +40,7 @@ def cloud(tmp_path: Path, gcs_address: str) -> Iterator[Fake]:
 def test_both_hosts_of_a_slice_run_their_part_of_the_gang(cloud: Fake, store: str, archive: Archive) -> None:
     post = Post(store)
     post.order(order(KEY, MEETS, workers=2, replicas=1))
-    birth = Birth(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
+    birth = MachineBoot(post.bucket, store, SystemShell(), {}, make=lambda _: archive)
     body = {
         "acceleratorType": "v4-16",
         "runtimeVersion": "tpu-ubuntu2204-base",

@@ -19,8 +19,8 @@ from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.machines.boot import Birth
-from bastion.runners.google.machines.google_context import Site
+from bastion.runners.google.machines.boot import MachineBoot
+from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.runners.google.tpu.runner import TpuRunner
 from bastion.stores.opening import open_part
 from bastion.testing.fleets import sealing
@@ -85,14 +85,14 @@ def fleet(
             monkeypatch.setenv(name, url)
         clock, ids = FakesClock(fake), RandomIds()
         google = GoogleApi(PROJECT, clock, ids, patience_s=0.0, limit_s=3.0)
-        site = Site(
+        site = GoogleContext(
             google=google,
             settings=settings("us-central2-b", "us-east5-b"),
             scope="bastion-0123abcd",
             ids=ids,
             seal=sealing(),
             clock=clock,
-            birth=Birth(bucket, store, SystemShell(), {}, make=lambda _: archive),
+            birth=MachineBoot(bucket, store, SystemShell(), {}, make=lambda _: archive),
             at_once=at_once,
         )
         yield Fleet(fake, TpuRunner(site=site), bucket)

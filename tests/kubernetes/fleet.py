@@ -55,7 +55,7 @@ class KubernetesFleet(ProcessFleet):
             ids=RandomIds(),
             seal=sealing(),
             clock=clock,
-            worker=render.Worker(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
+            worker=render.WorkerFlags(bucket=self.bucket.url, flags={"steady_flush_s": 1}),
         )
 
     @contextmanager
@@ -82,7 +82,7 @@ class KubernetesFleet(ProcessFleet):
         """Somebody who may make Jobs in this namespace gives one the labels of ours."""
         mark = Mark(scope=SCOPE, key=key, epoch=epoch, nonce="0" * 32, hosts=worker + 1, workers=worker + 1)
         wish = placement(key, worker + 1, epoch)
-        worker_of = render.Worker(bucket=self.bucket.url)
+        worker_of = render.WorkerFlags(bucket=self.bucket.url)
         body = render.manifest(render.JOB, "eve", mark, wish, settings(self.options), worker_of)
         container = body["spec"]["template"]["spec"]["containers"][0]
         container |= {"command": [container["command"][0], "-c", "import time; time.sleep(600)"], "args": []}

@@ -16,7 +16,7 @@ from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.kubernetes import render
 from bastion.runners.kubernetes.client import Client, Login, check, in_pod, log_in
 from bastion.runners.kubernetes.deployment import (
-    Host,
+    BastionDeployment,
     faults,
     holds,
     is_hopeless,
@@ -36,7 +36,7 @@ from tests.kubernetes.fake.schemas import complaints
 from tests.kubernetes.fake.server import IMAGE
 
 GIVEN = settings({"image": IMAGE, "namespace": "ml", "queue": "team"})
-HOST = Host(
+HOST = BastionDeployment(
     scope="Team.A-1234abcd",
     bucket="gs://b",
     flags=["--bastion=Team.A", "--bucket=gs://b"],
@@ -239,7 +239,7 @@ def made(cluster: HostingCluster, clock: Late) -> KubernetesRunner:
         ids=RandomIds(),
         seal=sealing(),
         clock=clock,
-        worker=render.Worker(bucket="file:///nowhere"),
+        worker=render.WorkerFlags(bucket="file:///nowhere"),
     )
 
 

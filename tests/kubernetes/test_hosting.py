@@ -187,7 +187,7 @@ def test_pods_of_no_job_are_not_forgotten(make: Make) -> None:
         ids=RandomIds(),
         seal=sealing(),
         clock=SystemClock(),
-        worker=render.Worker(bucket="gs://none"),
+        worker=render.WorkerFlags(bucket="gs://none"),
     )
     stray.create(placement(KEY))
     fails(here, here.call("delete", "--yes"), "has machines that are not gone (train-", "or delete them with --force")

@@ -15,7 +15,7 @@ from bastion.runners.kubernetes.settings import KubernetesSettings, settings
 from tests.kubernetes.fake.schemas import complaints
 
 KEY = AttemptKey("Train_A.b-12345678", 3, 1)
-WORKER = render.Worker(bucket="gs://b/team", flags={"processes": 64, "odd": "$(HOME)"})
+WORKER = render.WorkerFlags(bucket="gs://b/team", flags={"processes": 64, "odd": "$(HOME)"})
 SELECTOR = "cloud.google.com/gke-tpu-topology"
 
 

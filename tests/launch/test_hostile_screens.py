@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.text import Text
 from textual.pilot import Pilot
 
-from bastion.cli.bastion.parts.top_app import TopApp, Why, bars
+from bastion.cli.bastion.parts.top_app import JobDetails, TopApp, bars
 from bastion.schedule.usage import Use
 from tests.launch.bastion.test_simulate import QUOTA as SHARES
 from tests.launch.bastion.test_top import played, until
@@ -44,7 +44,7 @@ def test_top_lets_nothing_act(bad: Bad) -> None:
             await pilot.press(key)
             await pilot.pause()
             await looked_at()
-        await until(pilot, lambda: isinstance(app.screen, Why) and "train" in "".join(drawn(app)))
+        await until(pilot, lambda: isinstance(app.screen, JobDetails) and "train" in "".join(drawn(app)))
         await looked_at()
 
     played(bad.world, play, size=(110, 30))

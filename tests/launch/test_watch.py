@@ -9,7 +9,7 @@ from io import StringIO
 
 import pytest
 
-from bastion.cli.launch.parts.job_table import Asked
+from bastion.cli.launch.parts.job_table import TableOptions
 from bastion.cli.launch.watch import cropped, looks, watch
 from bastion.cli.terminal.formats import JSON, TABLE
 from bastion.cli.terminal.output import Output
@@ -38,7 +38,7 @@ def watched(
     """Standard output and error of watching everything, while this happens between the looks."""
     output = Output(out or StringIO(), StringIO(), json=form == JSON, environ=environ)
     reader = Reader(bucket or world.bucket, world.clock, world.tasks)
-    asked = Asked(bastion="b", user="alice", meant=Filter(), limit=None, form=form)
+    asked = TableOptions(bastion="b", user="alice", meant=Filter(), limit=None, form=form)
     world.clock.script = [*happens, ctrl_c]
     with pytest.raises(KeyboardInterrupt):
         watch(output, asked, looks(reader.look(), reader, world.clock, 2.0))

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.explain.explanation import Account, End, Pulse, Running
+from bastion.launcher.explain.explanation import End, Explanation, Pulse, Running
 from bastion.launcher.explain.forecast import Expected, Over
-from bastion.launcher.explain.held_back import Gate
-from bastion.launcher.explain.preemption_risk import Claim, Exposure, Threat
+from bastion.launcher.explain.held_back import HeldBack
+from bastion.launcher.explain.preemption_risk import PreemptionRisk, ShareClaim, Threat
 from bastion.launcher.explain.preemptions import Stopped
-from bastion.launcher.explain.queue_position import Ahead, Place
+from bastion.launcher.explain.queue_position import Ahead, QueuePosition
 from bastion.launcher.explain.remedies import Remedy
-from bastion.launcher.explain.start_estimate import Outlook
-from bastion.launcher.explain.timing import Awaited, Timing
-from bastion.launcher.explain.waiting import Amount, Holder, Waiting
+from bastion.launcher.explain.start_estimate import StartEstimate
+from bastion.launcher.explain.timing import AwaitedEnd, Timing
+from bastion.launcher.explain.waiting import Amount, Holder, WaitingAccount
 from bastion.launcher.explain.what_if_decision import Effect, Other
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,8 +27,8 @@ NAMED = set(re.findall(r"`([a-z_]+)`", PAGE))
 """Every word in code on the page."""
 
 PARTS: list[Any] = [
-    Account, Waiting, Amount, Place, Ahead, Holder, Gate, Outlook, Effect, Other, Expected, Over, Remedy,
-    Timing, Awaited, Running, Pulse, End, Stopped, Exposure, Threat, Claim,
+    Explanation, WaitingAccount, Amount, QueuePosition, Ahead, Holder, HeldBack, StartEstimate, Effect, Other, Expected, Over,
+    Remedy, Timing, AwaitedEnd, Running, Pulse, End, Stopped, PreemptionRisk, Threat, ShareClaim,
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from bastion.model.job.spec import JobSpec, new_jobspec
 from bastion.model.stored.requests import Submit
 from bastion.quota.resources import Resources
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.stores.counting import CountingBucket
 from bastion.stores.memory import MemoryBucket
@@ -39,7 +39,7 @@ def requests_per_poll(pending: int, poll_s: float) -> float:
     store = MemoryBucket(f"memory://{SimIds(kernel).new()}-{pending}-{poll_s}")
     bucket = CountingBucket(store)
     hosts: dict[str, SimHost] = {}
-    doors = Doors(
+    doors = ServiceContext(
         bucket=bucket,
         runners={"local": OneMachine(kernel, lambda _machine: store, {"forever": _forever}, hosts)},
         clock=SimClock(kernel),
@@ -60,8 +60,8 @@ def requests_per_poll(pending: int, poll_s: float) -> float:
     return (bucket.counts.total() - requests) / (60.0 / poll_s)
 
 
-def _live(doors: Doors, poll_s: float, seen: list[Bastion]) -> None:
-    me = loop.Self(name="b", host="h", boot="b", pid=1, alive=lambda _pid: False)
+def _live(doors: ServiceContext, poll_s: float, seen: list[Bastion]) -> None:
+    me = loop.ThisBastion(name="b", host="h", boot="b", pid=1, alive=lambda _pid: False)
     bastion = loop.begin(doors, me, poll_s)
     seen.append(bastion)
     while True:

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from bastion.launcher.submit.without_bastion import Alone
+from bastion.launcher.submit.without_bastion import WithoutBastion
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.interfaces import Machine
@@ -29,7 +29,7 @@ class Place:
 
     def __init__(self, workers: int = 1) -> None:
         self.kernel, self.bucket = Kernel(1), memory()
-        self.here = Alone(self.bucket, KEY, workers)
+        self.here = WithoutBastion(self.bucket, KEY, workers)
         self.here.order(spec(name="train", command="work", replicas=workers, grace_s=20.0))
         self.host = SimHost(self.kernel, {"work": _work}, Machine(id="m", key=KEY, worker=0, epoch=1))
         self.runner = SimRunner(self.kernel, lambda _: self.bucket, {}, {"m": self.host})

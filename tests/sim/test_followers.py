@@ -20,9 +20,9 @@ from bastion.model.codec import encode
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Submit
 from bastion.quota.resources import Resources
-from bastion.runners.worker.interfaces import Pace
+from bastion.runners.worker.interfaces import WorkerPace
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.stores.counting import CountingBucket
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import SimHost, SimProcess
@@ -31,7 +31,7 @@ from tests.simulation.parts.store import SimBucket, Store
 
 FOLLOWERS = 100
 SOON_S = 2.0
-YOUNG_S = Pace().young_s
+YOUNG_S = WorkerPace().young_s
 RAMP_S = 10.0
 """How long after its first follower a worker may take to hear of it."""
 
@@ -92,7 +92,7 @@ class Scene:
         return sorted(self.late)
 
     def _be_bastion(self) -> None:
-        doors = Doors(
+        doors = ServiceContext(
             bucket=self.bastion,
             runners={"local": OneMachine(self.kernel, self._way, {"tell": self._tell}, self._hosts)},
             clock=self._clock,
@@ -100,7 +100,9 @@ class Scene:
             tasks=SimTasks(self.kernel, Life()),
             snapshot=lambda: None,
         )
-        bastion = loop.begin(doors, loop.Self(name="b", host="h", boot="b", pid=1, alive=lambda _pid: False), 0.5)
+        bastion = loop.begin(
+            doors, loop.ThisBastion(name="b", host="h", boot="b", pid=1, alive=lambda _pid: False), 0.5
+        )
         while True:
             bastion.tick()
             doors.tasks.wait(bastion.idle_s())
@@ -116,7 +118,7 @@ class Scene:
     def _follow(self, life: Life, bucket: CountingBucket, wrong_s: float) -> None:
         clock, tasks = WrongClock(self.kernel, wrong_s), SimTasks(self.kernel, life)
         reader = Reader(bucket, clock, tasks)
-        doors = task_follower.Doors(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
+        doors = task_follower.FollowContext(bucket=bucket, clock=clock, tasks=tasks, reader=reader)
         screen = task_follower.Screen(lines=self._see, note=lambda _text: None)
         task_follower.follow(doors, find("j", reader.look()), 0, Choice(tail=0), screen)
 

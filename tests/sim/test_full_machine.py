@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from bastion.launcher.submit.without_bastion import Alone
+from bastion.launcher.submit.without_bastion import WithoutBastion
 from bastion.model.errors import BundleError
 from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
@@ -48,7 +48,7 @@ class FullHost(SimHost):
 @pytest.mark.parametrize("what", ["world", "outputs", "start"])
 def test_what_a_full_disk_breaks_is_told_as_the_machines_failure(what: str) -> None:
     kernel, bucket = Kernel(1), memory()
-    here = Alone(bucket, KEY, 1)
+    here = WithoutBastion(bucket, KEY, 1)
     here.order(spec(name="train", command="work"))
     host = FullHost(kernel, {"work": lambda _: 0}, Machine(id="m", key=KEY, worker=0, epoch=1))
     host.what = what

@@ -14,7 +14,7 @@ from bastion.model.interfaces import Bucket, Machine
 from bastion.model.job.spec import new_jobspec
 from bastion.model.state.state import AttemptState, JobState
 from bastion.model.stored.requests import Submit
-from bastion.runners.worker.interfaces import Pace
+from bastion.runners.worker.interfaces import WorkerPace
 from bastion.service.tick import Bastion
 from tests.sim.test_zombie import Stage, play
 from tests.simulation.parts.fleet import SimRunner
@@ -29,7 +29,7 @@ LINES = 5_000
 class Cut(Stage):
     """A stage whose machines have ways of their own to the store, and whose jobs print a line a second."""
 
-    spool_bytes = Pace().spool_bytes
+    spool_bytes = WorkerPace().spool_bytes
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class Cut(Stage):
         found = super().bastion(pid)
         runner = found.doors.runners["local"]
         assert isinstance(runner, SimRunner)
-        runner._bucket_of, runner._pace = self.way, Pace(spool_bytes=self.spool_bytes)
+        runner._bucket_of, runner._pace = self.way, WorkerPace(spool_bytes=self.spool_bytes)
         return found
 
     def way(self, _: Machine) -> Bucket:

@@ -11,7 +11,7 @@ from bastion.model.interfaces import Machine
 from bastion.model.state.state import Cause
 from bastion.model.stored.gpu_facts import Gpu
 from bastion.model.stored.records import Facts, StopOrder
-from bastion.runners.worker.interfaces import Doors, Post
+from bastion.runners.worker.interfaces import Post, WorkerContext
 from bastion.runners.worker.linux.nvml import NvmlGpus
 from bastion.runners.worker.run import run
 from bastion.stores.counting import CountingBucket
@@ -74,7 +74,7 @@ class Scene:
         return self.code
 
     def _be_worker(self) -> None:
-        doors = Doors(
+        doors = WorkerContext(
             bucket=self.bucket,
             clock=SimClock(self.kernel),
             ids=SimIds(self.kernel),

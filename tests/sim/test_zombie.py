@@ -13,7 +13,7 @@ from bastion.model.errors import Deposed
 from bastion.model.job.spec import new_jobspec
 from bastion.model.stored.requests import Submit
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from tests.simulation.parts.fleet import SimRunner
 from tests.simulation.parts.host import Script, SimHost, SimProcess
@@ -35,7 +35,7 @@ class Stage:
     def bastion(self, pid: int) -> Bastion:
         runner = SimRunner(self.kernel, lambda _: self.bucket, self.scripts(), self.hosts)
         runner.name = "local"
-        doors = Doors(
+        doors = ServiceContext(
             bucket=self.bucket,
             runners={"local": runner},
             clock=SimClock(self.kernel),
@@ -43,7 +43,7 @@ class Stage:
             tasks=SimTasks(self.kernel, Life()),
             snapshot=lambda: None,
         )
-        return loop.begin(doors, loop.Self(name="b", host="h", boot="b", pid=pid, alive=lambda _: True))
+        return loop.begin(doors, loop.ThisBastion(name="b", host="h", boot="b", pid=pid, alive=lambda _: True))
 
     def scripts(self) -> dict[str, Script]:
         """What commands do."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from bastion.model.interfaces import Bucket, Clock, Runner
 from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.received_request import Authors
 from bastion.service.tick import Bastion
 from tests.simulation.laws.input import ACCOUNTS, NAMES
@@ -35,7 +35,7 @@ class SimBastion:
         self.life, self.pid = Life(), len(ground.lives)
         ground.lives.append(self.life)
         self._ground, self._compared = ground, -1
-        self._me = loop.Self(
+        self._me = loop.ThisBastion(
             name="sim", host=host, boot="boot", pid=self.pid, alive=lambda pid: ground.lives[pid].alive
         )
 
@@ -46,13 +46,13 @@ class SimBastion:
 
     def doors(
         self, bucket: Bucket, runners: Sequence[Runner], clock: Clock, snapshot: Callable[[], object], rate: float = 1.0
-    ) -> Doors:
+    ) -> ServiceContext:
         """What it has of the world. Its tasks are strands of its life; `rate` is that of its clock."""
         kernel = self._ground.kernel
         tasks = SimTasks(kernel, self.life, rate)
         named = {runner.name: runner for runner in runners}
         store_clock = StoreClock(bucket, clock, self._me.host, self.pid)
-        return Doors(
+        return ServiceContext(
             bucket=bucket,
             runners=named,
             clock=clock,
@@ -63,7 +63,9 @@ class SimBastion:
             authors=AUTHORS,
         )
 
-    def begin(self, doors: Doors, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False) -> bool:
+    def begin(
+        self, doors: ServiceContext, *, takeover: bool = False, stopping: Callable[[], bool] = lambda: False
+    ) -> bool:
         """Be at work when nobody else is, or at once. False if asked to stop before that."""
         self.bastion = loop.take_up(doors, self._me, stopping, takeover=takeover)
         return self.bastion is not None

@@ -11,7 +11,7 @@ from typing import Any
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey, Said
 from bastion.platform.system import RandomIds, SystemClock
-from bastion.runners.slurm.render import Name, Node
+from bastion.runners.slurm.render import Name, SlurmNode
 from bastion.runners.slurm.runner import SlurmRunner
 from bastion.runners.slurm.settings import SlurmSettings
 from bastion.stores.local import LocalBucket
@@ -89,7 +89,7 @@ class SlurmFleet(ProcessFleet):
         asked = ["sbatch", "--parsable", f"--job-name={name}", f"--ntasks={worker + 1}", "--output=/dev/null"]
         said = self.cluster.run(asked, limit_s=60, stdin="#!/bin/sh\nexec sleep 600\n")
         assert said.code == 0, said.err
-        return str(Node(int(said.out), worker, "dead"))
+        return str(SlurmNode(int(said.out), worker, "dead"))
 
     def questions(self) -> int:
         return len(self.cluster.asked)

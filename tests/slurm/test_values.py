@@ -10,8 +10,8 @@ import pytest
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey, Placement, Said
 from bastion.runners.slurm import parse, render
-from bastion.runners.slurm.commands import Refused, _answer
-from bastion.runners.slurm.render import Name, Node
+from bastion.runners.slurm.commands import SlurmRefused, _answer
+from bastion.runners.slurm.render import Name, SlurmNode
 from bastion.runners.slurm.settings import SlurmSettings, faults
 
 KEY = AttemptKey("train-12345678", 4, 1)
@@ -58,8 +58,8 @@ def test_options_are_checked(options: dict[str, Any], said: str) -> None:
 
 def test_names_and_ids_say_what_they_are_of() -> None:
     assert render.name_of(str(NAME)) == NAME
-    assert render.node_of(str(Node(17, 1, "c0ffee"))) == Node(17, 1, "c0ffee")
-    assert render.node_of(str(Node(17, 1, "c0ffee", NAME))) == Node(17, 1, "c0ffee", NAME)
+    assert render.node_of(str(SlurmNode(17, 1, "c0ffee"))) == SlurmNode(17, 1, "c0ffee")
+    assert render.node_of(str(SlurmNode(17, 1, "c0ffee", NAME))) == SlurmNode(17, 1, "c0ffee", NAME)
     for strange in ("", "sh", "a:b/c/d@e.f", "17/1", f"{NAME} "):
         assert render.name_of(strange) is None
         assert render.node_of(strange) is None
@@ -160,7 +160,7 @@ def test_who_does_not_answer_and_who_refuses_are_told_apart(said: str, told: str
     answer = Said(1, "", f"sbatch: error: Batch job submission failed: {said}\n")
     with pytest.raises(RunnerError, match=re.escape(told)) as found:
         _answer(["sbatch"], answer)
-    assert isinstance(found.value, Refused) is not told.startswith("Slurm does not answer")
+    assert isinstance(found.value, SlurmRefused) is not told.startswith("Slurm does not answer")
 
 
 def test_accelerators_are_counted_by_their_kinds() -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from bastion.journal.fold import apply
 from bastion.launcher.explain.remedies import Remedy
-from bastion.launcher.explain.start_estimate import Outlook, outlook
-from bastion.launcher.explain.what_if_decision import Decisions
-from bastion.launcher.explain.what_if_state import Case
+from bastion.launcher.explain.start_estimate import StartEstimate, outlook
+from bastion.launcher.explain.what_if_decision import WhatIfDecisions
+from bastion.launcher.explain.what_if_state import WhatIfCase
 from bastion.model.job.spec_changes import Changes
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Cause, JobState, State
@@ -94,7 +94,7 @@ class Scene:
             lines += [f"[project_resources.{project}]", *(f"{kind} = {share}" for kind, share in row.items())]
         return parse("\n".join([*lines, self.more]).replace("'", '"'))
 
-    def case(self, at: datetime = NOON) -> Case:
+    def case(self, at: datetime = NOON) -> WhatIfCase:
         """What a decision rests on."""
         state = State(now=NOON)
         seq = 0
@@ -102,7 +102,7 @@ class Scene:
             state.now = when
             apply(state, event, seq, 0)
         state.seq, state.now = seq + 1, NOON
-        return Case(
+        return WhatIfCase(
             state=state,
             inputs=Inputs(quota=self.quota(), config=Config(reclaim_delay=self.delay_s, policy=self.policy)),
             now=at,
@@ -113,9 +113,9 @@ class Scene:
         case = self.case(at)
         return plan(case.state, case.inputs, case.now)
 
-    def outlook(self, job: str) -> Outlook:
+    def outlook(self, job: str) -> StartEstimate:
         """What is told of a job."""
-        case, decisions = self.case(), Decisions(job)
+        case, decisions = self.case(), WhatIfDecisions(job)
         return outlook(case, case.state.jobs[job], decisions.plan(case), decisions)
 
     def job(self, name: str) -> Asked:

@@ -11,7 +11,7 @@ from typing import Any
 
 import hcl2
 
-from bastion.launcher.access.bucket_rights import Access, read
+from bastion.launcher.access.bucket_rights import BucketRights, read
 
 FOLDER = Path(__file__).parents[2] / "deploy" / "terraform"
 NAMES = ("private", "permanent", "ttl")
@@ -39,7 +39,7 @@ class Plan:
     def of_kind(self, kind: str) -> Mapping[str, Mapping[str, Any]]:
         return {name: body for (its, name), body in self.resources.items() if its == kind}
 
-    def access(self, name: str) -> Access:
+    def access(self, name: str) -> BucketRights:
         """The rights in one of the three buckets."""
         bucket = self.resources["google_storage_bucket", name]
         rows = list(self._rows(name))

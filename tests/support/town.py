@@ -19,7 +19,7 @@ from bastion.model.stored.requests import Cancel, Request, Submit, job_id
 from bastion.platform.system import RandomIds
 from bastion.schedule.plan import plan
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from tests.support.doors import FaultyBucket, HandRunner, HandTasks, memory
 from tests.support.world import HandClock, spec
@@ -38,7 +38,7 @@ vision = { v4 = 0.5 }
 """
 """Two projects that share four units, one of them with two members."""
 
-ME = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True)
+ME = loop.ThisBastion(name="b", host="here", boot="boot", pid=1, alive=lambda pid: True)
 
 
 class HandBuilds:
@@ -73,8 +73,8 @@ class Town:
             self.bucket.inner.write(key, text.encode())
         self.bastion = self.begin()
 
-    def doors(self) -> Doors:
-        return Doors(
+    def doors(self) -> ServiceContext:
+        return ServiceContext(
             bucket=self.bucket,
             runners=self.runners,
             clock=self.clock,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from bastion.journal.leadership import Fence
+from bastion.journal.leadership import LeaderWindow
 from bastion.model import layout
 from bastion.model.codec import decode, encode
 from bastion.model.errors import Deposed
@@ -17,7 +17,7 @@ from bastion.platform.system import RandomIds
 from bastion.schedule.desired import desired
 from bastion.service.observations import CapacityRead, Sighting, note
 from bastion.service.reconcile import Reconciler
-from bastion.service.spec_cache import Specs
+from bastion.service.spec_cache import SpecCache
 from tests.support.doors import FaultyBucket, HandRunner, HandTasks, folded
 from tests.support.world import NOON, HandClock, spec
 
@@ -38,8 +38,8 @@ class Yard:
             *events,
         )
         self.state.epoch = 3
-        self.fence = Fence(self.clock)
-        specs = Specs(self.bucket)
+        self.fence = LeaderWindow(self.clock)
+        specs = SpecCache(self.bucket)
         specs.keep("j", wanted)
         self.turns = Reconciler(
             runner=self.runner, bucket=self.bucket, clock=self.clock, ids=RandomIds(), fence=self.fence, specs=specs,

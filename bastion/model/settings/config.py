@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from bastion.quota import toml_reader
-from bastion.quota.toml_lines import Lines
+from bastion.quota.toml_lines import TomlLines
 
 from .. import layout
 from ..errors import Newer, RecordError
@@ -127,7 +127,7 @@ def parse(text: str | bytes) -> Config:
         raise Newer(
             f"config.toml has schema {shown(schema)}; this is Bastion {VERSION}, which reads up to {CONFIG}: upgrade"
         )
-    return _checked(raw, Lines(text))
+    return _checked(raw, TomlLines(text))
 
 
 def check(config: Config) -> list[str]:
@@ -176,7 +176,7 @@ def _toml(value: Any) -> str:
 _TYPES = {field.name: field.type for field in msgspec.structs.fields(Config)}
 
 
-def _checked(raw: dict[str, Any], lines: Lines) -> Config:
+def _checked(raw: dict[str, Any], lines: TomlLines) -> Config:
     fields: dict[str, Any] = {}
     wrong: list[tuple[int, str]] = []
     for key, value in raw.items():

@@ -31,14 +31,14 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class TestStore:
     """A store that is empty, and opened anew with each call of `open`."""
 
     open: Callable[[], Bucket]
     scale: Scale
 
 
-Check = Callable[[Stage], None]
+Check = Callable[[TestStore], None]
 """Raises `Broken`, or what the store raises. Its name and the first line of its docstring are for people."""
 
 

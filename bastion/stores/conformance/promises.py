@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from ...model.errors import BastionError, BucketError, TooLarge
 from ...model.interfaces import Bucket
-from .bench import Broken, Stage, keys, missing, same, true
+from .bench import Broken, TestStore, keys, missing, same, true
 
 ODD_KEYS = (
     "a b/c d",
@@ -38,7 +38,7 @@ BAD_PREFIXES = ("/", "../", "a/../b", "a//", "a\n", "\ud800", "k" * 901)
 NEVER_VERSIONS = ("", "0", "-1", "1", "no version", "9" * 30)
 
 
-def created_is_read_back(stage: Stage) -> None:
+def created_is_read_back(stage: TestStore) -> None:
     """What was created is read back with its version."""
     bucket = stage.open()
     version = bucket.create("a/b.json", b"one")
@@ -47,7 +47,7 @@ def created_is_read_back(stage: Stage) -> None:
     same((stored.data, stored.version), (b"one", version), "what was read")
 
 
-def create_refuses_a_taken_key(stage: Stage) -> None:
+def create_refuses_a_taken_key(stage: TestStore) -> None:
     """Create refuses a taken key and changes nothing."""
     bucket = stage.open()
     version = bucket.create("a", b"one")
@@ -56,7 +56,7 @@ def create_refuses_a_taken_key(stage: Stage) -> None:
     same((stored.data, stored.version), (b"one", version), "what is there after them")
 
 
-def others_see_it_at_once(stage: Stage) -> None:
+def others_see_it_at_once(stage: TestStore) -> None:
     """The other opener of a store sees a write at once."""
     one, two = stage.open(), stage.open()
     one.write("a", b"1")
@@ -64,7 +64,7 @@ def others_see_it_at_once(stage: Stage) -> None:
     same(two.create("a", b"2"), None, "its create of that key")
 
 
-def replace_wants_the_version_that_is_there(stage: Stage) -> None:
+def replace_wants_the_version_that_is_there(stage: TestStore) -> None:
     """Replace wants the version that is there."""
     bucket = stage.open()
     first = bucket.write("a", b"1")
@@ -75,7 +75,7 @@ def replace_wants_the_version_that_is_there(stage: Stage) -> None:
     same((stored.data, stored.version), (b"2", second), "what is there after it")
 
 
-def replace_refuses_versions_that_never_were(stage: Stage) -> None:
+def replace_refuses_versions_that_never_were(stage: TestStore) -> None:
     """Replace with a version that never was is refused."""
     bucket = stage.open()
     for version in NEVER_VERSIONS:
@@ -86,7 +86,7 @@ def replace_refuses_versions_that_never_were(stage: Stage) -> None:
     same(bucket.read("b").data, b"1", "what is there after them")
 
 
-def replace_refuses_a_deleted_object(stage: Stage) -> None:
+def replace_refuses_a_deleted_object(stage: TestStore) -> None:
     """Replace of a deleted object is refused, also once the same bytes are there again."""
     bucket = stage.open()
     version = bucket.write("a", b"1")
@@ -97,7 +97,7 @@ def replace_refuses_a_deleted_object(stage: Stage) -> None:
     same(bucket.read("a").data, b"1", "what is there after it")
 
 
-def write_overwrites(stage: Stage) -> None:
+def write_overwrites(stage: TestStore) -> None:
     """Write overwrites whatever is there."""
     bucket = stage.open()
     bucket.create("a", b"a long first text")
@@ -106,14 +106,14 @@ def write_overwrites(stage: Stage) -> None:
     same((stored.data, stored.version), (b"2", version), "what is read")
 
 
-def each_write_has_a_new_version(stage: Stage) -> None:
+def each_write_has_a_new_version(stage: TestStore) -> None:
     """Each write of the same bytes gives a new version."""
     bucket = stage.open()
     versions = [bucket.write("a", b"same") for _ in range(stage.scale.rewrites)]
     same(len(set(versions)), len(versions), "different versions")
 
 
-def each_create_has_a_new_version(stage: Stage) -> None:
+def each_create_has_a_new_version(stage: TestStore) -> None:
     """Each create after a delete gives a new version."""
     bucket = stage.open()
     versions = []
@@ -123,7 +123,7 @@ def each_create_has_a_new_version(stage: Stage) -> None:
     same(len(set(versions) - {None}), len(versions), "different versions")
 
 
-def missing_is_an_answer(stage: Stage) -> None:
+def missing_is_an_answer(stage: TestStore) -> None:
     """A missing object is missing, and not a failure."""
     bucket = stage.open()
     bucket.write("there/too", b"")
@@ -131,7 +131,7 @@ def missing_is_an_answer(stage: Stage) -> None:
         missing(bucket, key)
 
 
-def delete_minds_nothing_else(stage: Stage) -> None:
+def delete_minds_nothing_else(stage: TestStore) -> None:
     """Delete removes what is there and minds nothing else."""
     bucket = stage.open()
     for number in range(50):
@@ -142,7 +142,7 @@ def delete_minds_nothing_else(stage: Stage) -> None:
     same(keys(bucket), ["d/07"], "what is left")
 
 
-def a_listing_is_in_order(stage: Stage) -> None:
+def a_listing_is_in_order(stage: TestStore) -> None:
     """A listing shows key, version and size, in the order of UTF-8."""
     bucket = stage.open()
     names = ["a", "a b", "a!/x", "a-b", "a.txt", "a/b", "a/b/c", "a0", "b", "ü", "\uff5e", "😀"]
@@ -154,7 +154,7 @@ def a_listing_is_in_order(stage: Stage) -> None:
     true(all(stat.modified.tzinfo for stat in stats), "a time of modification has no time zone")
 
 
-def prefix_and_after_give_the_keys_between(stage: Stage) -> None:
+def prefix_and_after_give_the_keys_between(stage: TestStore) -> None:
     """Every prefix and `after` give exactly the keys between."""
     bucket = stage.open()
     names = ["a", "a/b", "a/b/c", "a/bc", "a0", "ab/c", "b.x/y", "b/x", "b/y/z", "bb"]
@@ -167,12 +167,12 @@ def prefix_and_after_give_the_keys_between(stage: Stage) -> None:
         same(keys(bucket, prefix, after), want, f"the keys with prefix {prefix!r} after {after!r}")
 
 
-def an_empty_bucket_lists_nothing(stage: Stage) -> None:
+def an_empty_bucket_lists_nothing(stage: TestStore) -> None:
     """An empty bucket lists nothing."""
     same(keys(stage.open()), [], "what is listed")
 
 
-def an_object_and_a_folder_may_share_a_name(stage: Stage) -> None:
+def an_object_and_a_folder_may_share_a_name(stage: TestStore) -> None:
     """An object and a folder may have one name."""
     bucket = stage.open()
     for order in itertools.permutations(("a", "a/b", "a/b/c")):
@@ -196,7 +196,7 @@ def _share(bucket: Bucket, order: tuple[str, ...]) -> None:
     same(bucket.create(order[2], b""), None, "a create of it")
 
 
-def odd_keys_work(stage: Stage) -> None:
+def odd_keys_work(stage: TestStore) -> None:
     """Odd keys work: blanks, quotes, percent signs, 900 bytes, names that systems reserve."""
     bucket = stage.open()
     for key in ODD_KEYS:
@@ -209,7 +209,7 @@ def odd_keys_work(stage: Stage) -> None:
         same(keys(bucket), [], f"what is listed after the delete of {key!r}")
 
 
-def bad_keys_are_refused(stage: Stage) -> None:
+def bad_keys_are_refused(stage: TestStore) -> None:
     """Bad keys are refused by every method, before the store is asked."""
     bucket = stage.open()
     for key in BAD_KEYS:
@@ -237,7 +237,7 @@ def _refused(call: Callable[[], object], words: str, name: str) -> None:
     raise Broken(f"{name[:20]!r} is not refused")
 
 
-def one_bad_key_deletes_nothing(stage: Stage) -> None:
+def one_bad_key_deletes_nothing(stage: TestStore) -> None:
     """One bad key among those to delete deletes nothing."""
     bucket = stage.open()
     bucket.write("a", b"")
@@ -245,7 +245,7 @@ def one_bad_key_deletes_nothing(stage: Stage) -> None:
     same(bucket.read("a").data, b"", "what is there after it")
 
 
-def no_bytes_are_an_object(stage: Stage) -> None:
+def no_bytes_are_an_object(stage: TestStore) -> None:
     """An object of no bytes is an object."""
     bucket = stage.open()
     true(bucket.create("empty", b""), "create was refused")
@@ -253,7 +253,7 @@ def no_bytes_are_an_object(stage: Stage) -> None:
     same((bucket.read("empty").data, [stat.size for stat in bucket.list("")]), (b"", [0]), "what is there")
 
 
-def a_read_minds_its_limit(stage: Stage) -> None:
+def a_read_minds_its_limit(stage: TestStore) -> None:
     """A read minds its limit: what is larger is refused, and nothing else."""
     bucket = stage.open()
     for size in (0, 1, 1000):
@@ -267,7 +267,7 @@ def a_read_minds_its_limit(stage: Stage) -> None:
             raise Broken(f"{size} bytes are read with a limit of {size - 1}")
 
 
-def a_big_object_comes_back_whole(stage: Stage) -> None:
+def a_big_object_comes_back_whole(stage: TestStore) -> None:
     """A big object comes back whole."""
     bucket, mebibytes = stage.open(), stage.scale.big >> 20
     data = b"".join(sha256(b"%d" % block).digest() * 32768 for block in range(mebibytes))
@@ -276,7 +276,7 @@ def a_big_object_comes_back_whole(stage: Stage) -> None:
     same([(s.size, s.version) for s in bucket.list("big")], [(len(data), version)], "what is listed")
 
 
-def many_objects_are_listed_over_pages(stage: Stage) -> None:
+def many_objects_are_listed_over_pages(stage: TestStore) -> None:
     """Many objects are listed over several pages, in order, from anywhere."""
     bucket, many = stage.open(), stage.scale.many
     names = [f"many/{number:04}" for number in range(many)]

@@ -9,7 +9,7 @@ from threading import Barrier, Event
 from typing import TypeVar
 
 from ...model.interfaces import Bucket
-from .bench import Stage, keys, missing, same, true
+from .bench import TestStore, keys, missing, same, true
 
 T = TypeVar("T")
 _START_S, _END_S = 120.0, 300.0
@@ -30,7 +30,7 @@ def race(works: Sequence[Callable[[], T]]) -> list[T]:
         return [future.result(timeout=_END_S) for future in [pool.submit(run, work) for work in works]]
 
 
-def of_racing_creators_one_wins(stage: Stage) -> None:
+def of_racing_creators_one_wins(stage: TestStore) -> None:
     """Of many racing creators of one object, exactly one wins, and its bytes are there."""
     racers = [stage.open() for _ in range(4)] * (stage.scale.racers // 4)
     for turn in range(stage.scale.rounds):
@@ -42,7 +42,7 @@ def of_racing_creators_one_wins(stage: Stage) -> None:
         same((stored.data, stored.version), (b"%d" % winners[0], versions[winners[0]]), "what is there after them")
 
 
-def racing_swaps_lose_nothing(stage: Stage) -> None:
+def racing_swaps_lose_nothing(stage: TestStore) -> None:
     """Racing swaps of a counter lose nothing."""
     stage.open().create("counter", b"0")
     buckets = [stage.open() for _ in range(_SWAPPERS)]
@@ -62,7 +62,7 @@ def racing_swaps_lose_nothing(stage: Stage) -> None:
     same(buckets[0].read("counter").data, b"%d" % (_SWAPPERS * stage.scale.swaps), "the counter")
 
 
-def readers_see_whole_objects(stage: Stage) -> None:
+def readers_see_whole_objects(stage: TestStore) -> None:
     """Readers and listings that race a writer see whole objects."""
     bucket, over = stage.open(), Event()
     sizes = [1 << 20, (1 << 20) + 77777]
@@ -87,7 +87,7 @@ def readers_see_whole_objects(stage: Stage) -> None:
     race(works)
 
 
-def neighbours_do_not_disturb_each_other(stage: Stage) -> None:
+def neighbours_do_not_disturb_each_other(stage: TestStore) -> None:
     """Neighbours that come and go do not disturb each other."""
 
     def come_and_go(bucket: Bucket, key: str) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...model.errors import BastionError
 from ...model.interfaces import Bucket
 from . import promises, races
-from .bench import Broken, Check, Scale, Stage
+from .bench import Broken, Check, Scale, TestStore
 
 FULL = Scale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
 """For the tests of a store that ships with Bastion."""
@@ -84,7 +84,7 @@ def prove(opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale
             return opened[-1]
 
         try:
-            finding = _found(check, Stage(again, scale))
+            finding = _found(check, TestStore(again, scale))
             yield finding
         finally:
             _leave(opening, opened)
@@ -95,7 +95,7 @@ def name_of(check: Check) -> str:
     return check.__name__.replace("_", " ")
 
 
-def _found(check: Check, stage: Stage) -> Finding:
+def _found(check: Check, stage: TestStore) -> Finding:
     promise = (check.__doc__ or "").split("\n", 1)[0]
     try:
         check(stage)

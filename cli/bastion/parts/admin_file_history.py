@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bastion.journal import journal_reader
-from bastion.launcher.history.file_history import HEADS, Change, Teller
+from bastion.launcher.history.file_history import HEADS, FileChange, Teller
 from bastion.launcher.read import gap_lines
 from bastion.model.interfaces import Bucket
 from bastion.model.stored.gaps import Holes
@@ -40,7 +40,7 @@ def history(call: Call, file: AdminFile) -> int:
     return DONE
 
 
-def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[Change]:
+def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[FileChange]:
     """All that is known, the oldest first; what cannot be read is one of the holes. Raises `BucketError`."""
     held = read(bucket, file)
     tasks = ThreadTasks()
@@ -55,7 +55,7 @@ def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[Change]:
     return found
 
 
-def _page(change: Change) -> Iterator[str]:
+def _page(change: FileChange) -> Iterator[str]:
     yield f"{change.time or 'at an unknown time'}  {change.who or 'somebody'}"
     yield from (f"  {line}" for line in change.lines)
     yield from ("", *(f"    {line}".rstrip() for line in change.diff[2:]), "") if change.diff else ("",)

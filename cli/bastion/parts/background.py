@@ -14,7 +14,7 @@ from bastion.model.errors import BastionError
 from bastion.model.interfaces import Clock
 from bastion.platform.local_paths import log_file
 
-from ...common.place import Place
+from ...common.place import BastionPlace
 
 UP_S = 60.0
 END_S = 5.0
@@ -25,7 +25,7 @@ OUTPUT_BYTES = 8 * 1024 * 1024
 """So large the file of its output becomes, and the one before it, which is kept. All of it is in the bucket, too."""
 
 
-def come_up(place: Place, environ: Mapping[str, str], clock: Clock) -> None:
+def come_up(place: BastionPlace, environ: Mapping[str, str], clock: Clock) -> None:
     """Start the loop and return when the bastion ticks: this one, or another that was faster.
 
     Raises `BastionError` with the last lines of its output if it ends instead, or says nothing for `UP_S` seconds.
@@ -43,7 +43,7 @@ def come_up(place: Place, environ: Mapping[str, str], clock: Clock) -> None:
     raise BastionError(f"bastion {place.name} did not come up: {_last_words(log, start)} (all of it: {log})")
 
 
-def _spawn(place: Place, log: Path) -> subprocess.Popen[bytes]:
+def _spawn(place: BastionPlace, log: Path) -> subprocess.Popen[bytes]:
     argv = [sys.executable, "-I", "-m", "bastion", "bastion", "start", *place.flags()]
     with log.open("ab") as out:
         return subprocess.Popen(
@@ -51,7 +51,7 @@ def _spawn(place: Place, log: Path) -> subprocess.Popen[bytes]:
         )
 
 
-class Output(logging.StreamHandler[TextIO]):
+class BackgroundOutput(logging.StreamHandler[TextIO]):
     """Lines into the file that standard output and error go to. One that has become too long makes way for a new one."""
 
     def __init__(

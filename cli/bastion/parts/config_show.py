@@ -12,7 +12,7 @@ from bastion.model.job.spec import written_out
 from bastion.model.settings.config import Config
 
 from ...common.command_context import user_of
-from ...common.place import Place, place_of
+from ...common.place import BastionPlace, place_of
 from ...common.profile import chosen, path_of, setting_of
 from ...terminal.main import DONE, Call
 
@@ -42,7 +42,7 @@ def _values(values: dict[str, Setting]) -> list[str]:
     return [heading, *(f"  {key:<10}  {each.value:<{width}}  {each.source}" for key, each in found.items())]
 
 
-def _settings(place: Place | None, config: Config | None, problem: str) -> list[str]:
+def _settings(place: BastionPlace | None, config: Config | None, problem: str) -> list[str]:
     if place is None or config is None:
         return [f"No settings of a bastion: {problem}"]
     rows = [f"  {key} = {whole(getattr(config, key))}" for key in config.__struct_fields__]

@@ -29,7 +29,7 @@ from bastion.stores.prefixed import Prefixed
 from bastion.stores.routed import url_of
 
 from ...common import shared_host
-from ...common.place import Place
+from ...common.place import BastionPlace
 from . import doctor_rights
 
 T = TypeVar("T")
@@ -54,10 +54,10 @@ class Tried:
     moment: Moment | None
 
 
-class Look:
+class DoctorLook:
     """One look at a bastion by one user, who may or may not be allowed to see it all."""
 
-    def __init__(self, place: Place, user: str, clock: Clock, ids: Ids, tasks: Tasks) -> None:
+    def __init__(self, place: BastionPlace, user: str, clock: Clock, ids: Ids, tasks: Tasks) -> None:
         self._place, self._user, self._clock, self._ids, self._tasks = place, user, clock, ids, tasks
         self._bucket = place.bucket
 

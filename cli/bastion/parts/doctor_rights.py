@@ -11,7 +11,7 @@ from typing import Any
 
 from bastion.launcher.access import bucket_rights
 from bastion.launcher.access.bucket_rights import CREATE, DELETE, Part
-from bastion.launcher.access.health_checks import FILES, PREFIXES, Check, Level
+from bastion.launcher.access.health_checks import FILES, PREFIXES, Check, HealthLevel
 from bastion.model.errors import BucketError, Denied, Missing
 from bastion.model.interfaces import Bucket
 from bastion.stores.opening import open_google
@@ -36,7 +36,7 @@ def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
         elif scheme == "file":
             found += _folder(url, f"/{rest.lstrip('/')}")
         elif scheme != "memory":
-            found.append(Check(Level.OK, f"rights of others in {url}", _NOT_OURS))
+            found.append(Check(HealthLevel.OK, f"rights of others in {url}", _NOT_OURS))
     return [*bucket_rights.checks(parts), *found]
 
 
@@ -49,11 +49,11 @@ def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | No
         policy, settings = store.rights()
         return Part(bucket_rights.read(name, policy, settings), f"{below}/", tuple(homes)), []
     except Missing:
-        return None, [Check(Level.OK, title, "not examined: this store tells nothing of them")]
+        return None, [Check(HealthLevel.OK, title, "not examined: this store tells nothing of them")]
     except Denied:
         return None, [_own(store, title, admin=admin)]
     except BucketError as error:
-        return None, [Check(Level.WARNING, title, f"not examined: {error}", "try again when the store answers")]
+        return None, [Check(HealthLevel.WARNING, title, f"not examined: {error}", "try again when the store answers")]
     finally:
         store.close()
 
@@ -68,8 +68,8 @@ def _own(store: Any, title: str, *, admin: bool) -> Check:
     if held and not admin:
         verbs = " and ".join(right.rpartition(".")[2] for right in held)
         found = f"you may {verbs} everywhere in it, and are no admin"
-        return Check(Level.FAILED, title, found, f"have that right confined; {bucket_rights.SEE}")
-    return Check(Level.OK, title, unseen)
+        return Check(HealthLevel.FAILED, title, found, f"have that right confined; {bucket_rights.SEE}")
+    return Check(HealthLevel.OK, title, unseen)
 
 
 def _folder(url: str, path: str) -> list[Check]:

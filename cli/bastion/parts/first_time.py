@@ -13,7 +13,7 @@ from bastion.model.job.spec import NAME
 from bastion.platform.local_paths import data_folder
 
 from ...common import installed_runners, profile
-from ...common.place import Place
+from ...common.place import BastionPlace
 from ...common.runner_contexts import ground
 from ...common.shared_host import FOLDER
 from ...terminal.main import Call
@@ -84,7 +84,7 @@ def engine_settings(call: Call, options: dict[str, dict[str, Any]]) -> dict[str,
     return {"runners": [engine], **({"runner_options": {**options, engine: own}} if own else {})}
 
 
-def check_engine(call: Call, place: Place) -> None:
+def check_engine(call: Call, place: BastionPlace) -> None:
     """Ask the engine for what runs there, before anything is stored. Raises `UsageError` if it does not answer."""
     engine = engine_of(call)
     if not engine:
@@ -99,7 +99,7 @@ def check_engine(call: Call, place: Place) -> None:
         raise UsageError(f"{engine} does not answer, so nothing was stored: {error}") from error
 
 
-def keep(call: Call, place: Place, chosen: Chosen) -> list[str]:
+def keep(call: Call, place: BastionPlace, chosen: Chosen) -> list[str]:
     """Make a profile of what was chosen, active if none was. What to say of it."""
     if not (chosen.name or chosen.folder):
         return []
@@ -115,7 +115,7 @@ def keep(call: Call, place: Place, chosen: Chosen) -> list[str]:
     return [f"profile {name} is active, so launch needs no flags: launch --follow -- python train.py"]
 
 
-def keep_for_all(call: Call, place: Place) -> str:
+def keep_for_all(call: Call, place: BastionPlace) -> str:
     """Make a profile that all accounts of this machine go by who have none of their own. What to say of it."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
     file = profile.path_for_all(call.environ)

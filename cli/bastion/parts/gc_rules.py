@@ -7,17 +7,17 @@ from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.stores.expiry import Term
-from bastion.stores.lifecycle_rules import DIALECTS, Rule, wanted
+from bastion.stores.lifecycle_rules import DIALECTS, LifecycleRule, wanted
 from bastion.stores.opening import open_ruled
 from bastion.stores.routed import url_of
 
-from ...common.place import Place
+from ...common.place import BastionPlace
 from ...terminal.main import DONE, Call
 
 
-def show_or_apply(call: Call, place: Place, said: Term, *, applying: bool) -> int:
+def show_or_apply(call: Call, place: BastionPlace, said: Term, *, applying: bool) -> int:
     """Print the rules of each bucket of the bastion, or put them in force."""
-    by_url: dict[str, list[Rule]] = {}
+    by_url: dict[str, list[LifecycleRule]] = {}
     for prefix, rule in wanted(said, lambda prefix: _path(url_of(place.bucket, prefix)) + prefix):
         by_url.setdefault(url_of(place.bucket, prefix), []).append(rule)
     shown = [_of_one(call, place, url, rules, applying=applying) for url, rules in by_url.items()]
@@ -26,7 +26,9 @@ def show_or_apply(call: Call, place: Place, said: Term, *, applying: bool) -> in
     return DONE
 
 
-def _of_one(call: Call, place: Place, url: str, rules: Sequence[Rule], *, applying: bool) -> dict[str, Any]:
+def _of_one(
+    call: Call, place: BastionPlace, url: str, rules: Sequence[LifecycleRule], *, applying: bool
+) -> dict[str, Any]:
     scheme, _, rest = url.partition("://")
     if scheme not in DIALECTS:
         raise UsageError(f"{url} knows no lifecycle rules of ours; run bastion gc there now and then")

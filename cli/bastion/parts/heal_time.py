@@ -23,7 +23,7 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.stores.local import LocalBucket
 
 from ...common.command_context import user_of
-from ...common.place import Place, check_admin, known_place_of
+from ...common.place import BastionPlace, check_admin, known_place_of
 from ...terminal.confirm import agree
 from ...terminal.main import DONE, Call
 from ...terminal.table import plain
@@ -54,7 +54,7 @@ def run(call: Call) -> int:
     )
 
 
-def _now(place: Place) -> tuple[datetime, float]:
+def _now(place: BastionPlace) -> tuple[datetime, float]:
     """The store's time, without what a folder dates ahead; and that. Raises `BastionError` if our own clock is wrong."""
     clock = SystemClock()
     folder_s = place.root.ahead_s() if isinstance(place.root, LocalBucket) else 0.0
@@ -65,7 +65,7 @@ def _now(place: Place) -> tuple[datetime, float]:
     return asked.least(clock.monotonic()) - timedelta(seconds=folder_s), folder_s
 
 
-def _done(place: Place, now: datetime) -> Iterator[str]:
+def _done(place: BastionPlace, now: datetime) -> Iterator[str]:
     """What was begun and ended too early, by the journal objects that are dated ahead."""
     bucket, at_once, limit = place.bucket, ThreadTasks().map, now + timedelta(seconds=OFF_MAX_S)
     first, end = point_in_time.number_after(bucket, limit, at_once), point_in_time.end(bucket)
@@ -79,7 +79,7 @@ def _done(place: Place, now: datetime) -> Iterator[str]:
         fold(state, record)
 
 
-def _append(place: Place, state: State, user: str, now: datetime) -> None:
+def _append(place: BastionPlace, state: State, user: str, now: datetime) -> None:
     epoch = state.epoch + 1
     journal = Journal(place.bucket, SystemClock(), RandomIds(), state)
     journal.begin(now)
@@ -93,7 +93,7 @@ def _append(place: Place, state: State, user: str, now: datetime) -> None:
         ) from deposed
 
 
-def _tell(call: Call, place: Place, early: list[str], said: str) -> int:
+def _tell(call: Call, place: BastionPlace, early: list[str], said: str) -> int:
     if call.output.json:
         call.output.data({"schema": 1, "name": place.name, "early": early, "said": said})
     else:

@@ -16,7 +16,7 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from bastion.schedule.permissions import not_for
 
 from ...common.command_context import check_user, user_of
-from ...common.place import Place, known_place_of
+from ...common.place import BastionPlace, known_place_of
 from ...terminal.main import DONE, Call
 
 LOOK_S = 0.1
@@ -43,7 +43,7 @@ def ask(call: Call, request: AboutAll, becomes: str, is_so: Callable[[State], bo
     return DONE
 
 
-def _heard(place: Place, reader: Reader, request: str, clock: Clock) -> State:
+def _heard(place: BastionPlace, reader: Reader, request: str, clock: Clock) -> State:
     """The state once the request is read, or as it is if nobody reads it now."""
     deadline = clock.monotonic() + PATIENCE_S
     while request not in (state := reader.look().state).requests:
@@ -53,7 +53,7 @@ def _heard(place: Place, reader: Reader, request: str, clock: Clock) -> State:
     return state
 
 
-def _tell(call: Call, place: Place, state: State, becomes: str, done: bool) -> None:
+def _tell(call: Call, place: BastionPlace, state: State, becomes: str, done: bool) -> None:
     if call.output.json:
         by = {"user": state.paused.user, "since": since(state.paused)} if state.paused else None
         call.output.data({"schema": 1, "name": place.name, "paused": by, "heard": done})

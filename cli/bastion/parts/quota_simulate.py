@@ -22,13 +22,13 @@ from bastion.model.stored.records import Status
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.quota.quota import Quota
 from bastion.schedule.plan import inputs
-from bastion.simulate.from_journal import Replay
-from bastion.simulate.simulated_run import Run, Scene, everybody, simulate
+from bastion.simulate.from_journal import JournalJobs
+from bastion.simulate.simulated_run import RunSettings, SimulatedRun, everybody, simulate
 from bastion.simulate.simulation_report import project_rows, row
-from bastion.simulate.workload import Arrival, Pace
+from bastion.simulate.workload import Arrival, WorkPace
 
 from ...common import admin_file
-from ...common.place import Place, known_place_of
+from ...common.place import BastionPlace, known_place_of
 from ...terminal import html_charts
 from ...terminal.main import DONE, Call
 from . import simulate_plot, simulated
@@ -56,9 +56,9 @@ def run(call: Call, path: Path) -> int:
         state, story = _story(call, place, pace, kind)
     if not story.arrivals:
         raise BastionError("nothing ran that could be simulated; look further back with --since, or name a --trace")
-    runs: dict[str, Run] = {}
+    runs: dict[str, SimulatedRun] = {}
     for name, quota in zip(NAMES, (_present(place, state), proposed), strict=True):
-        scene = Scene(
+        scene = RunSettings(
             quota=everybody(quota) if call.flags["trace"] else quota,
             config=inputs(state).config,
             pace=pace,
@@ -73,7 +73,7 @@ def run(call: Call, path: Path) -> int:
     return DONE
 
 
-def _present(place: Place, state: State) -> Quota:
+def _present(place: BastionPlace, state: State) -> Quota:
     """What the file in the bucket says; if it cannot be used, what is in force instead. Raises `BastionError`."""
     quota, problem = QUOTA_FILE.lenient(admin_file.read(place.bucket, QUOTA_FILE).text)
     found: Quota | None = inputs(state).quota if problem else quota
@@ -84,7 +84,7 @@ def _present(place: Place, state: State) -> Quota:
     return found
 
 
-def _story(call: Call, place: Place, pace: Pace, kind: str) -> tuple[State, _Story]:
+def _story(call: Call, place: BastionPlace, pace: WorkPace, kind: str) -> tuple[State, _Story]:
     """The state now, and what comes: from the trace, if one is named, else from the journal."""
     trace, at_once, holes = call.flags["trace"], ThreadTasks().map, Holes()
     if trace:
@@ -112,15 +112,15 @@ def _last_known(state: State, status: Status | None) -> datetime | None:
 
 
 def read_replay(
-    bucket: Bucket, since: datetime, pace: Pace, at_once: Map, holes: Holes, note: Callable[[str], None]
-) -> tuple[State, Replay]:
+    bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, holes: Holes, note: Callable[[str], None]
+) -> tuple[State, JournalJobs]:
     """The state now, and what was submitted since this moment. Raises `BucketError`, `Newer`.
 
     One pass over the journal from the newest snapshot that is older; `note` is told if that takes long.
     """
     begin = point_in_time.number_at(bucket, since, at_once)
     state = point_in_time.state_below(bucket, begin, at_once, holes, note)
-    replay = Replay(state, since, pace)
+    replay = JournalJobs(state, since, pace)
     for record in journal_reader.read(bucket, range(begin, point_in_time.end(bucket)), at_once, holes):
         replay.take(record)
         state.seq = record.seq
@@ -128,7 +128,7 @@ def read_replay(
     return state, replay
 
 
-def _show(call: Call, kind: str, runs: Mapping[str, Run], story: _Story) -> None:
+def _show(call: Call, kind: str, runs: Mapping[str, SimulatedRun], story: _Story) -> None:
     reports = [one.report for one in runs.values()]
     if call.flags["plot"]:
         numbers = simulated.lines(NAMES, reports, kind)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from bastion.schedule.time_integral import Meter, Window
-from bastion.simulate.simulated_run import Run
+from bastion.schedule.time_integral import TimeIntegral, Window
+from bastion.simulate.simulated_run import SimulatedRun
 
 from ...terminal import html_charts
 
-Meters = Mapping[str, Meter]
+Meters = Mapping[str, TimeIntegral]
 
 
-def page(runs: Mapping[str, Run], kind: str, *, title: str, numbers: Sequence[str]) -> str:
+def page(runs: Mapping[str, SimulatedRun], kind: str, *, title: str, numbers: Sequence[str]) -> str:
     """The page. `runs` logged their levels; `numbers` is the table in text."""
     return html_charts.page(
         title, [part for name, run in runs.items() for part in _of_run(name, run, kind)], "\n".join(numbers)
     )
 
 
-def _of_run(name: str, run: Run, kind: str) -> Iterator[str]:
+def _of_run(name: str, run: SimulatedRun, kind: str) -> Iterator[str]:
     window = Window(run.since, run.until, html_charts.PARTS)
     used, borrowed = _meters(run, kind, window)
     yield html_charts.heading(name)
@@ -38,10 +38,10 @@ def _of_run(name: str, run: Run, kind: str) -> Iterator[str]:
     )
 
 
-def _meters(run: Run, kind: str, window: Window) -> tuple[Meters, Meters]:
+def _meters(run: SimulatedRun, kind: str, window: Window) -> tuple[Meters, Meters]:
     """What each project held of the kind, and what of it beyond its share."""
-    used: dict[str, Meter] = defaultdict(lambda: Meter(window))
-    borrowed: dict[str, Meter] = defaultdict(lambda: Meter(window))
+    used: dict[str, TimeIntegral] = defaultdict(lambda: TimeIntegral(window))
+    borrowed: dict[str, TimeIntegral] = defaultdict(lambda: TimeIntegral(window))
     for level in run.levels:
         if level.kind == kind:
             place, share = window.place(level.at), run.shares.units(level.project).get(kind, 0)
@@ -52,9 +52,9 @@ def _meters(run: Run, kind: str, window: Window) -> tuple[Meters, Meters]:
     return used, borrowed
 
 
-def _steady(window: Window, units: int) -> Meter:
+def _steady(window: Window, units: int) -> TimeIntegral:
     """The same amount all the time."""
-    meter = Meter(window)
+    meter = TimeIntegral(window)
     meter.set(0, units)
     meter.advance(window.length)
     return meter

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bastion.simulate.simulated_run import LEFT_OUT
-from bastion.simulate.simulation_report import ProjectNumbers, Report, Waits
+from bastion.simulate.simulation_report import ProjectNumbers, SimulationReport, Waits
 
 from ...terminal.table import table
 
@@ -20,7 +20,7 @@ class _Number:
 
     what: str
     form: str
-    of: Callable[[Report], float]
+    of: Callable[[SimulationReport], float]
 
 
 COUNT, HOURS, PART = ",.0f", ",.2f", ".3%"
@@ -29,14 +29,14 @@ FOLD = 10
 """Of what became more than this many times as much, no percentage is told."""
 
 
-def lines(names: Sequence[str], reports: Sequence[Report], kind: str, width: int | None = None) -> list[str]:
+def lines(names: Sequence[str], reports: Sequence[SimulationReport], kind: str, width: int | None = None) -> list[str]:
     """The table of some runs, measured in this kind. Of two, the last column says by how much the second differs."""
     heads = ["NUMBER", *names, *(["CHANGE"] if len(reports) == 2 else [])]
     rows = [_cells(number, reports) for number in _numbers(reports, kind)]
     return table(heads, rows, right=frozenset(heads[1:]), caps={heads[0]: 44}, width=width)
 
 
-def _cells(number: _Number, reports: Sequence[Report]) -> list[str]:
+def _cells(number: _Number, reports: Sequence[SimulationReport]) -> list[str]:
     values = [number.of(report) for report in reports]
     shown = [format(value, number.form) for value in values]
     return [number.what, *shown, *([_change(number.form, *values)] if len(values) == 2 else [])]
@@ -52,7 +52,7 @@ def _change(form: str, before: float, after: float) -> str:
     return f"{text} ({(after - before) / before:+.0%})" if after <= FOLD * before else text
 
 
-def _numbers(reports: Sequence[Report], kind: str) -> Iterator[_Number]:
+def _numbers(reports: Sequence[SimulationReport], kind: str) -> Iterator[_Number]:
     yield _Number("jobs", COUNT, lambda report: report.jobs)
     yield _Number("jobs that never ended", COUNT, lambda report: report.unfinished)
     yield _Number(f"{kind} in use", PART, lambda report: report.kinds[kind].utilisation)
@@ -73,12 +73,12 @@ def _numbers(reports: Sequence[Report], kind: str) -> Iterator[_Number]:
         yield from _of_project(project, kind)
 
 
-def _p95_of(size: int) -> Callable[[Report], float]:
+def _p95_of(size: int) -> Callable[[SimulationReport], float]:
     return lambda report: report.sizes.get(size, _NOBODY).p95
 
 
 def _of_project(name: str, kind: str) -> Iterator[_Number]:
-    def numbers(report: Report) -> ProjectNumbers:
+    def numbers(report: SimulationReport) -> ProjectNumbers:
         return report.projects.get(name, _NOTHING)
 
     yield _Number(f"{name}: hours waited, mean", HOURS, lambda report: numbers(report).waits.mean)
@@ -87,7 +87,7 @@ def _of_project(name: str, kind: str) -> Iterator[_Number]:
     yield _Number(f"{name}: {kind}-hours lost", HOURS, lambda report: numbers(report).lost_hours.get(kind, 0.0))
 
 
-def notes(names: Sequence[str], reports: Sequence[Report]) -> list[str]:
+def notes(names: Sequence[str], reports: Sequence[SimulationReport]) -> list[str]:
     """A line for each reason why jobs have no part in a run, and one if some never ended."""
     found = []
     for name, report in zip(names, reports, strict=True):

@@ -12,14 +12,14 @@ from bastion.model.errors import BastionError, UsageError
 from bastion.model.nearest import did_you_mean
 from bastion.quota.quota import Quota
 from bastion.simulate import trace
-from bastion.simulate.workload import Arrival, Pace
+from bastion.simulate.workload import Arrival, WorkPace
 
 DAYS_MAX = 36_500
 
 
-def pace_of(flags: Mapping[str, Any]) -> Pace:
+def pace_of(flags: Mapping[str, Any]) -> WorkPace:
     """How work is saved. Raises `UsageError`."""
-    return Pace(
+    return WorkPace(
         checkpoint=some(flags["checkpoint"], "--checkpoint"),
         restart=length(flags["restart"], "--restart"),
         tick=length(flags["tick"], "--tick"),

@@ -17,7 +17,7 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
 from bastion.launcher.durations import short
-from bastion.launcher.explain.usage_board import ORDERS, Asked, Board
+from bastion.launcher.explain.usage_board import ORDERS, BoardOptions, UsageBoard
 from bastion.launcher.read.queue import CAPS, HEADS
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Tasks
@@ -39,10 +39,10 @@ COLUMNS = (
 """From which width on which columns are shown."""
 
 
-class Look(Protocol):
+class BoardSource(Protocol):
     """How boards are got."""
 
-    def __call__(self, asked: Asked, *, anew: bool) -> Board:
+    def __call__(self, asked: BoardOptions, *, anew: bool) -> UsageBoard:
         """A board; `anew`: ask the bucket first. Raises `BastionError`."""
 
 
@@ -56,7 +56,7 @@ class Jobs(DataTable[Text]):
     ]
 
 
-class Why(ModalScreen[None]):
+class JobDetails(ModalScreen[None]):
     """Why one job is where it is."""
 
     BINDINGS = [Binding("escape,q,enter", "dismiss", "Back")]
@@ -103,7 +103,7 @@ class TopApp(App[int]):
         Binding("ctrl+c", "interrupt", show=False, priority=True),
     ]
 
-    def __init__(self, look: Look, tasks: Tasks, first: Board, *, every_s: float = EVERY_S) -> None:
+    def __init__(self, look: BoardSource, tasks: Tasks, first: UsageBoard, *, every_s: float = EVERY_S) -> None:
         super().__init__()
         self._every_s = every_s
         self.board = first
@@ -111,7 +111,7 @@ class TopApp(App[int]):
         self._asked, self._problem = first.asked, ""
         self._drawn: tuple[tuple[Any, ...], ...] = ((), (), ())
         self._busy = self._again = self._anew = False
-        self._page: Why | None = None
+        self._page: JobDetails | None = None
         self._head, self._problems, self._bars = Static(id="head"), Static(id="problems"), Static(id="bars")
         self._jobs, self._told = Jobs(cursor_type="row", zebra_stripes=True), Static(id="told")
         self._filter = Input(id="filter", placeholder="words in name, user, project or state; escape shows all")
@@ -246,7 +246,7 @@ class TopApp(App[int]):
     def _draw_page(self) -> None:
         """The page of the job that was asked for, until it is closed."""
         if self._asked.job and self._page is None and self.board.asked.job == self._asked.job:
-            self._page = Why()
+            self._page = JobDetails()
             self.push_screen(self._page, self._page_closed)
             self.call_after_refresh(self._draw_page)
         elif self._page is not None and self._page.is_mounted:
@@ -256,7 +256,7 @@ class TopApp(App[int]):
         self._page, self._asked = None, replace(self._asked, job="")
 
 
-def head(board: Board) -> str:
+def head(board: UsageBoard) -> str:
     """Which bastion, whether it lives, and how many jobs stand where."""
     said, age = board.bastion, board.bastion["last_tick_age_s"]
     seen = "never seen" if age is None else f"last seen {short(age)} ago"
@@ -264,7 +264,7 @@ def head(board: Board) -> str:
     return f"bastion {said['name']}: {said['state']}, {seen}   {jobs}"
 
 
-def told(board: Board) -> str:
+def told(board: UsageBoard) -> str:
     """What of the jobs is shown."""
     words = f", with {board.asked.text!r}" if board.asked.text else ""
     more = f", {board.more} more" if board.more else ""
@@ -288,7 +288,7 @@ def bars(uses: Sequence[tuple[Use, int]], width: int) -> list[Text]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class UsageBar:
     """Lengths in characters, from the left: used of the share, used beyond it, share that is idle, what others have."""
 
     own: int
@@ -297,7 +297,7 @@ class Bar:
     rest: int
 
 
-def bar(use: Use, there_is: int, width: int) -> Bar:
+def bar(use: Use, there_is: int, width: int) -> UsageBar:
     """The bar of a project's use, `width` characters for all that there is, or for what is used if that is more.
 
     What is used is never rounded to nothing, and nothing else takes its room.
@@ -306,7 +306,7 @@ def bar(use: Use, there_is: int, width: int) -> Bar:
     used = _cells(use.used, whole, width)
     borrowed = min(used, _cells(use.borrowed, whole, width))
     idle = min(width - used, _cells(max(0, use.share - use.used), whole, width))
-    return Bar(used - borrowed, borrowed, idle, width - used - idle)
+    return UsageBar(used - borrowed, borrowed, idle, width - used - idle)
 
 
 def _cells(amount: int, whole: int, width: int) -> int:

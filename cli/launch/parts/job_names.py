@@ -16,18 +16,18 @@ from bastion.launcher.read.view import View
 from bastion.model.job.spec import NAME
 from bastion.platform.local_paths import cache_folder, mark
 
-from ...common.command_context import Desk, user_of
+from ...common.command_context import CommandContext, user_of
 from ...terminal.main import Call
 
 NAMES_MAX = 1_000
 
 
-def seen(call: Call, desk: Desk, view: View) -> None:
+def seen(call: Call, desk: CommandContext, view: View) -> None:
     """Keep the names of the user's jobs, and no others any more."""
     _keep(_path(call, desk), _names(view, user_of(call)))
 
 
-def submitted(call: Call, desk: Desk, name: str) -> None:
+def submitted(call: Call, desk: CommandContext, name: str) -> None:
     """Keep this name, and those that are there."""
     path, known = _path(call, desk), list[str]()
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -35,7 +35,7 @@ def submitted(call: Call, desk: Desk, name: str) -> None:
     _keep(path, [name, *known])
 
 
-def _path(call: Call, desk: Desk) -> Path:
+def _path(call: Call, desk: CommandContext) -> Path:
     return cache_folder(call.environ) / "jobs" / mark(desk.bastion, desk.bucket.url)
 
 

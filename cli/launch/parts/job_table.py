@@ -11,12 +11,12 @@ from bastion.launcher.read import gap_lines
 from bastion.launcher.read.columns import WIDE_HEADS, WIDE_RIGHT, wide_cells
 from bastion.launcher.read.job_selection import Filter
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, SPARE, Queue, footer, queue
+from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, SPARE, QueueView, footer, queue
 from bastion.launcher.read.reader import Reader
 from bastion.launcher.read.view import View, tick_age_s
 from bastion.model.state.state import Job, JobState
 
-from ...common.command_context import Desk
+from ...common.command_context import CommandContext
 from ...terminal.formats import JSON, WIDE
 from ...terminal.output import Output
 from ...terminal.table import table
@@ -25,7 +25,7 @@ _WAITING = frozenset({JobState.PENDING, JobState.PROVISIONING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class TableOptions:
     """What to show: the jobs that are meant, the user's own first, at most `limit`, in this format."""
 
     bastion: str
@@ -34,19 +34,19 @@ class Asked:
     limit: int | None
     form: str
 
-    def reader(self, desk: Desk) -> Reader:
+    def reader(self, desk: CommandContext) -> Reader:
         """A reader that leaves other users' requests alone if it can."""
         users = self.meant.users or ()
         return desk.reader(user=next(iter(users)) if len(users) == 1 else None)
 
-    def of(self, view: View) -> Queue:
+    def of(self, view: View) -> QueueView:
         """The part of a view that was asked for."""
         shown = queue(view, {}, user=self.user, meant=self.meant, limit=self.limit)
         waits = any(isinstance(known, Job) and known.counts.keys() & _WAITING for known in shown.jobs)
         return replace(shown, reasons=derived(view)) if waits else shown
 
 
-def text(shown: Queue, asked: Asked, output: Output) -> str:
+def text(shown: QueueView, asked: TableOptions, output: Output) -> str:
     """The table with its footer, or its JSON."""
     if asked.form == JSON:
         return json.dumps(_json(shown, asked.bastion), ensure_ascii=False)
@@ -54,7 +54,7 @@ def text(shown: Queue, asked: Asked, output: Output) -> str:
     return "\n".join([*map(output.bold, found[:1]), *found[1:], *foot])
 
 
-def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list[str]]:
+def page(shown: QueueView, asked: TableOptions, width: int | None) -> tuple[list[str], list[str]]:
     """The table, empty without jobs, and its footer."""
     notes = [*gap_lines.lines(shown.view.holes), footer(shown, asked.bastion)]
     foot = [line for note in notes for line in wrap(note, width or sys.maxsize)]
@@ -65,7 +65,7 @@ def page(shown: Queue, asked: Asked, width: int | None) -> tuple[list[str], list
     return table(HEADS, shown.cells(), right=RIGHT, caps=CAPS, width=width, spare=SPARE), foot
 
 
-def _json(shown: Queue, bastion: str) -> dict[str, object]:
+def _json(shown: QueueView, bastion: str) -> dict[str, object]:
     age = tick_age_s(shown.view.status, shown.view.now)
     seen = {"name": bastion, "last_tick_age_s": age}
     return {"schema": 1, "jobs": shown.rows(), "bastion": seen, **gap_lines.rows(shown.view.holes)}

@@ -14,7 +14,7 @@ from typing import Protocol
 import psutil
 
 from bastion.launcher.logs.log_lines import Choice, streams
-from bastion.launcher.submit.without_bastion import Alone, exit_code
+from bastion.launcher.submit.without_bastion import WithoutBastion, exit_code
 from bastion.model.state.state import Cause
 from bastion.platform.local_paths import secrets_folder, state_folder
 from bastion.platform.system import SystemClock, ThreadTasks
@@ -30,16 +30,16 @@ _TOLD = frozenset({Cause.OK, Cause.CODE, Cause.SETUP})
 """Ends of which the output, or the exit code, says enough."""
 
 
-class Asks(Protocol):
+class StopAsks(Protocol):
     """Whoever may ask for the end: how often they did so far."""
 
     times: int
 
 
-class Crew:
+class LocalWorkers:
     """Starts one worker for each replica, and says what they print."""
 
-    def __init__(self, call: Call, alone: Alone, folder: Path, grace_s: float) -> None:
+    def __init__(self, call: Call, alone: WithoutBastion, folder: Path, grace_s: float) -> None:
         self._call, self._alone, self._folder, self._grace_s = call, alone, folder, grace_s
         self._tasks = ThreadTasks()
         self._streams = streams(alone.bucket, alone.key, alone.workers, Choice())
@@ -47,7 +47,7 @@ class Crew:
         self._first: int | None = None
         self._stopped = self._gathered = False
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> LocalWorkers:
         """Start them. What fails here, or in between, leaves none."""
         try:
             for worker in range(self._alone.workers):
@@ -64,7 +64,7 @@ class Crew:
         self._kill()
         self._tasks.close()
 
-    def work(self, asked: Asks) -> int:
+    def work(self, asked: StopAsks) -> int:
         """Hear them to their end. Asked once they are stopped with grace; asked again they are killed."""
         clock = SystemClock()
         while any(worker.poll() is None for worker in self._workers):
@@ -149,7 +149,7 @@ class Crew:
             worker.kill()
             worker.wait()
 
-    def _tell(self, asked: Asks) -> None:
+    def _tell(self, asked: StopAsks) -> None:
         """Why it ended, if it did not end well."""
         number = self._first or 0
         facts = self._alone.facts(number)

@@ -9,13 +9,13 @@ from typing import Any
 
 from bastion.launcher.durations import short
 from bastion.launcher.read.exit_codes import ended
-from bastion.launcher.read.job_lookup import Found
+from bastion.launcher.read.job_lookup import FoundJob
 from bastion.model import layout
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.job.spec import JobSpec
-from bastion.stores.job_files import File, Outputs
+from bastion.stores.job_files import JobFile, JobFiles
 
-from ...common.command_context import Desk
+from ...common.command_context import CommandContext
 from ...terminal.main import Call
 
 CHECKPOINTS = "checkpoints"
@@ -50,13 +50,13 @@ def check_shape(call: Call, spec: JobSpec, home: str) -> None:
 
 def _shapes(folder: str) -> tuple[bool, bool]:
     """Whether there are folders of tasks, and whether there are checkpoints of a plain job."""
-    names = Outputs(folder).top()
-    inside = Outputs(f"{folder}/{CHECKPOINTS}").top() if CHECKPOINTS in names else set()
+    names = JobFiles(folder).top()
+    inside = JobFiles(f"{folder}/{CHECKPOINTS}").top() if CHECKPOINTS in names else set()
     by_task = bool(inside) and all(map(_is_number, inside))  # so lay those of an array once
     return by_task or any(map(_is_number, names)), bool(inside) and not by_task
 
 
-def resumed(call: Call, desk: Desk, found: Found, before: JobSpec, home: str) -> Mapping[str, Any]:
+def resumed(call: Call, desk: CommandContext, found: FoundJob, before: JobSpec, home: str) -> Mapping[str, Any]:
     """The folders of a job that goes on where `found` has ended: the same ones.
 
     `before` is the spec of that job, `home` the URL that default output folders lie below. Raises `UsageError` if the job
@@ -72,7 +72,7 @@ def resumed(call: Call, desk: Desk, found: Found, before: JobSpec, home: str) ->
     output = before.output_dir.rstrip("/") or f"{home}/{own}"
     where = before.checkpoint_dir or output
     if _is_remote(where) or where.startswith(f"{home}/") or _is_local(where):
-        newest = _newest(Outputs(where), inside=bool(before.checkpoint_dir))
+        newest = _newest(JobFiles(where), inside=bool(before.checkpoint_dir))
         if newest is None:
             raise UsageError(f"{found.id} left no checkpoint in {where}; launch rerun {found.id} starts from zero")
         age = f", saved {short((desk.clock.wall() - newest.modified).total_seconds())} ago" if newest.modified else ""
@@ -82,7 +82,7 @@ def resumed(call: Call, desk: Desk, found: Found, before: JobSpec, home: str) ->
     return {"output_dir": output, "checkpoint_dir": before.checkpoint_dir}
 
 
-def _newest(outputs: Outputs, *, inside: bool) -> File | None:
+def _newest(outputs: JobFiles, *, inside: bool) -> JobFile | None:
     """The newest checkpoint; where the folder is not one of checkpoints alone, only files of such folders count."""
     files = [file for file in outputs.files() if inside or f"/{CHECKPOINTS}/" in f"/{file.name}"]
     return max(files, key=lambda file: (file.modified.timestamp() if file.modified else 0.0, file.name), default=None)

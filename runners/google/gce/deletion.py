@@ -8,8 +8,8 @@ from threading import Lock
 from typing import Any
 
 from ..api.interface import NotThere
-from ..machines.google_context import Site
-from ..machines.names import Host, mark_of
+from ..machines.google_context import GoogleContext
+from ..machines.names import GoogleHost, mark_of
 from .listing import Listing
 
 AGAIN_S = 60.0
@@ -20,11 +20,11 @@ AGAIN_S = 60.0
 class Removal:
     """Deletions in one project. Safe for threads."""
 
-    site: Site
-    _begun: dict[Host, float] = field(default_factory=dict)
+    site: GoogleContext
+    _begun: dict[GoogleHost, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def ask(self, host: Host) -> None:
+    def ask(self, host: GoogleHost) -> None:
         """This VM is not wanted any more. Raises `GoogleError` if it cannot be deleted."""
         now = self.site.clock.monotonic()
         with self._lock:
@@ -45,14 +45,14 @@ class Removal:
         with self._lock:
             self._begun = {host: at for host, at in self._begun.items() if host in live or now - at < AGAIN_S}
 
-    def get(self, host: Host) -> Mapping[str, Any] | None:
+    def get(self, host: GoogleHost) -> Mapping[str, Any] | None:
         """The VM that has a host's name now; None if none has. Raises `GoogleError`."""
         try:
             return self.site.google.call("compute.instances.get", **self._named(host))
         except NotThere:
             return None
 
-    def _delete(self, host: Host) -> None:
+    def _delete(self, host: GoogleHost) -> None:
         there = self.get(host)
         mark = mark_of(there.get("labels", {})) if there else None
         if mark is None or (mark.scope, mark.nonce) != (self.site.scope, host.nonce):
@@ -62,5 +62,5 @@ class Removal:
         except NotThere:
             return
 
-    def _named(self, host: Host) -> dict[str, str]:
+    def _named(self, host: GoogleHost) -> dict[str, str]:
         return {"project": self.site.project, "zone": host.zone, "instance": host.name}

@@ -9,7 +9,7 @@ from typing import Any
 
 from bastion.model.interfaces import AttemptKey, Machine
 
-from ..machines.google_context import Site
+from ..machines.google_context import GoogleContext
 from ..machines.names import encoded
 from . import parse
 from .parse import Near, Vm
@@ -57,7 +57,7 @@ class Listing:
         return {vm.host.zone for vm in self.by_key.get(key, ())}
 
 
-def read(site: Site) -> Listing:
+def read(site: GoogleContext) -> Listing:
     """Ask for everything. Raises `RunnerError` if a part of it does not answer: a part is not the whole."""
     asked: tuple[tuple[str, dict[str, str]], ...] = (
         ("instances", {"filter": f'labels.bastion="{encoded(site.scope)}"'}),
@@ -72,7 +72,7 @@ def read(site: Site) -> Listing:
     )
 
 
-def _rows(site: Site, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
+def _rows(site: GoogleContext, kind: str, more: Mapping[str, str]) -> list[tuple[str, Mapping[str, Any]]]:
     method = f"compute.{kind}.aggregatedList"
     parts = site.google.pages(method, "items", project=site.project, maxResults=_PAGE, fields=_FIELDS, **more)
     return list(parse.items_of(parts, kind))

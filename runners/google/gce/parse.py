@@ -11,7 +11,7 @@ from typing import Any
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import Machine
 
-from ..machines.names import Host, Mark, mark_of
+from ..machines.names import GoogleHost, Mark, mark_of
 
 COMING = frozenset({"PENDING", "PROVISIONING", "STAGING"})
 DEAD = frozenset({"DEPROVISIONING", "REPAIRING", "STOPPED", "STOPPING", "SUSPENDED", "SUSPENDING", "TERMINATED"})
@@ -24,7 +24,7 @@ _NUMBERED = re.compile(r".*-([0-9]{1,5})")
 class Vm:
     """One VM of ours, as it is listed."""
 
-    host: Host
+    host: GoogleHost
     mark: Mark
     worker: int
     status: str
@@ -73,7 +73,7 @@ def vm_of(row: Mapping[str, Any], zone: str, scope: str) -> Vm | None:
     if mark is None or mark.scope != scope or number is None:
         return None
     return Vm(
-        host=Host(zone=zone, name=name, nonce=mark.nonce, host=0),
+        host=GoogleHost(zone=zone, name=name, nonce=mark.nonce, host=0),
         mark=mark,
         worker=int(number[1]),
         status=str(row.get("status", "")),
@@ -92,7 +92,7 @@ def near_of(row: Mapping[str, Any], region: str, scope: str) -> Near | None:
     return Near(region=region, name=str(row.get("name", "")), mark=mark, ready=row.get("status", "READY") == "READY")
 
 
-def lost(vms: Sequence[Vm], number: int) -> list[Host]:
+def lost(vms: Sequence[Vm], number: int) -> list[GoogleHost]:
     """The VMs that one creation of a gang lacks, all others of which are up; none if it is whole, or being made.
 
     `vms` are those that are listed of an attempt. A listing may lag: what lacks there has to be asked for itself.

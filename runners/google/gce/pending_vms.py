@@ -11,14 +11,14 @@ from bastion.model.interfaces import AttemptKey
 from ..api.failures import failure, of_compute
 from ..api.interface import GoogleError
 from ..machines import pending_creations
-from ..machines.pending_creations import FORGET_S, Hope
+from ..machines.pending_creations import FORGET_S, PendingCreation
 from .listing import Listing
 
 _PAGE = 500
 
 
 @dataclass(slots=True)
-class Hopes(pending_creations.Hopes):
+class PendingVms(pending_creations.PendingCreations):
     """Attempts whose insertion has not ended, or whose VMs are not listed."""
 
     def runs(self, key: AttemptKey) -> bool:
@@ -26,7 +26,7 @@ class Hopes(pending_creations.Hopes):
         hope = self._of.get(key)
         return hope is not None and bool(hope.operation)
 
-    def ended(self) -> Iterator[tuple[AttemptKey, Hope, GoogleError | None]]:
+    def ended(self) -> Iterator[tuple[AttemptKey, PendingCreation, GoogleError | None]]:
         """The insertions that have ended since the last question, one for each zone. Raises `GoogleError`."""
         asked = [(key, hope) for key, hope in self._of.items() if hope.operation]
         for zone in sorted({hope.zone for _, hope in asked}):

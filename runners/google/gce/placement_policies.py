@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bastion.model.interfaces import AttemptKey
 
 from ..api.interface import GoogleError, IsThere, NotThere
-from ..machines.google_context import Site
+from ..machines.google_context import GoogleContext
 from ..machines.names import Mark
 from . import render
 from .listing import Listing
@@ -19,10 +19,10 @@ IDLE_S = 120.0
 
 
 @dataclass(slots=True)
-class Nearness:
+class PlacementPolicies:
     """Resource policies of Compute Engine, one for each gang and region."""
 
-    site: Site
+    site: GoogleContext
     _used: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def ready(self, zone: str, name: str, mark: Mark, found: Listing) -> bool:

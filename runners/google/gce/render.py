@@ -34,7 +34,7 @@ _IMAGES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class VmRequest:
     """So many VMs of one type, all or none, bought in one of the ways of `tiers`."""
 
     vm: VmType
@@ -56,13 +56,13 @@ class Wish:
         return self.number > 1 and self.vm.machine_type.startswith(_NEAR) and self.how in ("on-demand", "spot")
 
 
-def wanted(resources: Resources, replicas: int, how: str) -> Wish:
+def wanted(resources: Resources, replicas: int, how: str) -> VmRequest:
     """The VMs of an attempt. Raises `RunnerError` if there are none that make up such a replica."""
     try:
         vm, hosts = vms_of(resources)
     except SpecError as error:
         raise RunnerError(str(error)) from error
-    return Wish(vm=vm, number=hosts * replicas, how=how)
+    return VmRequest(vm=vm, number=hosts * replicas, how=how)
 
 
 def machine(zone: str, nonce: str) -> str:
@@ -71,7 +71,7 @@ def machine(zone: str, nonce: str) -> str:
 
 
 def body(
-    google: GoogleSettings, zone: str, name: str, mark: Mark, wish: Wish, metadata: Mapping[str, str]
+    google: GoogleSettings, zone: str, name: str, mark: Mark, wish: VmRequest, metadata: Mapping[str, str]
 ) -> dict[str, Any]:
     """The insertion: all VMs of an attempt, together or not at all, worker by worker under names of their own."""
     return {
@@ -101,7 +101,7 @@ def placement(name: str, mark: Mark) -> dict[str, Any]:
     }
 
 
-def _disk(google: GoogleSettings, wish: Wish) -> dict[str, Any]:
+def _disk(google: GoogleSettings, wish: VmRequest) -> dict[str, Any]:
     fast = wish.vm.machine_type.startswith(_HYPERDISK)
     usual = "cpu" if not wish.vm.kind else "arm" if wish.vm.machine_type.startswith("a4x-") else "gpu"
     image = google.images.get(wish.kind, _IMAGES[usual])
@@ -135,7 +135,7 @@ def _scheduling(how: str) -> dict[str, Any]:
     return {**plain, "provisioningModel": "STANDARD"}
 
 
-def _reservation(google: GoogleSettings, wish: Wish) -> dict[str, Any]:
+def _reservation(google: GoogleSettings, wish: VmRequest) -> dict[str, Any]:
     """Only what is reserved uses reservations: the one that is named, or any that fits."""
     if wish.how != "reserved":
         return {"consumeReservationType": "NO_RESERVATION"}

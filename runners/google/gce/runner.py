@@ -15,18 +15,18 @@ from bastion.quota.resources import Resources
 
 from ..api.interface import IsThere
 from ..machines import names
-from ..machines.existence import Found
-from ..machines.google_context import Site
-from ..machines.names import Host
+from ..machines.existence import Existence
+from ..machines.google_context import GoogleContext
+from ..machines.names import GoogleHost
 from ..machines.runner import GoogleRunner
 from . import parse, render
 from . import parse as torn
 from .deletion import Removal
 from .listing import Listing, read
 from .parse import Vm
-from .pending_vms import Hopes
-from .placement_policies import Nearness
-from .render import Wish
+from .pending_vms import PendingVms
+from .placement_policies import PlacementPolicies
+from .render import VmRequest
 
 
 class GceRunner(GoogleRunner):
@@ -35,10 +35,10 @@ class GceRunner(GoogleRunner):
     name = "gce"
     offers = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
 
-    def __init__(self, site: Site) -> None:
-        self._hopes = Hopes(site)
+    def __init__(self, site: GoogleContext) -> None:
+        self._hopes = PendingVms(site)
         super().__init__(site, self._hopes, self._found)
-        self._nearness = Nearness(site)
+        self._nearness = PlacementPolicies(site)
         self._removal = Removal(site)
         self._listed = Listing()
 
@@ -99,7 +99,7 @@ class GceRunner(GoogleRunner):
         """What the attempts wait for that have no running VMs yet."""
         return self._hopes.told(self._listed)
 
-    def _send(self, zone: str, placement: Placement, wish: Wish) -> Mapping[str, Any]:
+    def _send(self, zone: str, placement: Placement, wish: VmRequest) -> Mapping[str, Any]:
         """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement is made."""
         mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
         if wish.near and not self._nearness.ready(zone, name, mark, self._listed):
@@ -108,7 +108,7 @@ class GceRunner(GoogleRunner):
         body = render.body(self.site.settings, zone, name, mark, wish, metadata)
         return self.site.google.call("compute.instances.bulkInsert", project=self.site.project, zone=zone, body=body)
 
-    def _clear(self, vms: Sequence[Vm], wish: Wish) -> None:
+    def _clear(self, vms: Sequence[Vm], wish: VmRequest) -> None:
         """Delete what is left of a gang that lost a VM before it began: it never forms, and is to be asked for anew.
 
         Its workers wait for each other, for this attempt is still being created: so nothing runs on them.
@@ -121,11 +121,11 @@ class GceRunner(GoogleRunner):
         elif Sight.BLIND in sights:
             raise Later(f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; it is looked for once more")
 
-    def _found(self, host: Host) -> Found | None:
+    def _found(self, host: GoogleHost) -> Existence | None:
         """What has a host's name. Raises `GoogleError`."""
         there = self._removal.get(host)
         if there is None:
             return None
         status, mark = str(there.get("status", "")), names.mark_of(there.get("labels", {}))
         leaving = status in ("STOPPING", "DEPROVISIONING")
-        return Found(mark=mark, hosts=1, dead=status in parse.DEAD, leaving=leaving)
+        return Existence(mark=mark, hosts=1, dead=status in parse.DEAD, leaving=leaving)

@@ -26,7 +26,7 @@ _ODD = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class BastionVm:
     """Where a bastion of this name lives. `buckets` are the names of all its buckets, `url` is that of the private one.
 
     `image` is the container that it runs, `google` the settings that also say where its fleet is, `runners` what it uses.
@@ -78,7 +78,7 @@ class Host:
         return name if "/" in name else f"projects/{self.project}/regions/{self.region}/subnetworks/{name}"
 
 
-def check(host: Host) -> None:
+def check(host: BastionVm) -> None:
     """Raise `UsageError` for what cannot be."""
     wrong = [*faults(host.google)]
     if not host.project:
@@ -96,7 +96,7 @@ def check(host: Host) -> None:
         raise UsageError("; ".join(wrong))
 
 
-def instance(host: Host) -> Answer:
+def instance(host: BastionVm) -> Answer:
     """The VM, as Compute Engine wants to be told: no external address, restarted whenever it fails."""
     return {
         "name": host.vm,
@@ -118,7 +118,7 @@ def instance(host: Host) -> Answer:
     }
 
 
-def items(host: Host) -> list[dict[str, str]]:
+def items(host: BastionVm) -> list[dict[str, str]]:
     """The VM's metadata: what its start-up script reads as data."""
     values = {
         "startup-script": SCRIPT,

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..api.interface import Answer, Google, GoogleError, NotThere
 from . import rights
-from .bastion_vm import Host, workers
-from .rights import Grant
+from .bastion_vm import BastionVm, workers
+from .rights import RoleGrant
 
 _CHANGED = 5
 """So often a list of rights is written anew that somebody else has changed meanwhile."""
@@ -20,7 +20,7 @@ Mend = Callable[[Sequence[Answer]], Sequence[Answer]]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class IamPolicy:
     """Who may do what with one thing is as `mend` has it, which knows the bindings so far; rights of others stay."""
 
     what: str
@@ -54,7 +54,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class NothingThere:
     """Something is not there."""
 
     what: str
@@ -69,7 +69,7 @@ class Gone:
         return True
 
 
-def leave(host: Host) -> Iterator[Policy | Gone]:
+def leave(host: BastionVm) -> Iterator[IamPolicy | NothingThere]:
     """The accounts that were made for this bastion are gone, and before them all their rights.
 
     Its roles stay: they allow nothing by themselves, and Google gives the name of a deleted one to nobody for 37 days.
@@ -83,40 +83,40 @@ def leave(host: Host) -> Iterator[Policy | Gone]:
             yield _on(host, on, name, lambda bindings: [*_without(bindings, members)])
     for address in ours:
         path = f"projects/{host.project}/serviceAccounts/{address}"
-        yield Gone(f"the account {address}", ("iam.projects.serviceAccounts.delete", {"name": path}))
+        yield NothingThere(f"the account {address}", ("iam.projects.serviceAccounts.delete", {"name": path}))
 
 
-def granted(host: Host) -> Iterator[Policy]:
+def granted(host: BastionVm) -> Iterator[IamPolicy]:
     """What the accounts may do, one step for each thing that it is on."""
     for (on, name), wanted in _by_thing(host).items():
         yield _on(host, on, name, partial(_with, wanted))
 
 
-def _by_thing(host: Host) -> dict[tuple[str, str], list[Grant]]:
-    found: dict[tuple[str, str], list[Grant]] = {}
+def _by_thing(host: BastionVm) -> dict[tuple[str, str], list[RoleGrant]]:
+    found: dict[tuple[str, str], list[RoleGrant]] = {}
     for grant in rights.grants(host):
         found.setdefault((grant.on, grant.name), []).append(grant)
     return found
 
 
-def _on(host: Host, on: str, name: str, mend: Mend) -> Policy:
+def _on(host: BastionVm, on: str, name: str, mend: Mend) -> IamPolicy:
     newest = {"options": {"requestedPolicyVersion": 3}}
     if on == "bucket":
         read = ("storage.buckets.getIamPolicy", {"bucket": name, "optionsRequestedPolicyVersion": 3})
-        return Policy(f"rights on gs://{name}", read, ("storage.buckets.setIamPolicy", {"bucket": name}), mend)
+        return IamPolicy(f"rights on gs://{name}", read, ("storage.buckets.setIamPolicy", {"bucket": name}), mend)
     if on == "account":
         resource = f"projects/{host.project}/serviceAccounts/{name}"
         version = {"options_requestedPolicyVersion": 3}
         read = ("iam.projects.serviceAccounts.getIamPolicy", {"resource": resource, **version})
         write = ("iam.projects.serviceAccounts.setIamPolicy", {"resource": resource})
-        return Policy(f"rights on {name}", read, write, mend)
+        return IamPolicy(f"rights on {name}", read, write, mend)
     resource = f"projects/{host.project}"
     read = ("cloudresourcemanager.projects.getIamPolicy", {"resource": resource, "body": newest})
     write = ("cloudresourcemanager.projects.setIamPolicy", {"resource": resource})
-    return Policy(f"rights in {host.project}", read, write, mend)
+    return IamPolicy(f"rights in {host.project}", read, write, mend)
 
 
-def _with(wanted: Sequence[Grant], bindings: Sequence[Answer]) -> list[Answer]:
+def _with(wanted: Sequence[RoleGrant], bindings: Sequence[Answer]) -> list[Answer]:
     """The bindings, and those that are missing of what is wanted."""
     return [*bindings, *(_binding(grant) for grant in wanted if not _has(bindings, grant))]
 
@@ -129,14 +129,14 @@ def _without(bindings: Sequence[Answer], members: set[str]) -> Iterator[Answer]:
             yield {**binding, "members": left}
 
 
-def _binding(grant: Grant) -> Answer:
+def _binding(grant: RoleGrant) -> Answer:
     binding: Answer = {"role": grant.role, "members": [grant.member]}
     if grant.only:
         binding["condition"] = {"title": grant.title, "expression": grant.expression}
     return binding
 
 
-def _has(bindings: Sequence[Answer], grant: Grant) -> bool:
+def _has(bindings: Sequence[Answer], grant: RoleGrant) -> bool:
     return any(
         one.get("role") == grant.role
         and grant.member in one.get("members", [])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bastion.model import layout
 
-from .bastion_vm import Host
+from .bastion_vm import BastionVm
 
 APIS = {
     "storage.googleapis.com": "the bucket",
@@ -88,7 +88,7 @@ LISTER = "bastionLister"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class RoleGrant:
     """A role for an account on something: `on` is `project`, `bucket`, or `account` (the workers'). `only`: below it."""
 
     role: str
@@ -113,43 +113,45 @@ def needed(runners: Iterable[str]) -> set[str]:
     return {permission for runner in runners for permission in {"tpu": SLICES, "gce": FLEET}.get(runner, ())}
 
 
-def grants(host: Host) -> Iterator[Grant]:
+def grants(host: BastionVm) -> Iterator[RoleGrant]:
     """All that both accounts are granted."""
     me, workers = f"serviceAccount:{host.account}", f"serviceAccount:{host.workers}"
     for bucket in host.buckets:
-        yield Grant(
+        yield RoleGrant(
             role="roles/storage.objectAdmin", member=me, on="bucket", name=bucket, why="writes the journal and all else"
         )
-    yield Grant(
+    yield RoleGrant(
         role="roles/iam.serviceAccountUser", member=me, on="account", name=host.workers, why="machines run as workers"
     )
     if "tpu" in host.runners:
-        yield Grant(role="roles/tpu.admin", member=me, on="project", why="creates and deletes TPU slices")
+        yield RoleGrant(role="roles/tpu.admin", member=me, on="project", why="creates and deletes TPU slices")
     if "gce" in host.runners:
         role = f"projects/{host.project}/roles/{host.role}"
-        yield Grant(role=role, member=me, on="project", why="creates and deletes machines")
+        yield RoleGrant(role=role, member=me, on="project", why="creates and deletes machines")
     if ".pkg.dev/" in host.image or "gcr.io/" in host.image:
-        yield Grant(role="roles/artifactregistry.reader", member=me, on="project", why="fetches its own image")
-    yield Grant(
+        yield RoleGrant(role="roles/artifactregistry.reader", member=me, on="project", why="fetches its own image")
+    yield RoleGrant(
         role="roles/cloudbuild.builds.viewer", member=me, on="project", why="knows when an image of a job is built"
     )
-    yield Grant(
+    yield RoleGrant(
         role="roles/artifactregistry.reader", member=workers, on="project", why="machines fetch the images of jobs"
     )
     for bucket in host.buckets:
         yield from _of_workers(host, bucket, workers)
 
 
-def _of_workers(host: Host, bucket: str, member: str) -> Iterator[Grant]:
+def _of_workers(host: BastionVm, bucket: str, member: str) -> Iterator[RoleGrant]:
     """Machines report, fetch and store; they can neither ask nor decide. As `deploy/terraform` has it, bucket by bucket."""
     part = f"{host.url.removeprefix('gs://').partition('/')[2]}/{host.bastion}".strip("/")
 
-    def grant(role: str, title: str, *prefixes: str) -> Grant:
+    def grant(role: str, title: str, *prefixes: str) -> RoleGrant:
         only = tuple(f"{part}/{prefix}" for prefix in prefixes)
-        return Grant(role=role, member=member, on="bucket", name=bucket, why=title, title=f"bastion {title}", only=only)
+        return RoleGrant(
+            role=role, member=member, on="bucket", name=bucket, why=title, title=f"bastion {title}", only=only
+        )
 
     lister = f"projects/{host.project}/roles/{LISTER}"
-    yield Grant(role=lister, member=member, on="bucket", name=bucket, why="a store says what is not there")
+    yield RoleGrant(role=lister, member=member, on="bucket", name=bucket, why="a store says what is not there")
     read = (layout.ATTEMPTS, layout.CLAIMS, layout.WATCH, layout.BUNDLES, layout.BUILDS, layout.LOGS)
     yield grant("roles/storage.objectViewer", "orders, code and logs", *read)
     yield grant("roles/storage.objectCreator", "claims and logs", layout.CLAIMS, layout.LOGS)

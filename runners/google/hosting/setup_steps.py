@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ..api.interface import Answer, Google, IsThere, NotThere
 from ..api.operations import finish
 from . import rights
-from .bastion_vm import BUCKET, Host, email, instance, items, metadata_of
+from .bastion_vm import BUCKET, BastionVm, email, instance, items, metadata_of
 from .grants import granted
 
 
@@ -75,7 +75,7 @@ class Existing:
         return True
 
 
-def steps(host: Host) -> Iterator[Step]:
+def steps(host: BastionVm) -> Iterator[Step]:
     """All of it, in an order in which each may rest on those before it."""
     services = [api for api in rights.APIS if not api.startswith("tpu.") or "tpu" in host.runners]
     yield Switched(host.project, tuple(services))
@@ -92,7 +92,7 @@ def steps(host: Host) -> Iterator[Step]:
     yield vm(host)
 
 
-def vm(host: Host) -> Existing:
+def vm(host: BastionVm) -> Existing:
     """The VM, with the image that is wanted; another image is put in force by a restart of the VM, and no job notices."""
     where = {"project": host.project, "zone": host.zone}
 
@@ -149,7 +149,7 @@ def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Ex
     )
 
 
-def _subnetwork(host: Host) -> Existing:
+def _subnetwork(host: BastionVm) -> Existing:
     """Without an address of its own a VM reaches Google's services only if its subnetwork lets it."""
     project, region, name = _of_subnetwork(host.subnetwork, host.project, host.region)
     where = {"project": project, "region": region, "subnetwork": name}

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..api.interface import Answer
 from . import rights
-from .bastion_vm import Host, email, instance
+from .bastion_vm import BastionVm, email, instance
 from .startup_script import SCRIPT
 
 _HEAD = """\
@@ -31,28 +31,28 @@ provider "google" {{
 """
 
 
-def files(host: Host) -> dict[str, str]:
+def files(host: BastionVm) -> dict[str, str]:
     """The files by their names: what a folder of Terraform's holds."""
     head = _HEAD.format(bastion=host.bastion, url=host.url, project=_text(host.project))
     blocks = [*_apis(host), *_accounts(host), *_roles(host), *_grants(host), _vm(instance(host), host)]
     return {"main.tf": "\n".join([head, *blocks]), "start.sh": SCRIPT}
 
 
-def _apis(host: Host) -> Iterator[str]:
+def _apis(host: BastionVm) -> Iterator[str]:
     for api in rights.APIS:
         if not api.startswith("tpu.") or "tpu" in host.runners:
             fields = {"service": _text(api), "disable_on_destroy": "false"}
             yield _block("google_project_service", api.partition(".")[0], fields)
 
 
-def _accounts(host: Host) -> Iterator[str]:
+def _accounts(host: BastionVm) -> Iterator[str]:
     for name, address in _ours(host).items():
         whose = f"{'The bastion' if name == 'bastion' else 'Machines of the bastion'} {host.bastion}"
         fields = {"account_id": _text(address.partition("@")[0]), "display_name": _text(whose)}
         yield _block("google_service_account", name, fields)
 
 
-def _roles(host: Host) -> Iterator[str]:
+def _roles(host: BastionVm) -> Iterator[str]:
     yield _role("lister", rights.LISTER, "Sees the names of objects, and not what they hold", ["storage.objects.list"])
     if "gce" in host.runners:
         yield _role("fleet", host.role, f"The machines of the bastion {host.bastion}", list(rights.FLEET))
@@ -63,7 +63,7 @@ def _role(name: str, role: str, title: str, permissions: Sequence[str]) -> str:
     return _block("google_project_iam_custom_role", name, fields)
 
 
-def _grants(host: Host) -> Iterator[str]:
+def _grants(host: BastionVm) -> Iterator[str]:
     for number, grant in enumerate(rights.grants(host)):
         of = "google_storage_bucket_iam_member" if grant.on == "bucket" else "google_project_iam_member"
         fields = {"bucket": _text(grant.name)} if grant.on == "bucket" else {"project": _text(host.project)}
@@ -80,7 +80,7 @@ def _grants(host: Host) -> Iterator[str]:
         yield _block(of, f"grant_{number}", {**fields, "depends_on": _names(needs)}, inner, why=grant.why)
 
 
-def _vm(vm: Answer, host: Host) -> str:
+def _vm(vm: Answer, host: BastionVm) -> str:
     metadata = {item["key"]: _text(item["value"]) for item in vm["metadata"]["items"]}
     metadata["startup-script"] = 'file("${path.module}/start.sh")'
     [disk], [account] = vm["disks"], vm["serviceAccounts"]
@@ -109,7 +109,7 @@ def _vm(vm: Answer, host: Host) -> str:
     return _block("google_compute_instance", "bastion", fields, inner, why="no external address, no open port")
 
 
-def _ours(host: Host) -> dict[str, str]:
+def _ours(host: BastionVm) -> dict[str, str]:
     """The accounts that are made here."""
     made = {"bastion": host.account, "worker": host.workers}
     return {name: one for name, one in made.items() if one == email(one.partition("@")[0], host.project)}

@@ -14,7 +14,7 @@ _FALLEN = {GONE, "TERMINATED", "STOPPING", "SUSPENDED"}
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class VmStatus:
     """The VM of this name, as a `Lodging`. All calls raise `GoogleError`."""
 
     google: Google

@@ -21,7 +21,7 @@ MULTI = frozenset({"us", "europe", "asia"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ImagePlace:
     """Where an image is: `image` is its path within the repository."""
 
     location: str
@@ -35,13 +35,13 @@ class Place:
         return f"projects/{self.project}/locations/{self.location}/repositories/{self.repository}"
 
 
-def place_of(name: str) -> Place | None:
+def place_of(name: str) -> ImagePlace | None:
     """The place of an image of this name; None if it is in another registry."""
     found = _NAME.fullmatch(name)
-    return Place(**found.groupdict()) if found else None
+    return ImagePlace(**found.groupdict()) if found else None
 
 
-def must_place(name: str) -> Place:
+def must_place(name: str) -> ImagePlace:
     """The same. Raises `BundleError`."""
     found = place_of(name)
     if found is None:
@@ -51,13 +51,13 @@ def must_place(name: str) -> Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class ArtifactRegistry:
     """Artifact Registry by its API; `token` gives an access token of whoever is logged in."""
 
     google: Google
     token: Callable[[], str]
 
-    def check(self, place: Place) -> None:
+    def check(self, place: ImagePlace) -> None:
         """Raise `BundleError` unless images can be pushed there; `GoogleError` if that could not be asked."""
         try:
             found = self.google.call("artifactregistry.projects.locations.repositories.get", name=place.path)
@@ -77,7 +77,7 @@ class Registry:
         """Whoever google-auth says that we are."""
         return {"username": "oauth2accesstoken", "password": self.token()}
 
-    def has(self, place: Place, digest: str) -> bool:
+    def has(self, place: ImagePlace, digest: str) -> bool:
         """True if the image of this digest is there."""
         method = "artifactregistry.projects.locations.repositories.dockerImages.get"
         try:

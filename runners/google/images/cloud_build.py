@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bastion.bundler.docker_engine import Say
-from bastion.bundler.image import Context
+from bastion.bundler.image import BuildContext
 from bastion.bundler.interface import Bundle
 from bastion.bundler.recipe import Recipe
 from bastion.bundler.tar import TarBundler
@@ -21,7 +21,7 @@ from bastion.model.job.image_ref import log_link
 
 from ..api.build_status import LIVE, TAG, ended, problem
 from ..api.interface import BadCall, Google, GoogleError, NoLogin, NoRight, NotThere
-from .artifact_registry import Registry, place_of
+from .artifact_registry import ArtifactRegistry, place_of
 
 BUILDER = "gcr.io/cloud-builders/docker"
 POLL_S = 3.0
@@ -31,7 +31,7 @@ _DEFINITE = (BadCall, NoLogin, NoRight, NotThere)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class BuildOrder:
     """Where to build: `parent` is `projects/P/locations/L`, `pool` a private worker pool or empty, `limit_s` the longest time."""
 
     parent: str
@@ -47,11 +47,11 @@ class CloudBuildBundler:
     bundle names the build, and the bastion waits.
     """
 
-    context: Context
+    context: BuildContext
     google: Google
-    registry: Registry
+    registry: ArtifactRegistry
     tar: TarBundler
-    order: Order
+    order: BuildOrder
     url_of: Callable[[str], str]
     clock: Clock
     say: Say
@@ -118,7 +118,7 @@ class CloudBuildBundler:
         return f"{self.order.parent}/builds/{build.get('id')}"
 
 
-def body_of(recipe: Recipe, order: Order, url: str) -> dict[str, Any]:
+def body_of(recipe: Recipe, order: BuildOrder, url: str) -> dict[str, Any]:
     """The build as Cloud Build is asked for it, of an archive at `gs://bucket/object`. Equal wishes have equal tags."""
     bucket, _, key = url.removeprefix("gs://").partition("/")
     asked: dict[str, Any] = {

@@ -11,7 +11,7 @@ from ...delivery.archive import Archive, make, publish
 from ...delivery.bootstrap import ACCOUNT, Boot, metadata
 
 
-class Birth:
+class MachineBoot:
     """Makes the metadata of machines. Safe for threads.
 
     `url` is that of the bastion's part of the bucket, `flags` are those of every worker. The build is made once, the first

@@ -11,8 +11,8 @@ from bastion.model.interfaces import AttemptKey
 
 from ..api.interface import BadCall, GoogleError, IsThere, NoLogin, NoQuota, NoRight, NoStock, NotThere, TooMany
 from . import zones
-from .google_context import Site
-from .pending_creations import Hopes
+from .google_context import GoogleContext
+from .pending_creations import PendingCreations
 
 _BAD_S, _PAUSE_S, _TURN_S = 600.0, 10.0, 1.0
 """How long a zone is left alone that cannot have what is wanted; and all of Google, when it was no zone's matter, or when
@@ -32,11 +32,11 @@ _ADVICE = {
 
 
 @dataclass(slots=True)
-class Asking:
+class Creation:
     """The zones of the settings are asked, first the one that is wanted most."""
 
-    site: Site
-    hopes: Hopes
+    site: GoogleContext
+    hopes: PendingCreations
     _shuts: zones.Shuts = field(default_factory=dict)
     _paused: tuple[float, str] = (float("-inf"), "")
 

@@ -9,7 +9,7 @@ from threading import Lock
 from bastion.model.interfaces import Clock, Sight
 
 from ..api.interface import GoogleError
-from .names import Host, Mark
+from .names import GoogleHost, Mark
 
 TWICE_S = 5.0
 """So long has to lie between the two answers that a machine is gone."""
@@ -21,7 +21,7 @@ FORGET_S = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class Existence:
     """What Google has under a name, of so many `hosts`. `dead`: nothing runs on it; `leaving`: it is being deleted."""
 
     mark: Mark | None
@@ -31,21 +31,21 @@ class Found:
 
 
 @dataclass(slots=True)
-class Witness:
+class ExistenceCheck:
     """Asks about machines. `ask` answers what has a host's name, None if nothing has; it may raise `GoogleError`.
 
     Safe for threads.
     """
 
-    ask: Callable[[Host], Found | None]
+    ask: Callable[[GoogleHost], Existence | None]
     clock: Clock
     scope: str
-    _missed: dict[Host, float] = field(default_factory=dict)
-    _answers: dict[tuple[str, str], tuple[float, Found | None]] = field(default_factory=dict)
+    _missed: dict[GoogleHost, float] = field(default_factory=dict)
+    _answers: dict[tuple[str, str], tuple[float, Existence | None]] = field(default_factory=dict)
     _asking: dict[tuple[str, str], Lock] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def look(self, host: Host) -> Sight:
+    def look(self, host: GoogleHost) -> Sight:
         """Is this machine there? `BLIND` after the first answer that it is gone, and where there is none."""
         try:
             found = self._found(host)
@@ -61,7 +61,7 @@ class Witness:
             first = self._missed.setdefault(host, now)
         return Sight.GONE if now - first >= TWICE_S else Sight.BLIND
 
-    def _found(self, host: Host) -> Found | None:
+    def _found(self, host: GoogleHost) -> Existence | None:
         """What has the host's name. Raises `GoogleError`."""
         place = host.zone, host.name
         with self._lock:
@@ -77,7 +77,7 @@ class Witness:
                 self._answers[place] = now, found
             return found
 
-    def _is_gone(self, host: Host, found: Found | None) -> bool:
+    def _is_gone(self, host: GoogleHost, found: Existence | None) -> bool:
         """Nothing of ours runs any more on what is not there, is another of the same name or another's, or was taken away."""
         if found is None or found.dead or host.host >= found.hosts:
             return True

@@ -18,7 +18,7 @@ Birth = Callable[[AttemptKey, str], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class GoogleContext:
     """One of Google's projects, as a bastion has machines in it.
 
     `scope` names the bastion, the same at every start; `given` bounds what all machines hold. `birth` makes the metadata

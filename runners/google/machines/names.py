@@ -32,7 +32,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class GoogleHost:
     """One machine: a host of a slice or VM that has this name in its zone, of one creation."""
 
     zone: str
@@ -76,13 +76,13 @@ def mark_of(labels: Mapping[str, str]) -> Mark | None:
     return Mark(scope=scope, key=AttemptKey(job, task, attempt), epoch=epoch, nonce=nonce)
 
 
-def host_of(machine: str) -> Host | None:
+def host_of(machine: str) -> GoogleHost | None:
     """What a machine's id names; None for what is no id of ours."""
     match = _ID.fullmatch(machine)
-    return Host(zone=match[1], name=match[2], nonce=match[3], host=int(match[4])) if match else None
+    return GoogleHost(zone=match[1], name=match[2], nonce=match[3], host=int(match[4])) if match else None
 
 
-def is_of(host: Host, scope: str, key: AttemptKey) -> bool:
+def is_of(host: GoogleHost, scope: str, key: AttemptKey) -> bool:
     """True if a host's name is that of an attempt's machines, or of one of several."""
     return re.fullmatch(rf"{re.escape(name(scope, key))}(-[0-9]{{1,5}})?", host.name) is not None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bastion.model.interfaces import AttemptKey
 
-from .google_context import Site
+from .google_context import GoogleContext
 
 FORGET_S = 3600.0
 
@@ -17,7 +17,7 @@ SETTING_UP_S = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hope:
+class PendingCreation:
     """What was asked for and where ("": nowhere yet), by which operation of Google's, and what is to be said of it."""
 
     at: float
@@ -28,25 +28,25 @@ class Hope:
 
 
 @dataclass(slots=True)
-class Hopes:
+class PendingCreations:
     """Attempts whose machines are not listed, and machines that are listed and being set up, by their nonces."""
 
-    site: Site
-    _of: dict[AttemptKey, Hope] = field(default_factory=dict)
+    site: GoogleContext
+    _of: dict[AttemptKey, PendingCreation] = field(default_factory=dict)
     _set_up: dict[str, float] = field(default_factory=dict)
 
     def asked(self, key: AttemptKey, zone: str, want: str, operation: Mapping[str, Any]) -> None:
         """A zone was asked, and took it."""
         said = f"{want} was asked for in {zone}"
-        self._of[key] = Hope(self.site.clock.monotonic(), said, zone, want, str(operation.get("name", "")))
+        self._of[key] = PendingCreation(self.site.clock.monotonic(), said, zone, want, str(operation.get("name", "")))
 
     def unsure(self, key: AttemptKey, zone: str, said: str) -> None:
         """A zone was asked, and nobody knows whether it heard: no other is asked before that is known."""
-        self._of[key] = Hope(self.site.clock.monotonic(), said, zone)
+        self._of[key] = PendingCreation(self.site.clock.monotonic(), said, zone)
 
     def refused(self, key: AttemptKey, said: str) -> None:
         """Nobody took it."""
-        self._of[key] = Hope(self.site.clock.monotonic(), said)
+        self._of[key] = PendingCreation(self.site.clock.monotonic(), said)
 
     def drop(self, key: AttemptKey) -> None:
         """A zone refused: another may be asked."""

@@ -8,11 +8,11 @@ from bastion.model.interfaces import AttemptKey, Sight
 from bastion.quota.resources import Resources
 
 from . import names
-from .creation import Asking
-from .existence import Found, Witness
-from .google_context import Site
-from .names import Host
-from .pending_creations import Hopes
+from .creation import Creation
+from .existence import Existence, ExistenceCheck
+from .google_context import GoogleContext
+from .names import GoogleHost
+from .pending_creations import PendingCreations
 
 
 class GoogleRunner:
@@ -22,11 +22,13 @@ class GoogleRunner:
     offers: Collection[str] | None
     pace_s: float = 10.0
 
-    def __init__(self, site: Site, hopes: Hopes, found: Callable[[Host], Found | None]) -> None:
+    def __init__(
+        self, site: GoogleContext, hopes: PendingCreations, found: Callable[[GoogleHost], Existence | None]
+    ) -> None:
         """`found` answers what has a host's name; it may raise `GoogleError`."""
         self.site = site
-        self._asking = Asking(site, hopes)
-        self._witness = Witness(found, site.clock, site.scope)
+        self._asking = Creation(site, hopes)
+        self._witness = ExistenceCheck(found, site.clock, site.scope)
 
     def capacity(self) -> Resources | None:
         """As given; Google does not say how much there is."""

@@ -8,11 +8,11 @@ from threading import Lock
 from typing import Any
 
 from ..api.interface import NotThere
-from ..machines.google_context import Site
-from ..machines.names import Host
+from ..machines.google_context import GoogleContext
+from ..machines.names import GoogleHost
 from . import parse
 from .listing import Listing
-from .parse import Node, Queued
+from .parse import Queued, TpuNode
 
 AGAIN_S = 60.0
 """A deletion that has not come to its end is asked for again after so long."""
@@ -24,12 +24,12 @@ _T = "tpu.projects.locations."
 class Removal:
     """Deletions of what belongs to one bastion. Safe for threads."""
 
-    site: Site
-    _asked: set[Host] = field(default_factory=set)
+    site: GoogleContext
+    _asked: set[GoogleHost] = field(default_factory=set)
     _begun: dict[str, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def ask(self, host: Host, listed: Listing) -> None:
+    def ask(self, host: GoogleHost, listed: Listing) -> None:
         """A host is not wanted any more. Raises `GoogleError` if it was the last of its slices, and they cannot be deleted."""
         with self._lock:
             self._asked.add(host)
@@ -61,7 +61,7 @@ class Removal:
             self._begun = {nonce: at for nonce, at in self._begun.items() if now - at < AGAIN_S}
             self._asked = {host for host in self._asked if str(host) in live or host.nonce in self._begun}
 
-    def _unlisted(self, host: Host) -> Queued | Node | None:
+    def _unlisted(self, host: GoogleHost) -> Queued | TpuNode | None:
         """What a host belongs to that is not listed; None if there is nothing of that creation."""
         node = self._node(host.zone, host.name)
         if node is None or node.mark.nonce != host.nonce:
@@ -69,7 +69,7 @@ class Removal:
         queued = self._queued(host.zone, node.parent) if node.parent else None
         return queued if queued and queued.mark.nonce == host.nonce else node
 
-    def _delete(self, whole: Queued | Node) -> None:
+    def _delete(self, whole: Queued | TpuNode) -> None:
         """Delete what has this name, if it is still of this creation; again, where a deletion hangs."""
         of_queue = isinstance(whole, Queued)
         there = self._queued(whole.zone, whole.name) if of_queue else self._node(whole.zone, whole.name)
@@ -85,7 +85,7 @@ class Removal:
         row = self._get("queuedResources", zone, name)
         return parse.queued_of(row, zone, self.site.scope) if row else None
 
-    def _node(self, zone: str, name: str) -> Node | None:
+    def _node(self, zone: str, name: str) -> TpuNode | None:
         row = self._get("nodes", zone, name)
         return parse.node_of(row, zone, self.site.scope) if row else None
 

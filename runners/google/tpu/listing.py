@@ -10,10 +10,10 @@ from bastion.model.interfaces import AttemptKey, Machine
 
 from ..api.failures import failure
 from ..api.interface import GoogleError
-from ..machines.google_context import Site
-from ..machines.names import Host
+from ..machines.google_context import GoogleContext
+from ..machines.names import GoogleHost
 from . import parse
-from .parse import Node, Queued
+from .parse import Queued, TpuNode
 
 SICK_S = 300.0
 """So long Google has to say that a slice is not well, until it is replaced."""
@@ -27,9 +27,9 @@ class Listing:
     """What was listed. `unwell`: nodes that Google says are not well, and since when."""
 
     queued: tuple[Queued, ...] = ()
-    nodes: tuple[Node, ...] = ()
-    unwell: Mapping[Host, float] = field(default_factory=dict)
-    sick: frozenset[Host] = frozenset()
+    nodes: tuple[TpuNode, ...] = ()
+    unwell: Mapping[GoogleHost, float] = field(default_factory=dict)
+    sick: frozenset[GoogleHost] = frozenset()
     proved: frozenset[str] = frozenset()
     """The nonces of what this bastion made."""
 
@@ -59,10 +59,10 @@ class Listing:
         return rows
 
     @cached_property
-    def _node(self) -> Mapping[tuple[str, str, str], Node]:
+    def _node(self) -> Mapping[tuple[str, str, str], TpuNode]:
         return {(node.zone, node.name, node.mark.nonce): node for node in self.nodes}
 
-    def node(self, host: Host) -> Node | None:
+    def node(self, host: GoogleHost) -> TpuNode | None:
         """The slice of a host."""
         return self._node.get((host.zone, host.name, host.nonce))
 
@@ -88,7 +88,7 @@ class Listing:
         return replace(self, unwell=unwell, sick=sick)
 
 
-def read(site: Site, zones: Sequence[str]) -> Listing:
+def read(site: GoogleContext, zones: Sequence[str]) -> Listing:
     """Ask all zones. Raises `GoogleError` if one of them does not answer: a part is not the whole."""
     answers = site.of_all(lambda zone: _zone(site, zone), zones)
     queued, nodes = (tuple(row for part in kind for row in part) for kind in zip(*answers, strict=True))
@@ -96,7 +96,7 @@ def read(site: Site, zones: Sequence[str]) -> Listing:
     return Listing(queued, nodes, proved=frozenset(mark.nonce for mark in marks if site.is_proved(mark)))
 
 
-def _zone(site: Site, zone: str) -> tuple[list[Queued], list[Node]]:
+def _zone(site: GoogleContext, zone: str) -> tuple[list[Queued], list[TpuNode]]:
     parent = f"projects/{site.project}/locations/{zone}"
     queued = site.google.pages(f"{_T}queuedResources.list", "queuedResources", parent=parent, pageSize=_PAGE)
     rows = [found for row in queued if (found := parse.queued_of(row, zone, site.scope))]

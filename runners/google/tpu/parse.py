@@ -11,7 +11,7 @@ from bastion.model.interfaces import Machine
 from bastion.model.job.instances import SLICES, Slice
 
 from ..api.failures import Refusal, of_status
-from ..machines.names import Host, Mark, mark_of
+from ..machines.names import GoogleHost, Mark, mark_of
 
 DEAD = frozenset({"PREEMPTED", "TERMINATED", "STOPPED", "HIDDEN"})
 """States of a node that runs nothing any more. It holds quota until it is deleted."""
@@ -26,7 +26,7 @@ _TYPE = re.compile(r"([a-z0-9]+)-([0-9]{1,6})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class TpuNode:
     """One slice, as it is listed."""
 
     zone: str
@@ -38,10 +38,10 @@ class Node:
     hosts: int
 
     @property
-    def machines(self) -> Iterator[Host]:
+    def machines(self) -> Iterator[GoogleHost]:
         """Its hosts."""
         for host in range(self.hosts):
-            yield Host(zone=self.zone, name=self.name, nonce=self.mark.nonce, host=host)
+            yield GoogleHost(zone=self.zone, name=self.name, nonce=self.mark.nonce, host=host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +58,11 @@ class Queued:
     failed: Refusal | None
 
     @property
-    def machines(self) -> Iterator[Host]:
+    def machines(self) -> Iterator[GoogleHost]:
         """Every host, in the order of their workers, whether it is there or not."""
         for node in self.nodes:
             for host in range(self.hosts):
-                yield Host(zone=self.zone, name=node, nonce=self.mark.nonce, host=host)
+                yield GoogleHost(zone=self.zone, name=node, nonce=self.mark.nonce, host=host)
 
 
 def want(kind: str, slices: int, how: str) -> str:
@@ -94,12 +94,12 @@ def queued_of(row: Mapping[str, Any], zone: str, scope: str) -> Queued | None:
     )
 
 
-def node_of(row: Mapping[str, Any], zone: str, scope: str) -> Node | None:
+def node_of(row: Mapping[str, Any], zone: str, scope: str) -> TpuNode | None:
     """A listed node; None if it is none of this bastion's."""
     mark = mark_of(row.get("labels", {}))
     if mark is None or mark.scope != scope:
         return None
-    return Node(
+    return TpuNode(
         zone=zone,
         name=_last(row),
         mark=mark,
@@ -112,8 +112,8 @@ def node_of(row: Mapping[str, Any], zone: str, scope: str) -> Node | None:
 
 def machines(
     queued: Iterable[Queued],
-    nodes: Iterable[Node],
-    sick: frozenset[Host] = frozenset(),
+    nodes: Iterable[TpuNode],
+    sick: frozenset[GoogleHost] = frozenset(),
     proved: frozenset[str] = frozenset(),
 ) -> Iterator[Machine]:
     """All machines that there are or will be. `sick` are hosts of nodes that have been unwell for long; `proved`, the nonces
@@ -127,19 +127,19 @@ def machines(
                 continue  # nothing is there, and nothing has to be done
             first = number * row.hosts
             for host in range(row.hosts):
-                at = Host(zone=row.zone, name=name, nonce=row.mark.nonce, host=host)
+                at = GoogleHost(zone=row.zone, name=name, nonce=row.mark.nonce, host=host)
                 yield _machine(at, row.mark, first + host, node, over=row.state in OVER, sick=at in sick, proved=proved)
     for node in left.values():  # its queued resource is gone, or not listed yet
         number = (
             int(found[1]) if (found := re.fullmatch(r".*-([0-9]{1,4})", node.name)) and node.name != node.parent else 0
         )
         for host in range(node.hosts):
-            at = Host(zone=node.zone, name=node.name, nonce=node.mark.nonce, host=host)
+            at = GoogleHost(zone=node.zone, name=node.name, nonce=node.mark.nonce, host=host)
             yield _machine(at, node.mark, number * node.hosts + host, node, over=False, sick=at in sick, proved=proved)
 
 
 def _machine(
-    at: Host, mark: Mark, worker: int, node: Node | None, *, over: bool, sick: bool, proved: frozenset[str]
+    at: GoogleHost, mark: Mark, worker: int, node: TpuNode | None, *, over: bool, sick: bool, proved: frozenset[str]
 ) -> Machine:
     dead = over if node is None else node.state in DEAD
     return Machine(

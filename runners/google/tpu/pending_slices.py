@@ -18,7 +18,7 @@ _GET = "tpu.projects.locations.operations.get"
 
 
 @dataclass(slots=True)
-class Hopes(pending_creations.Hopes):
+class PendingSlices(pending_creations.PendingCreations):
     """Attempts without a listed queued resource."""
 
     def failure(self, key: AttemptKey) -> tuple[str, GoogleError] | None:

@@ -15,14 +15,14 @@ from bastion.quota.resources import Resources
 
 from ..api.interface import NotThere
 from ..machines import names
-from ..machines.existence import Found
-from ..machines.google_context import Site
-from ..machines.names import Host
+from ..machines.existence import Existence
+from ..machines.google_context import GoogleContext
+from ..machines.names import GoogleHost
 from ..machines.runner import GoogleRunner
 from . import parse, render
 from .deletion import Removal
 from .listing import Listing, read
-from .pending_slices import Hopes
+from .pending_slices import PendingSlices
 
 _T = "tpu.projects.locations."
 
@@ -33,8 +33,8 @@ class TpuRunner(GoogleRunner):
     name = "tpu"
     offers = frozenset(KINDS["tpu"])
 
-    def __init__(self, site: Site) -> None:
-        self._hopes = Hopes(site)
+    def __init__(self, site: GoogleContext) -> None:
+        self._hopes = PendingSlices(site)
         super().__init__(site, self._hopes, self._found)
         self._removal = Removal(site)
         self._listed = Listing()
@@ -104,7 +104,7 @@ class TpuRunner(GoogleRunner):
         parent = f"projects/{self.site.project}/locations/{zone}"
         return self.site.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
 
-    def _found(self, host: Host) -> Found | None:
+    def _found(self, host: GoogleHost) -> Existence | None:
         """What has a host's name. Raises `GoogleError`."""
         name = f"projects/{self.site.project}/locations/{host.zone}/nodes/{host.name}"
         try:
@@ -113,7 +113,7 @@ class TpuRunner(GoogleRunner):
             return None
         state = node.get("state")
         mark = names.mark_of(node.get("labels", {}))
-        return Found(mark=mark, hosts=parse.hosts(node), dead=state in parse.DEAD, leaving=state == "DELETING")
+        return Existence(mark=mark, hosts=parse.hosts(node), dead=state in parse.DEAD, leaving=state == "DELETING")
 
     def _take_in_failure(self, key: AttemptKey, want: str) -> None:
         """A creation that was answered, and never showed: its operation may know why."""

@@ -20,7 +20,7 @@ from bastion.model.errors import BundleError, RunnerError
 from bastion.model.interfaces import Clock, Ids, Shell
 from bastion.stores import untrusted
 
-from .unix_account import Account
+from .unix_account import UnixAccount
 
 KEPT = 16
 """The most entries that are kept, the last used first."""
@@ -48,9 +48,9 @@ class Cache:
     shell: Shell
     clock: Clock
     ids: Ids
-    account: Account | None = None
+    account: UnixAccount | None = None
 
-    def keep(self, name: str, path: str) -> Entry:
+    def keep(self, name: str, path: str) -> CacheEntry:
         """The entry of this name for the `python3` of this PATH, held until the worker ends.
 
         Waits while another worker builds it. Raises `BundleError` if there is no such Python.
@@ -65,14 +65,14 @@ class Cache:
             shared = _locked(folder, fcntl.LOCK_SH)
             if made := self._made(folder):
                 os.utime(folder / _MARK)
-                return Entry(self, folder / made, python, shared, ready=True)
+                return CacheEntry(self, folder / made, python, shared, ready=True)
             os.close(shared)
             alone = _locked(folder, fcntl.LOCK_EX)
             if not self._made(folder):
                 _remove_parts(folder)
                 if self.account:
                     self.account.let_in(str(folder))
-                return Entry(self, folder / self.ids.new(), python, alone, ready=False)
+                return CacheEntry(self, folder / self.ids.new(), python, alone, ready=False)
             os.close(alone)
 
     def _made(self, folder: Path) -> str:
@@ -93,7 +93,7 @@ class Cache:
                     _remove(folder)
 
 
-class Entry:
+class CacheEntry:
     """One virtual environment with its code. `ready`: its setup was run before."""
 
     def __init__(self, cache: Cache, folder: Path, python: str, lock: int, *, ready: bool) -> None:

@@ -15,7 +15,7 @@ _PLACES = ("BASTION_OUTPUT_DIR", "BASTION_CHECKPOINT_DIR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class ContainerHost:
     """What a container gets of its host: who its processes are, what bounds them, and the devices that are not NVIDIA's."""
 
     uid: int
@@ -26,7 +26,7 @@ class Host:
 
 
 def body(
-    image: str, argv: Sequence[str], env: Mapping[str, str], folder: str, host: Host, bounds: Bounds
+    image: str, argv: Sequence[str], env: Mapping[str, str], folder: str, host: ContainerHost, bounds: Bounds
 ) -> dict[str, Any]:
     """How a container is asked for: on the host's network and memory, in the image's own folder.
 

@@ -33,7 +33,7 @@ Login = Callable[[str], Mapping[str, str] | None]
 """What a registry has to be told of who asks, by its host, in the words of Docker's API; None: nothing."""
 
 
-class Refused(OSError):
+class EngineRefused(OSError):
     """The engine says no, in its own words."""
 
 
@@ -60,7 +60,7 @@ class Engine:
                 _check(answer, what)
                 for line in answer:
                     _check_line(line, what)
-        except Refused as refused:
+        except EngineRefused as refused:
             raise BundleError(f"{refused}; is it there, and may this machine read it?") from refused
         except OSError as error:
             if error.errno == errno.ENOSPC:
@@ -79,7 +79,7 @@ class Engine:
             return Container(self, self._name, output, bounds)
         except OSError as error:
             self.remove()
-            if isinstance(error, Refused) and any(words in str(error) for words in _NOT_FOUND):
+            if isinstance(error, EngineRefused) and any(words in str(error) for words in _NOT_FOUND):
                 raise FileNotFoundError(errno.ENOENT, str(error)) from error
             raise
 
@@ -230,4 +230,4 @@ def _check_line(line: bytes, what: str) -> None:
 def _failed(what: str, words: str) -> OSError:
     if _FULL in words:
         return OSError(errno.ENOSPC, f"{what}: {words}")
-    return Refused(f"{what}: {' '.join(words.split())[:500]}")
+    return EngineRefused(f"{what}: {' '.join(words.split())[:500]}")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import Wanted
+from bastion.bundler.git_commands import WantedCommit
 from bastion.bundler.unpack import unpack
 from bastion.model.errors import BundleError
 from bastion.model.job.spec import BundleRef
@@ -22,15 +22,15 @@ from bastion.stores import untrusted
 
 from .bounds import Bounds
 from .bounds_guard import guard_of
-from .cache import Cache, Entry
-from .container import Host, body, environment, tpus
+from .cache import Cache, CacheEntry
+from .container import ContainerHost, body, environment, tpus
 from .container_engine import Container, Engine
 from .folders import LEFT
 from .ports import free_port
 from .process_limits import FIRST_TO_GO
 from .process_tree import kill_all
-from .session import Tree
-from .unix_account import Account, home_of, name_of, run_as
+from .session import Session
+from .unix_account import UnixAccount, home_of, name_of, run_as
 
 PRIVATE = "private"
 """The flag of a worker whose job's logs and outputs are for its account alone."""
@@ -75,7 +75,7 @@ class LocalMachine:
         fetcher: Checkout,
         cache: Cache,
         engine: Engine,
-        account: Account | None = None,
+        account: UnixAccount | None = None,
         bounds: Bounds = _NO_BOUNDS,
         output: str = "",
         private: bool = False,
@@ -142,13 +142,15 @@ class LocalMachine:
 
     def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
         """Fetch a commit."""
-        wanted = Wanted(repo=bundle.repo, commit=bundle.commit, digest=bundle.digest, submodules=bundle.submodules)
+        wanted = WantedCommit(
+            repo=bundle.repo, commit=bundle.commit, digest=bundle.digest, submodules=bundle.submodules
+        )
         self._fetcher.lay_out(wanted, changes, Path(code))
         if not os.path.isdir(os.path.join(code, bundle.folder)):
             raise BundleError(f"{wanted} has no folder '{bundle.folder}'; commit a file in it, or launch from another")
         self._give(code)
 
-    def keep(self, name: str, path: str) -> Entry:
+    def keep(self, name: str, path: str) -> CacheEntry:
         """An entry of the cache."""
         return self._cache.keep(name, path)
 
@@ -179,7 +181,7 @@ class LocalMachine:
         job, home = Path(path).parent, Path(self._own).parent.parent
         return bool(self._own) and job.parent == home and job.name != ".." and Path(path).name.isdecimal()
 
-    def _make_for(self, account: Account, path: str) -> None:
+    def _make_for(self, account: UnixAccount, path: str) -> None:
         """The workers of a gang do this at one moment: of the task's own folder, each gives away what another one has just made.
 
         The folder of another task that is there already stays whose it is.
@@ -213,7 +215,7 @@ class LocalMachine:
             pass
         return b""
 
-    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Tree:
+    def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Session:
         """Run the command."""
         if not os.path.isdir(self.code):
             os.makedirs(self.code)
@@ -221,7 +223,7 @@ class LocalMachine:
         self._began = self._next_moment()
         bounds = self._bounds.of_job(memory)
         guard = guard_of(bounds) if bounds.of_all else None
-        return Tree(argv, env, folder, self._log, self._account, guard, self._begun)
+        return Session(argv, env, folder, self._log, self._account, guard, self._begun)
 
     def _next_moment(self) -> int:
         """A time of the file system, in ns, later than that of all that was written before this call.
@@ -282,12 +284,12 @@ class LocalMachine:
         elif image != inside:
             raise BundleError(f"this container is of {inside}, and the job comes in {image}; launch it anew")
 
-    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container | Tree:
+    def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container | Session:
         """Run the command in a container, or beside us in our own. `sh -c` is not the host's, so it is the image's."""
         if self._inside and self._inside.image:
             return self.start(argv, env, self._inside.folder, memory)
         account = self._account
-        host = Host(
+        host = ContainerHost(
             uid=account.uid if account else os.getuid(),
             gid=account.gid if account else os.getgid(),
             groups=account.groups if account else (),

@@ -19,7 +19,7 @@ _OWN = (b"Pss_Anon:", b"Pss_Shmem:")
 _OWN_OR_SHARED = (b"RssAnon:", b"RssShmem:")
 
 
-class Member(NamedTuple):
+class ProcessInfo(NamedTuple):
     """One process. `resident` in bytes: what it shares with others, and what it maps of files, counts in full.
 
     `start` is when it was started, in the clock's ticks since the boot.
@@ -32,7 +32,7 @@ class Member(NamedTuple):
     start: int
 
 
-def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[Member]:
+def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[ProcessInfo]:
     """Every descendant of this process that has not ended; of the `roots`, if some are named.
 
     Only descendants are read, by the lists of children that Linux keeps for each thread: what else the machine runs costs
@@ -42,7 +42,7 @@ def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[M
     starts = roots or (os.getpid(),)
     if not _LISTS_CHILDREN:
         return _family_of_all(starts)
-    found: list[Member] = []
+    found: list[ProcessInfo] = []
     pending = [child for pid in starts for child in _children(pid, threads=0)]
     seen = set(starts)
     for pid in pending:
@@ -57,9 +57,9 @@ def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[M
     return found
 
 
-def _family_of_all(starts: Iterable[int]) -> list[Member]:
+def _family_of_all(starts: Iterable[int]) -> list[ProcessInfo]:
     """The same where the kernel keeps no such lists: from the parents of all processes of the machine."""
-    children: dict[int, list[Member]] = {}
+    children: dict[int, list[ProcessInfo]] = {}
     for member in _everybody():
         children.setdefault(member.parent, []).append(member)
     found = [child for pid in starts for child in children.get(pid, ())]
@@ -79,7 +79,7 @@ def _children(pid: int, threads: int) -> list[int]:
     return found
 
 
-def memory(members: Iterable[Member]) -> int:
+def memory(members: Iterable[ProcessInfo]) -> int:
     """Bytes that they use together: what several share counts once, and what can be read again from a file does not.
 
     Takes a while for large ones: the system walks through all that they have.
@@ -128,7 +128,7 @@ def send(pids: Iterable[int], number: int) -> None:
             os.kill(pid, number)
 
 
-def _everybody() -> Iterator[Member]:
+def _everybody() -> Iterator[ProcessInfo]:
     for name in os.listdir(_PROC):
         if name.isdigit():
             with suppress(OSError):
@@ -137,13 +137,13 @@ def _everybody() -> Iterator[Member]:
                     yield member
 
 
-def _member(pid: int) -> Member | None:
+def _member(pid: int) -> ProcessInfo | None:
     """One process; None if it has ended. One whose first thread alone has ended runs on. Raises `OSError` if it is gone."""
     fields = _read(f"{pid}/stat").rpartition(b") ")[2].split()  # the name before may hold anything
     threads = int(fields[17])
     if fields[0].decode() in _ENDED and threads <= 1:
         return None
-    return Member(pid, int(fields[1]), threads, int(fields[21]) * _PAGE, int(fields[19]))
+    return ProcessInfo(pid, int(fields[1]), threads, int(fields[21]) * _PAGE, int(fields[19]))
 
 
 def started(pid: int) -> int | None:

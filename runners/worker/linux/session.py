@@ -17,13 +17,13 @@ from pathlib import Path
 from .bounds_guard import LocalGuard
 from .process_limits import start_bounded
 from .process_tree import family, put_down, send
-from .unix_account import Account
+from .unix_account import UnixAccount
 
 _PR_SET_CHILD_SUBREAPER = 36
 _CGROUPS = Path("/sys/fs/cgroup")
 
 
-class Tree:
+class Session:
     """A command and its descendants. A worker has one at a time: it reaps every child. `begun` gets the command's pid."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Tree:
         env: Mapping[str, str],
         cwd: str,
         output: int,
-        account: Account | None = None,
+        account: UnixAccount | None = None,
         guard: LocalGuard | None = None,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> None:

@@ -28,7 +28,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class UnixAccount:
     """One that is not root's. `groups` are all that it belongs to: devices are often a group's."""
 
     name: str
@@ -92,7 +92,7 @@ class Account:
         os.chmod(folder, 0o710)
 
 
-def run_as(account: Account | None, argv: Sequence[str], folder: str = "/") -> None:
+def run_as(account: UnixAccount | None, argv: Sequence[str], folder: str = "/") -> None:
     """Run a command in a folder as this account, or as ourselves. Raises `OSError` with its last words if it fails."""
     how, whose = (account.how, f" (as {account.name})") if account else ({}, "")
     try:
@@ -103,14 +103,14 @@ def run_as(account: Account | None, argv: Sequence[str], folder: str = "/") -> N
         raise OSError(f"{argv[0]} took more than {_LIMIT_S:.0f} s{whose}") from error
 
 
-def account(name: str) -> Account:
+def account(name: str) -> UnixAccount:
     """The account of this name. Raises `RunnerError` if the machine has none."""
     try:
         found = pwd.getpwnam(name)
     except KeyError:
         raise RunnerError(f"this machine has no account {name!r} to run jobs as; create it, or change run_as") from None
     groups = tuple(os.getgrouplist(found.pw_name, found.pw_gid))
-    return Account(found.pw_name, found.pw_uid, found.pw_gid, groups, found.pw_dir)
+    return UnixAccount(found.pw_name, found.pw_uid, found.pw_gid, groups, found.pw_dir)
 
 
 def chosen(run_as: str, uid: int, is_known: Callable[[str], bool]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive_cache import kept_in, lay
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from tests.bench.rows import Row, lap
 from tests.google.support.fleet import Fleet
 from tests.google.support.kinds import TPU
@@ -28,7 +28,7 @@ def rows() -> list[Row]:
 
 def _first(folder: Path) -> float:
     fleet = Fleet(TPU)
-    born = Birth(fleet.bucket, "gs://b/demo", SystemShell(), {}, make=partial(kept_in, [folder]))
+    born = MachineBoot(fleet.bucket, "gs://b/demo", SystemShell(), {}, make=partial(kept_in, [folder]))
     fleet.runner.site = replace(fleet.runner.site, birth=born)
     fleet.submit(["j"], {"v6e": 8})
     with lap() as taken:

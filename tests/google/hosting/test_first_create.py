@@ -18,7 +18,7 @@ from bastion.platform.shell import SystemShell
 from bastion.runners.delivery import installation
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.delivery.archive_cache import kept_in, lay
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from bastion.stores.counting import CountingBucket
 from tests.google.support.fleet import Fleet
 from tests.google.support.gces import BULK
@@ -73,7 +73,7 @@ def fleet(request: pytest.FixtureRequest, laid: Path) -> Fleet:
 def begin(fleet: Fleet, laid: Path) -> None:
     """The bastion's program begins, with nothing in memory."""
     fleet.restart()
-    born = Birth(fleet.bucket, "gs://b/demo", NoShell(), {}, make=partial(kept_in, [laid]))
+    born = MachineBoot(fleet.bucket, "gs://b/demo", NoShell(), {}, make=partial(kept_in, [laid]))
     fleet.runner.site = replace(fleet.runner.site, birth=born)
     fleet.bucket.counts.clear()  # type: ignore[attr-defined]
 
@@ -168,5 +168,5 @@ def test_this_installation_makes_the_same_bytes_each_time(tmp_path: Path, archiv
     found = kept_in([tmp_path / "laid"], NoShell())
     assert found.digest == archive.digest == hashlib.sha256(found.read()).hexdigest()
     bucket = CountingBucket(memory())
-    assert Birth(bucket, "gs://b/demo", NoShell(), {}, make=lambda _: found).build() == found.digest
+    assert MachineBoot(bucket, "gs://b/demo", NoShell(), {}, make=lambda _: found).build() == found.digest
     assert bucket.read(layout.build(found.digest)).data == archive.read()

@@ -18,10 +18,10 @@ from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.interface import IsThere, NoRight, NotThere
 from bastion.runners.google.hosting import bastion_vm as prices
 from bastion.runners.google.hosting import rights, setup_steps, terraform
-from bastion.runners.google.hosting.bastion_vm import Host, check, instance, metadata_of, slug
+from bastion.runners.google.hosting.bastion_vm import BastionVm, check, instance, metadata_of, slug
 from bastion.runners.google.hosting.dry_run import Dry
 from bastion.runners.google.hosting.grants import leave
-from bastion.runners.google.hosting.vm_status import GONE, Machine
+from bastion.runners.google.hosting.vm_status import GONE, VmStatus
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
 from tests.support.world import HandClock
@@ -29,7 +29,7 @@ from tests.support.world import HandClock
 IMAGE = f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion@sha256:{'1' * 64}"
 OTHER = IMAGE.replace("1" * 64, "2" * 64)
 ZONE = "us-central1-a"
-HOST = Host(
+HOST = BastionVm(
     bastion="team",
     url="gs://ours",
     buckets=["ours"],
@@ -67,7 +67,7 @@ def google(fake: Fake) -> Iterator[GoogleApi]:
     api.close()
 
 
-def made(google: GoogleApi, host: Host = HOST) -> list[str]:
+def made(google: GoogleApi, host: BastionVm = HOST) -> list[str]:
     return [step.what for step in setup_steps.steps(host) if step.ensure(google)]
 
 
@@ -193,7 +193,7 @@ def test_a_network_that_is_not_there_is_told(fake: Fake, google: GoogleApi) -> N
 
 
 def test_a_vm_is_stopped_started_and_deleted(fake: Fake, google: GoogleApi) -> None:
-    vm = Machine(google, PROJECT, ZONE, HOST.vm)
+    vm = VmStatus(google, PROJECT, ZONE, HOST.vm)
     assert (vm.status(), vm.stop(), vm.delete()) == (GONE, False, False)
     with pytest.raises(NotThere):
         vm.start()
@@ -261,5 +261,5 @@ def test_the_price_is_a_line_with_its_parts() -> None:
     assert "odd-type not known here" in prices.line("odd-type", 10, 1.0)
 
 
-def other(**fields: object) -> Host:
+def other(**fields: object) -> BastionVm:
     return replace(HOST, **fields)  # type: ignore[arg-type]

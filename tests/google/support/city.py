@@ -24,9 +24,9 @@ from bastion.platform.local_paths import mark
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.hosting import setup_steps
-from bastion.runners.google.hosting.bastion_vm import Host, workers
+from bastion.runners.google.hosting.bastion_vm import BastionVm, workers
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.stores.opening import open_bucket
 from bastion.stores.prefixed import Prefixed
 from tests.google.fake import Fake
@@ -49,7 +49,7 @@ class City:
         self.fake, self.name, self.url = fake, "demo", root or f"memory://{RandomIds().new()}"
         more = {"zones": [ZONES[runner]], "service_account": workers(self.name, PROJECT), "vm_zone": VM_ZONE, **google}
         settings = GoogleSettings(project=PROJECT, **more)
-        self.host = Host(
+        self.host = BastionVm(
             bastion=self.name, url=self.url, buckets=[self.url.split("/")[2]], zone=VM_ZONE, google=settings,
             runners=[runner], image=f"us-central1-docker.pkg.dev/{PROJECT}/images/bastion",
         )  # fmt: skip
@@ -62,11 +62,11 @@ class City:
             fake, settings, mark(self.name, self.bucket.url), login=lambda: Login(fake, self.host.account), limit_s=0.5
         )
         self.runner.site = replace(self.runner.site, given=HOLDS[runner])
-        doors = Doors(
+        doors = ServiceContext(
             bucket=self.bucket, runners={runner: self.runner}, clock=clock, ids=RandomIds(), tasks=HandTasks(),
             snapshot=lambda: None,
         )  # fmt: skip
-        me = loop.Self(name=self.name, host="vm", boot="boot", pid=1, alive=lambda pid: True)
+        me = loop.ThisBastion(name=self.name, host="vm", boot="boot", pid=1, alive=lambda pid: True)
         self.bastion = loop.begin(doors, me, TICK_S)
         self.ticks(1)
 

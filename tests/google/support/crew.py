@@ -15,7 +15,7 @@ from bastion.model.state.state import Cause
 from bastion.model.stored.records import BEAT_S, AnyClaim, Facts, StopOrder
 from bastion.runners.google.machines.names import host_of
 from bastion.runners.worker.claim import claim_of
-from bastion.runners.worker.interfaces import Doors, Pace, Post
+from bastion.runners.worker.interfaces import Post, WorkerContext, WorkerPace
 from tests.google.fake.cloud import Guest
 
 
@@ -102,8 +102,10 @@ class Crew:
         if worker.post.worker and self._claim(worker.post.key, 0) is None:
             return  # the real one waits here for the first of its gang
         machine: Any = SimpleNamespace(free_port=lambda: 1)
-        doors = cast(Doors, SimpleNamespace(bucket=self.bucket, clock=self.clock, ids=self.ids, machine=machine))
-        worker.phase = "claimed" if claim_of(worker.post, doors, Pace()) else "idle"
+        doors = cast(
+            WorkerContext, SimpleNamespace(bucket=self.bucket, clock=self.clock, ids=self.ids, machine=machine)
+        )
+        worker.phase = "claimed" if claim_of(worker.post, doors, WorkerPace()) else "idle"
         if worker.phase == "idle" and not self._has(layout.facts(worker.post.key, worker.post.worker)):
             claim = self._claim(worker.post.key, worker.post.worker)
             if claim and claim.machine == worker.post.machine:  # the machine was started once more

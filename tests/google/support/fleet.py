@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bastion.journal.fold import apply
-from bastion.journal.leadership import Fence
+from bastion.journal.leadership import LeaderWindow
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.interfaces import AttemptKey
@@ -17,13 +17,13 @@ from bastion.model.state.state import AttemptState, Cause, State
 from bastion.model.stored.events import AnyEvent, Started, Submitted
 from bastion.model.stored.records import Facts
 from bastion.platform.system import RandomIds
-from bastion.runners.google.machines.google_context import Site
+from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.runners.google.machines.names import host_of
 from bastion.schedule.desired import desired
 from bastion.schedule.lifecycle import settle
 from bastion.service.observations import FactsRead, Sighting, Trouble, note
 from bastion.service.reconcile import Reconciler
-from bastion.service.spec_cache import Specs
+from bastion.service.spec_cache import SpecCache
 from bastion.stores.memory import MemoryBucket
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
@@ -52,14 +52,14 @@ class Fleet:
         self.crew = Crew(self.bucket, RandomIds(), lambda key: (float("inf"), Cause.OK))
         self.fake = Fake(machines=self.crew)
         self.clock = self.crew.clock = FakesClock(self.fake)
-        self.fence = Fence(self.clock)
-        self.specs = Specs(self.bucket)
+        self.fence = LeaderWindow(self.clock)
+        self.specs = SpecCache(self.bucket)
         self.begin = self.clock.monotonic()
         self.restart()
 
     def restart(self) -> None:
         """The bastion begins anew, with nothing in memory."""
-        site = Site(
+        site = GoogleContext(
             google=NearGoogle(self.fake, self.clock, RandomIds(), lambda: None), settings=self.settings,
             scope=SCOPE, ids=RandomIds(), seal=sealing(), clock=self.clock, birth=self.crew.birth, at_once=at_once,
         )  # fmt: skip

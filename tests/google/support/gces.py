@@ -10,7 +10,7 @@ from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.gce.runner import GceRunner
-from bastion.runners.google.machines.google_context import Site
+from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
 from tests.google.fake.fake import PROJECT
@@ -40,7 +40,7 @@ class Ground(tpus.Ground):
 def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any) -> GceRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 3.0, **more})
-    site = Site(
+    site = GoogleContext(
         google=google, settings=settings, scope=scope, ids=RandomIds(), seal=sealing(), clock=clock,
         birth=lambda key, machine: {"machine": machine, "startup-script": "#"}, at_once=at_once,
     )  # fmt: skip

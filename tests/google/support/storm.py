@@ -17,9 +17,9 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec import new_jobspec
 from bastion.model.state.state import ENDED, Cause, Job
 from bastion.model.stored.requests import Cancel, Request, Submit, job_id
-from bastion.runners.google.machines.google_context import Site
+from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.service import loop
-from bastion.service.maintenance import Doors
+from bastion.service.maintenance import ServiceContext
 from bastion.service.tick import Bastion
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
@@ -134,17 +134,17 @@ class Storm:
         for handler in [one for one in log.handlers if isinstance(one, OwnLog)]:
             log.removeHandler(handler)
         tasks = HandTasks()
-        site = Site(
+        site = GoogleContext(
             google=NearGoogle(self.fake, self.clock, self.ids, self.knife), settings=self.settings,
             scope=SCOPE, ids=self.ids, seal=sealing(), clock=self.clock, birth=self.crew.birth,
             at_once=tasks.map, given=self.kind.pool,
         )  # fmt: skip
         self.runner = self.kind.runner(site=site)
-        doors = Doors(
+        doors = ServiceContext(
             bucket=self.bucket, runners={self.kind.name: self.runner}, clock=self.clock, ids=self.ids, tasks=tasks,
             snapshot=lambda: snapshot.make(self.bucket.inner),
         )  # fmt: skip
-        me = loop.Self(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
+        me = loop.ThisBastion(name="b", host="here", boot="boot", pid=1, alive=lambda pid: False)
         return loop.begin(doors, me, 1.0)
 
     # Users

@@ -11,7 +11,7 @@ from bastion.model.interfaces import AttemptKey, Machine, Placement
 from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.client import GoogleApi
-from bastion.runners.google.machines.google_context import Site
+from bastion.runners.google.machines.google_context import GoogleContext
 from bastion.runners.google.tpu.runner import TpuRunner
 from bastion.testing.fleets import sealing
 from tests.google.fake import Fake
@@ -66,7 +66,7 @@ class Ground:
 def runner(fake: Fake, settings: GoogleSettings, scope: str = SCOPE, **more: Any) -> TpuRunner:
     clock = FakesClock(fake)
     google = GoogleApi(PROJECT, clock, RandomIds(), **{"patience_s": 0.0, "limit_s": 0.5, **more})
-    site = Site(
+    site = GoogleContext(
         google=google, settings=settings, scope=scope, ids=RandomIds(), seal=sealing(), clock=clock,
         birth=lambda key, machine: {"machine": machine}, at_once=at_once,
     )  # fmt: skip

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from bastion.cli.bastion.parts.top_app import Jobs, TopApp, Why, bar
+from bastion.cli.bastion.parts.top_app import JobDetails, Jobs, TopApp, bar
 from bastion.cli.bastion.top import Looker
-from bastion.cli.common.command_context import Desk
-from bastion.launcher.explain.usage_board import ORDERS, ROWS_MAX, Asked, board
+from bastion.cli.common.command_context import CommandContext
+from bastion.launcher.explain.usage_board import ORDERS, ROWS_MAX, BoardOptions, board
 from bastion.model.errors import BucketError
 from bastion.model.interfaces import AttemptKey, Bucket, Stat
 from bastion.model.settings.config import Config
@@ -50,14 +50,16 @@ def looker(world: World, bucket: Bucket | None = None) -> tuple[Looker, HandTask
     """What makes the boards, and what it runs on."""
     tasks = HandTasks()
     place = bucket or world.bucket
-    desk = Desk(bastion="team", bucket=place, clock=world.clock, tasks=tasks, ids=RandomIds(), settings=Config())
+    desk = CommandContext(
+        bastion="team", bucket=place, clock=world.clock, tasks=tasks, ids=RandomIds(), settings=Config()
+    )
     return Looker(desk), tasks
 
 
 def played(world: World, *plays: Play, size: tuple[int, int] = (120, 30), bucket: Bucket | None = None) -> None:
     """Run the app and play it."""
     look, tasks = looker(world, bucket)
-    app = TopApp(look, tasks, look(Asked(), anew=True), every_s=0.05)
+    app = TopApp(look, tasks, look(BoardOptions(), anew=True), every_s=0.05)
 
     async def play() -> None:
         async with app.run_test(size=size) as pilot:
@@ -134,11 +136,11 @@ def test_keys_move_sort_filter_explain_and_quit(world: World) -> None:
         await until(pilot, lambda: len(rows(app)) == 3)
 
         await pilot.press("home", "j", "enter")
-        await until(pilot, lambda: isinstance(app.screen, Why) and "eval-bbbbbbbb of bob" in text(app, "#why"))
+        await until(pilot, lambda: isinstance(app.screen, JobDetails) and "eval-bbbbbbbb of bob" in text(app, "#why"))
         assert "needs 4 v4, 2 of 8 free" in text(app, "#why").splitlines()[1]
         assert "held by" in text(app, "#why")
         await pilot.press("q")
-        await until(pilot, lambda: not isinstance(app.screen, Why))
+        await until(pilot, lambda: not isinstance(app.screen, JobDetails))
 
         await pilot.press("q")
         await until(pilot, lambda: app.return_value == 0)
@@ -167,7 +169,7 @@ def test_ctrl_c_is_told_by_the_exit_code(world: World) -> None:
 def test_what_happens_is_drawn_and_the_open_page_with_it(world: World) -> None:
     async def play(app: TopApp, pilot: Pilot[int]) -> None:
         await pilot.press("j", "enter")
-        await until(pilot, lambda: isinstance(app.screen, Why) and "PENDING" in text(app, "#why"))
+        await until(pilot, lambda: isinstance(app.screen, JobDetails) and "PENDING" in text(app, "#why"))
         world.runs("eval-bbbbbbbb")
         await until(pilot, lambda: "attempt 0, RUNNING: local on 10.0.0.0" in text(app, "#why"))
         await pilot.press("escape")
@@ -215,10 +217,10 @@ def test_a_store_that_does_not_answer_takes_nothing_away(world: World) -> None:
 def test_a_look_at_nothing_new_costs_two_requests_and_another_order_none(world: World) -> None:
     counted = CountingBucket(world.bucket)
     look, _ = looker(world, counted)
-    look(Asked(), anew=True)
+    look(BoardOptions(), anew=True)
     for anew, cost in ((True, 2), (True, 2), (False, 0), (True, 2)):
         counted.counts.clear()
-        look(Asked(order="state", text="nlp", job="eval-bbbbbbbb"), anew=anew)
+        look(BoardOptions(order="state", text="nlp", job="eval-bbbbbbbb"), anew=anew)
         assert counted.counts.total() == cost
 
 
@@ -227,7 +229,7 @@ def test_it_fits_every_terminal(world: World, size: tuple[int, int]) -> None:
     async def play(app: TopApp, pilot: Pilot[int]) -> None:
         assert "train" in rows(app)[0]
         await pilot.press("j", "enter")
-        await until(pilot, lambda: isinstance(app.screen, Why))
+        await until(pilot, lambda: isinstance(app.screen, JobDetails))
         await pilot.press("escape", "slash", "x")
         await pilot.resize_terminal(*size[::-1])
         await pilot.resize_terminal(*size)
@@ -273,7 +275,7 @@ def test_of_very_many_jobs_the_first_are_drawn() -> None:
     for number in range(ROWS_MAX + 3):
         world.asked(f"{number:032d}", name=f"job{number}")
 
-    shown = board(world.look(), Asked(text="job"), {"problems": []})
+    shown = board(world.look(), BoardOptions(text="job"), {"problems": []})
 
     assert (len(shown.ids), len(shown.cells), shown.more) == (ROWS_MAX, ROWS_MAX, 3)
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.quota.resources import Resources
-from bastion.runners.worker.interfaces import Machine as MachineDoor
+from bastion.runners.worker.interfaces import WorkerMachine as MachineDoor
 from tests.simulation.crashes.outcome import WorkerKey
 from tests.simulation.crashes.stage import Stage
 from tests.simulation.crashes.taps import Actor, Fate, TappedMachine

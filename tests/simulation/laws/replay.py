@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.model import layout
 from bastion.model.state.state import State
 from bastion.model.stored.journal_object import unpack
-from bastion.schedule.replay import Difference, replayed
+from bastion.schedule.replay import DecisionDifference, replayed
 from tests.simulation.parts.broken import Broken
 from tests.simulation.parts.store import Store
 
@@ -17,7 +17,7 @@ def replays(store: Store) -> int:
     count = 0
     for each in replayed(State(), records, len(records)):
         count += 1
-        if each.difference is not Difference.NONE:
+        if each.difference is not DecisionDifference.NONE:
             told = f"{each.marker} and {each.written}, taken again {each.again}"
             raise Broken(f"the decision in journal object {each.seq} differs: {each.difference}: {told}")
     return count

@@ -8,8 +8,8 @@ from dataclasses import replace
 from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey, Bucket, Machine, Placement, Sight
 from bastion.quota.resources import Resources
-from bastion.runners.worker.interfaces import Doors, Pace, Post
-from bastion.runners.worker.interfaces import Machine as WorkerMachine
+from bastion.runners.worker.interfaces import Post, WorkerContext, WorkerPace
+from bastion.runners.worker.interfaces import WorkerMachine as WorkerMachine
 from bastion.runners.worker.run import run, stand_in
 from bastion.stores.machine_seal import KeyedSeal
 from tests.simulation.parts.host import Script, SimHost
@@ -37,7 +37,7 @@ class SimRunner:
         *,
         delay: Callable[[], float | None] = lambda: 0.0,
         born: Callable[[SimHost], None] = lambda _: None,
-        pace: Pace | None = None,
+        pace: WorkerPace | None = None,
         scope: str = "sim",
     ) -> None:
         self.blind = False
@@ -49,7 +49,7 @@ class SimRunner:
         self._hosts = hosts
         self._delay = delay
         self._born = born
-        self._pace = pace or Pace()
+        self._pace = pace or WorkerPace()
         self._ids = SimIds(kernel)
         self._seal = KeyedSeal(lambda: b"a key of a simulated bastion", self._ids)
         self._coming: set[tuple[AttemptKey, int]] = set()
@@ -145,8 +145,8 @@ class SimRunner:
         machine = host.machine
         return Post(key=machine.key, worker=machine.worker, machine=machine.id, address="10.0.0.1")
 
-    def _doors(self, host: SimHost) -> Doors:
-        return Doors(
+    def _doors(self, host: SimHost) -> WorkerContext:
+        return WorkerContext(
             bucket=self._bucket_of(host.machine),
             clock=SimClock(self._kernel, host.off_s),
             ids=self._ids,

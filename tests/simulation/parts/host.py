@@ -12,7 +12,7 @@ from bastion.model.errors import BundleError
 from bastion.model.interfaces import Machine
 from bastion.model.job.spec import BundleRef
 from bastion.quota.resources import Resources
-from bastion.runners.worker.interfaces import Kept
+from bastion.runners.worker.interfaces import PreparedCode
 from tests.simulation.parts.kernel import Event, Kernel, Life
 
 
@@ -194,7 +194,7 @@ class SimHost:
     def pull(self, image: str) -> None:
         raise BundleError("a simulated machine has no Docker")
 
-    def keep(self, name: str, path: str) -> Kept:
+    def keep(self, name: str, path: str) -> PreparedCode:
         raise BundleError("a simulated machine has no Python")
 
     def leave(self) -> str:

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import Access, Doors, Wanted
+from bastion.bundler.git_commands import GitAccess, GitContext, WantedCommit
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
 from tests.support.gitservers import Repository, git, git_web, quiet_git
@@ -28,12 +28,12 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "machine" / "code"
 
 
-def lay_out(target: Path, wanted: Wanted, changes: bytes = b"", *, local: bool = True) -> None:
-    doors = Doors(shell=SystemShell(), clock=TestClock(), access=Access(local=local))
+def lay_out(target: Path, wanted: WantedCommit, changes: bytes = b"", *, local: bool = True) -> None:
+    doors = GitContext(shell=SystemShell(), clock=TestClock(), access=GitAccess(local=local))
     Checkout(doors=doors).lay_out(wanted, changes, target)
 
 
-def refused(target: Path, wanted: Wanted, changes: bytes = b"", *, local: bool = True) -> str:
+def refused(target: Path, wanted: WantedCommit, changes: bytes = b"", *, local: bool = True) -> str:
     with pytest.raises(BundleError) as caught:
         lay_out(target, wanted, changes, local=local)
     assert not target.exists()
@@ -56,7 +56,7 @@ def with_submodule(code: Repository, url: str, *, name: str = "lib", more: str =
 def test_a_good_one_is_laid_out(code: Repository, target: Path, tmp_path: Path) -> None:
     """So that those below fail for what is wrong with them, and for nothing else."""
     commit = with_submodule(code, f"file://{tmp_path}/served/library.git")
-    lay_out(target, Wanted(repo=f"file://{code.bare}", commit=commit, submodules=True))
+    lay_out(target, WantedCommit(repo=f"file://{code.bare}", commit=commit, submodules=True))
     assert (target / "lib" / "lib.py").read_text() == "x\n"
 
 
@@ -64,7 +64,7 @@ def test_a_submodule_that_would_run_a_program(code: Repository, target: Path, tm
     with (tmp_path / "gitconfig").open("a") as config:
         config.write('[protocol "ext"]\nallow = always\n')
     commit = with_submodule(code, f"ext::touch {tmp_path}/ran")
-    assert refused(target, Wanted(repo=f"file://{code.bare}", commit=commit, submodules=True))
+    assert refused(target, WantedCommit(repo=f"file://{code.bare}", commit=commit, submodules=True))
     assert not (tmp_path / "ran").exists()
 
 
@@ -75,14 +75,14 @@ def test_a_submodule_with_a_command_or_a_way_out(
     code: Repository, target: Path, tmp_path: Path, name: str, more: str
 ) -> None:
     commit = with_submodule(code, f"file://{tmp_path}/served/library.git", name=name, more=more.format(tmp_path))
-    assert refused(target, Wanted(repo=f"file://{code.bare}", commit=commit, submodules=True))
+    assert refused(target, WantedCommit(repo=f"file://{code.bare}", commit=commit, submodules=True))
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "machine" / "out").exists()
 
 
 def test_a_url_that_is_an_option(code: Repository, target: Path, tmp_path: Path) -> None:
     commit = with_submodule(code, f"--upload-pack=touch {tmp_path}/ran")
-    assert refused(target, Wanted(repo=f"file://{code.bare}", commit=commit, submodules=True))
+    assert refused(target, WantedCommit(repo=f"file://{code.bare}", commit=commit, submodules=True))
     assert not (tmp_path / "ran").exists()
 
 
@@ -94,7 +94,7 @@ def test_a_tree_with_a_name_that_means_something(code: Repository, target: Path,
     inner = made(code, f"040000 tree {hooks}\thooks\n")
     commit = git(code.tree, "commit-tree", "-m", "bad", made(code, f"040000 tree {inner}\t{name}\n"))
     git(code.tree, "push", "--quiet", "origin", f"{commit}:refs/heads/bad")
-    wanted = Wanted(repo=f"file://{code.bare}", commit=commit)
+    wanted = WantedCommit(repo=f"file://{code.bare}", commit=commit)
     assert "invalid path" in refused(target, wanted)
     assert not (tmp_path / "ran").exists()
     assert not list(tmp_path.glob("machine/**/post-checkout"))
@@ -135,18 +135,18 @@ def test_changes_through_a_link_that_leads_out(code: Repository, target: Path, t
     commit = code.pushed()
     changes = zstandard.compress(diff.encode())
     digest = hashlib.sha256(changes).hexdigest()
-    wanted = Wanted(repo=f"file://{code.bare}", commit=commit, digest=digest)
+    wanted = WantedCommit(repo=f"file://{code.bare}", commit=commit, digest=digest)
     assert "do not apply" in refused(target, wanted, changes)
     assert list((tmp_path / "outside").iterdir()) == []
 
 
 def test_a_worker_of_root_reads_no_repository_of_its_machine(code: Repository, target: Path, tmp_path: Path) -> None:
     commit = code.pushed()
-    wanted = Wanted(repo=f"file://{code.bare}", commit=commit)
+    wanted = WantedCommit(repo=f"file://{code.bare}", commit=commit)
     assert "transport 'file' not allowed" in refused(target, wanted, local=False)
     private = Repository(tmp_path, "private")
     private.pushed("key", "secret")
     bad = with_submodule(code, f"file://{private.bare}")
     with git_web(code.bare.parent) as url:
-        wanted = Wanted(repo=f"{url}/code.git", commit=bad, submodules=True)
+        wanted = WantedCommit(repo=f"{url}/code.git", commit=bad, submodules=True)
         assert "transport 'file' not allowed" in refused(target, wanted, local=False)

@@ -11,7 +11,7 @@ import pytest
 
 from bastion.bundler.checkout import Checkout
 from bastion.bundler.git import GitBundler
-from bastion.bundler.git_commands import Access, Doors, Wanted, ssh_command
+from bastion.bundler.git_commands import GitAccess, GitContext, WantedCommit, ssh_command
 from bastion.bundler.interface import Bundle
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
@@ -30,13 +30,13 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "machine" / "code"
 
 
-def fetcher(access: Access | None = None, clock: TestClock | None = None, **how: object) -> Checkout:
-    doors = Doors(shell=SystemShell(), clock=clock or TestClock(), access=access or Access())
+def fetcher(access: GitAccess | None = None, clock: TestClock | None = None, **how: object) -> Checkout:
+    doors = GitContext(shell=SystemShell(), clock=clock or TestClock(), access=access or GitAccess())
     return Checkout(doors=doors, **how)  # type: ignore[arg-type]
 
 
 def lay_out(target: Path, repo: object, commit: str, *, submodules: bool | None = None, **how: object) -> None:
-    fetcher(**how).lay_out(Wanted(repo=str(repo), commit=commit, submodules=submodules), b"", target)
+    fetcher(**how).lay_out(WantedCommit(repo=str(repo), commit=commit, submodules=submodules), b"", target)
 
 
 def refused(target: Path, repo: object, commit: str, **how: object) -> str:
@@ -92,7 +92,7 @@ def test_a_server_that_is_busy_is_asked_again(code: Repository, target: Path) ->
     with git_web(code.bare.parent) as url:
         pass
     with pytest.raises(BundleError):
-        fetcher(clock=clock).lay_out(Wanted(repo=f"{url}/code.git", commit=commit), b"", target)
+        fetcher(clock=clock).lay_out(WantedCommit(repo=f"{url}/code.git", commit=commit), b"", target)
     assert clock.monotonic() == 2 + 4
 
 
@@ -130,7 +130,7 @@ def test_changes_come_along_to_the_byte(code: Repository, target: Path) -> None:
     code.write("staged", "staged\n")
     git(code.tree, "add", "staged")
     bundle, changes = packed(code)
-    wanted = Wanted(repo=bundle.repo, commit=bundle.commit, digest=bundle.digest)
+    wanted = WantedCommit(repo=bundle.repo, commit=bundle.commit, digest=bundle.digest)
     fetcher().lay_out(wanted, changes, target)
     assert seen(target) == seen(code.tree)
 
@@ -139,7 +139,7 @@ def test_changes_of_another_digest_are_not_applied(code: Repository, target: Pat
     code.pushed()
     code.write("new", "x")
     bundle, changes = packed(code)
-    wanted = Wanted(repo=bundle.repo, commit=bundle.commit, digest="0" * 64)
+    wanted = WantedCommit(repo=bundle.repo, commit=bundle.commit, digest="0" * 64)
     with pytest.raises(BundleError, match="not those of digest 0000"):
         fetcher().lay_out(wanted, changes, target)
     assert not target.exists()
@@ -149,7 +149,7 @@ def test_changes_of_another_digest_are_not_applied(code: Repository, target: Pat
 def test_changes_that_are_not_what_they_should_be(code: Repository, target: Path, changes: bytes) -> None:
     commit = code.pushed()
     for digest in (hashlib.sha256(changes).hexdigest(), "0" * 64):
-        wanted = Wanted(repo=f"file://{code.bare}", commit=commit, digest=digest)
+        wanted = WantedCommit(repo=f"file://{code.bare}", commit=commit, digest=digest)
         with pytest.raises(BundleError, match="launch the job again"):
             fetcher().lay_out(wanted, changes, target)
     assert not target.exists()
@@ -170,7 +170,7 @@ def test_changes_that_reach_out_are_refused(code: Repository, target: Path, tmp_
 
     commit = code.pushed()
     evil = zstandard.ZstdCompressor().compress(REACHES_OUT.encode())
-    wanted = Wanted(repo=f"file://{code.bare}", commit=commit, digest=hashlib.sha256(evil).hexdigest())
+    wanted = WantedCommit(repo=f"file://{code.bare}", commit=commit, digest=hashlib.sha256(evil).hexdigest())
     with pytest.raises(BundleError, match="do not apply"):
         fetcher().lay_out(wanted, evil, target)
     assert not list(tmp_path.rglob("escaped"))
@@ -255,7 +255,7 @@ def test_a_private_repository_by_the_machines_own_key(
     key, hosts = tmp_path / "deploy key", tmp_path / "known_hosts"
     key.touch(mode=0o600)
     hosts.touch()
-    lay_out(target, f"git@host:{code.bare}", commit, access=Access(deploy_key=str(key), known_hosts=str(hosts)))
+    lay_out(target, f"git@host:{code.bare}", commit, access=GitAccess(deploy_key=str(key), known_hosts=str(hosts)))
     said = ssh.with_name("ssh.said").read_text().splitlines()
     assert {
         "BatchMode=yes",
@@ -273,7 +273,7 @@ def test_a_private_repository_by_the_machines_own_key(
 def test_a_key_that_the_machine_does_not_have(code: Repository, target: Path) -> None:
     commit = code.pushed()
     assert "names as deploy_key" in refused(
-        target, f"git@host:{code.bare}", commit, access=Access(deploy_key="/nowhere/key")
+        target, f"git@host:{code.bare}", commit, access=GitAccess(deploy_key="/nowhere/key")
     )
 
 
@@ -286,11 +286,11 @@ def test_a_host_that_lets_nobody_in(code: Repository, target: Path, ssh: Path) -
 
 
 def test_without_a_key_ssh_still_asks_nobody() -> None:
-    words = ssh_command(Access())
+    words = ssh_command(GitAccess())
     assert "BatchMode=yes" in words
     assert "StrictHostKeyChecking=yes" in words
     assert "Identity" not in words
-    assert '"/a b/100%%"' in ssh_command(Access(deploy_key="/a b/100%"))
+    assert '"/a b/100%%"' in ssh_command(GitAccess(deploy_key="/a b/100%"))
 
 
 def test_a_repository_for_the_web_that_wants_a_password(code: Repository, target: Path) -> None:

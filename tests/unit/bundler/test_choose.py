@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.bundler.file_selection import Entry, Kind, check_size, check_source, keep
+from bastion.bundler.file_selection import FileEntry, FileKind, check_size, check_source, keep
 from bastion.bundler.file_walk import walk
 from bastion.bundler.ignore import Ignore
 from bastion.bundler.safe_names import link_fault, name_fault
@@ -63,9 +63,9 @@ def test_relative_links_inside_the_folder_are_kept_and_not_followed(tmp_path: Pa
     (tmp_path / "b").symlink_to("./a")
     found = walk(tmp_path.resolve(), leave_out=(), limit_files=10)
     assert found == [
-        Entry("a/code.py", Kind.FILE),
-        Entry("a/up", Kind.LINK, target=".."),
-        Entry("b", Kind.LINK, target="./a"),
+        FileEntry("a/code.py", FileKind.FILE),
+        FileEntry("a/up", FileKind.LINK, target=".."),
+        FileEntry("b", FileKind.LINK, target="./a"),
     ]
 
 
@@ -126,7 +126,7 @@ def test_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_too_much_to_pack_names_the_ten_largest() -> None:
-    entries = [Entry(f"file{at:02d}", Kind.FILE, size=at * 2**20) for at in range(30)]
+    entries = [FileEntry(f"file{at:02d}", FileKind.FILE, size=at * 2**20) for at in range(30)]
     with pytest.raises(BundleError) as caught:
         check_size(Path("/srv/code"), entries, 100 * 2**20)
     text = str(caught.value)
@@ -136,7 +136,7 @@ def test_too_much_to_pack_names_the_ten_largest() -> None:
 
 
 def test_exactly_the_limit_is_fine() -> None:
-    check_size(Path("/srv/code"), [Entry("a", Kind.FILE, size=60), Entry("b", Kind.FILE, size=40)], 100)
+    check_size(Path("/srv/code"), [FileEntry("a", FileKind.FILE, size=60), FileEntry("b", FileKind.FILE, size=40)], 100)
 
 
 def test_too_many_files_are_refused_while_looking(tmp_path: Path) -> None:
@@ -148,9 +148,9 @@ def test_too_many_files_are_refused_while_looking(tmp_path: Path) -> None:
 
 
 def test_an_environment_is_known_below_the_root_only() -> None:
-    listing = [Entry("pyvenv.cfg", Kind.FILE)]
+    listing = [FileEntry("pyvenv.cfg", FileKind.FILE)]
     assert keep("", listing, Ignore(), frozenset()) == listing
-    assert keep("env", [Entry("env/pyvenv.cfg", Kind.FILE)], Ignore(), frozenset()) == []
+    assert keep("env", [FileEntry("env/pyvenv.cfg", FileKind.FILE)], Ignore(), frozenset()) == []
 
 
 def test_a_tree_deeper_than_what_can_be_removed_again_is_refused(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bastion.bundler.compare import LINES, TEXT_BYTES, TEXT_LINES, Difference, difference
+from bastion.bundler.compare import LINES, TEXT_BYTES, TEXT_LINES, TreeDifference, difference
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def test_equal_trees_do_not_differ(trees: tuple[Path, Path]) -> None:
         (tree / "deep" / "empty").mkdir(parents=True)
         (tree / "deep" / "file").write_text("x")
         (tree / "link").symlink_to("deep")
-    assert difference(*trees) == Difference((), (), (), (), False)
+    assert difference(*trees) == TreeDifference((), (), (), (), False)
 
 
 def test_same_size_and_time_is_not_the_same_content(trees: tuple[Path, Path]) -> None:

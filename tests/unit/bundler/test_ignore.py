@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bastion.bundler.file_selection import Kind
+from bastion.bundler.file_selection import FileKind
 from bastion.bundler.file_walk import walk
-from bastion.bundler.ignore import Ignore, Level, parse
+from bastion.bundler.ignore import Ignore, IgnoreFile, parse
 from bastion.model.errors import BundleError
 from tests.depth import examples
 
@@ -50,7 +50,7 @@ def make(root: Path, files: Mapping[str, str]) -> None:
 
 def packed(root: Path) -> set[str]:
     entries = walk(root, leave_out=(), limit_files=10_000)
-    return {entry.path for entry in entries if entry.kind is not Kind.FOLDER}
+    return {entry.path for entry in entries if entry.kind is not FileKind.FOLDER}
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_brackets_that_are_read_differently_from_git_are_refused_by_line(pattern
 
 @pytest.mark.parametrize(("pattern", "name"), [("[[]", "["), ("\\[id\\].ts", "[id].ts"), ("\\!x", "!x"), ("\\#", "#")])
 def test_odd_characters_can_be_named(pattern: str, name: str) -> None:
-    ignore = Ignore(git=(Level(parse(pattern, ".gitignore")),))
+    ignore = Ignore(git=(IgnoreFile(parse(pattern, ".gitignore")),))
     assert ignore.drops(name, is_folder=False)
 
 

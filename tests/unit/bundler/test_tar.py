@@ -16,7 +16,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.bundler.file_selection import Entry, Kind
+from bastion.bundler.file_selection import FileEntry, FileKind
 from bastion.bundler.file_walk import walk
 from bastion.bundler.interface import Bundle, Bundler, NoneBundler
 from bastion.bundler.tar import TarBundler, pack
@@ -223,18 +223,18 @@ def test_a_source_that_is_no_folder_is_an_error(
 def test_a_file_that_changes_while_it_is_packed_is_named(tmp_path: Path, listed: int) -> None:
     (tmp_path / "grows").write_bytes(b"12345")
     with pytest.raises(BundleError, match="'grows' changed while it was packed"):
-        pack(tmp_path, [Entry("grows", Kind.FILE, size=listed)], BytesIO())
+        pack(tmp_path, [FileEntry("grows", FileKind.FILE, size=listed)], BytesIO())
 
 
 def test_a_file_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "file").symlink_to("/etc/hostname")
     with pytest.raises(OSError, match="file"):
-        pack(tmp_path, [Entry("file", Kind.FILE, size=1)], BytesIO())
+        pack(tmp_path, [FileEntry("file", FileKind.FILE, size=1)], BytesIO())
 
 
 def test_a_disk_that_cannot_be_read_is_not_taken_for_a_changed_file() -> None:
     with pytest.raises(OSError, match="Input/output error"):  # what reading this one gives on Linux
-        pack(Path("/proc/self"), [Entry("mem", Kind.FILE, size=1)], BytesIO())
+        pack(Path("/proc/self"), [FileEntry("mem", FileKind.FILE, size=1)], BytesIO())
 
 
 def test_no_bundle_asks_nobody(bucket: CountingBucket) -> None:

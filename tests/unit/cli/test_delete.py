@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bastion.cli.bastion.delete import cancel_all
-from bastion.cli.common.place import Place
+from bastion.cli.common.place import BastionPlace
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError
@@ -31,7 +31,7 @@ def test_who_waits_for_long_is_told_each_problem_once() -> None:
     world.clock.script = [lambda: None] * 900 + [lambda: shows("stopped")]
     with pytest.raises(BastionError, match="is stopped, and 1 jobs have not ended"):
         cancel_all(
-            Place("b", world.bucket, world.bucket), world.reader(), "root", world.clock, RandomIds(), told.append
+            BastionPlace("b", world.bucket, world.bucket), world.reader(), "root", world.clock, RandomIds(), told.append
         )
     assert told == [f"1 jobs have not ended; the bastion says: {PROBLEM}"], job
     assert len(list(world.bucket.list(layout.INBOX))) == 1, "each job is cancelled once"

@@ -7,13 +7,13 @@ import logging
 import os
 from pathlib import Path
 
-from bastion.cli.bastion.parts.background import Output, leads_to
+from bastion.cli.bastion.parts.background import BackgroundOutput, leads_to
 
 
 def test_the_file_makes_way_for_a_new_one_and_no_line_is_lost_between_the_two(tmp_path: Path) -> None:
     file = tmp_path / "demo.log"
     with file.open("a") as stream:
-        output = Output(stream, file, bytes_max=1_000, ways=(stream.fileno(),))
+        output = BackgroundOutput(stream, file, bytes_max=1_000, ways=(stream.fileno(),))
         for number in range(250):
             output.emit(logging.LogRecord("bastion", logging.INFO, "", 0, f"line {number:03}", (), None))
         os.write(stream.fileno(), b"Traceback\n")  # what does not go through the log, as the words of a crash

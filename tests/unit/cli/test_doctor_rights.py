@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bastion.cli.bastion.parts import doctor_rights
-from bastion.launcher.access.health_checks import Check, Level
+from bastion.launcher.access.health_checks import Check, HealthLevel
 from bastion.model.interfaces import Bucket
 from bastion.stores.gcs import GcsBucket
 from bastion.stores.local import LocalBucket
@@ -80,7 +80,7 @@ def three() -> Bucket:
 
 
 def wrong(found: list[Check]) -> dict[str, str]:
-    return {check.name: check.found for check in found if check.level is not Level.OK}
+    return {check.name: check.found for check in found if check.level is not HealthLevel.OK}
 
 
 def bindings(name: str) -> list[dict[str, Any]]:
@@ -118,17 +118,20 @@ def test_who_may_not_see_the_policy_is_told_so_and_what_they_may_do_themselves(i
     iam.bucket("bkt", [], status=403)
     iam.holds("bkt")
     (check,) = doctor_rights.checks(bucket, admin=False)
-    assert check.level is Level.OK
+    assert check.level is HealthLevel.OK
     assert "have an admin run bastion doctor" in check.found
     iam.holds("bkt", "storage.objects.create", "storage.objects.delete", "storage.objects.get")
     (check,) = doctor_rights.checks(bucket, admin=False)
-    assert (check.level, check.found) == (Level.FAILED, "you may create and delete everywhere in it, and are no admin")
-    assert doctor_rights.checks(bucket, admin=True)[0].level is Level.OK
+    assert (check.level, check.found) == (
+        HealthLevel.FAILED,
+        "you may create and delete everywhere in it, and are no admin",
+    )
+    assert doctor_rights.checks(bucket, admin=True)[0].level is HealthLevel.OK
 
 
 def test_a_store_that_has_no_such_thing_is_no_trouble(iam: Iam) -> None:
     (check,) = doctor_rights.checks(Prefixed(GcsBucket("gs://bkt"), "team"), admin=True)
-    assert (check.level, check.found) == (Level.OK, "not examined: this store tells nothing of them")
+    assert (check.level, check.found) == (HealthLevel.OK, "not examined: this store tells nothing of them")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,7 @@ def test_an_answer_that_makes_no_sense_is_a_line_and_no_all_clear(iam: Iam, answ
     iam.bucket("bkt", [])
     iam.answers["/storage/v1/b/bkt/iam"] = 200, answer
     found = doctor_rights.checks(Prefixed(GcsBucket("gs://bkt"), "team"), admin=True)
-    assert any(check.level is not Level.OK for check in found)
+    assert any(check.level is not HealthLevel.OK for check in found)
 
 
 def test_a_folder_that_all_may_write_is_found(tmp_path: Path) -> None:

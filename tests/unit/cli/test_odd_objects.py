@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bastion.cli.bastion.parts.doctor_checks import ODD_MAX, Look
-from bastion.cli.common.place import Place
+from bastion.cli.bastion.parts.doctor_checks import ODD_MAX, DoctorLook
+from bastion.cli.common.place import BastionPlace
 from bastion.model import layout
 from bastion.model.interfaces import AttemptKey
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
@@ -59,5 +59,5 @@ def odd(keys: object) -> str:
     bucket = MemoryBucket(f"memory://{RandomIds().new()}")
     for key in keys:  # type: ignore[attr-defined]
         bucket.create(key, b"x")
-    look = Look(Place("b", bucket, bucket), "ann", SystemClock(), RandomIds(), ThreadTasks())
+    look = DoctorLook(BastionPlace("b", bucket, bucket), "ann", SystemClock(), RandomIds(), ThreadTasks())
     return look._odd().found

@@ -16,8 +16,8 @@ HANGS = {
     "in a task that is waited for": "import threading; threading.Event().wait()",
 }
 HANDLED = (
-    "from bastion.cli.terminal.signals import Stopping; import sys; "
-    "stopping = Stopping(limit_s=1); print('up', flush=True)\n"
+    "from bastion.cli.terminal.signals import StopSignals; import sys; "
+    "stopping = StopSignals(limit_s=1); print('up', flush=True)\n"
 )
 START = HANDLED.replace("print(", "stopping.watch(); print(")
 PATIENT = START.replace("limit_s=1", "limit_s=600")

@@ -6,14 +6,14 @@ import pynvml
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.runners.local.gpus import Gpu, assign, count, inventory, kind_of, portion
+from bastion.runners.local.gpus import LocalGpu, assign, count, inventory, kind_of, portion
 from tests.support.fake_nvml import FakeNvml
 
 
 def test_every_device_is_found_with_its_kind() -> None:
     nvml = FakeNvml("NVIDIA H200", b"NVIDIA H200", "Tesla T4")
     gpus = inventory(nvml)
-    assert gpus == (Gpu("0", "h200"), Gpu("1", "h200"), Gpu("2", "t4"))
+    assert gpus == (LocalGpu("0", "h200"), LocalGpu("1", "h200"), LocalGpu("2", "t4"))
     assert count(gpus) == {"h200": 2, "t4": 1}
     assert nvml.calls == ["init", "shutdown"]
 
@@ -51,7 +51,7 @@ def test_a_kind_is_one_word(product: str, kind: str) -> None:
     assert kind_of(product) == kind
 
 
-GPUS = (Gpu("0", "h200"), Gpu("1", "t4"), Gpu("2", "h200"), Gpu("3", "h200"))
+GPUS = (LocalGpu("0", "h200"), LocalGpu("1", "t4"), LocalGpu("2", "h200"), LocalGpu("3", "h200"))
 
 
 def test_a_worker_gets_what_it_asks_for_and_nothing_that_is_held() -> None:

@@ -58,7 +58,7 @@ def row(**changes: Any) -> dict[str, Any]:
     return usual | {"metadata": {render.NEEDS: json.dumps({"CPU": 2, "GPU": 8})}} | changes
 
 
-def listed(*rows: Any) -> list[parse.Job]:
+def listed(*rows: Any) -> list[parse.RayJob]:
     return parse.jobs(json.dumps(rows).encode(), NAME.scope)
 
 

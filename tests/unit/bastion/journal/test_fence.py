@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bastion.journal.leadership import WINDOW_S, Beacon, Fence, parse, read, vacant
+from bastion.journal.leadership import WINDOW_S, LeaderWindow, StatusBeat, parse, read, vacant
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import Deposed, LostEnd
@@ -26,7 +26,7 @@ def status(epoch: int = 1, nonce: str = "n", state: str = "running", host: str =
 
 def test_a_fence_closes_30_s_after_the_confirmed_write_was_first_sent() -> None:
     clock = HandClock()
-    fence = Fence(clock)
+    fence = LeaderWindow(clock)
     assert not fence.may_act(), "nothing was confirmed yet"
     fence.confirm(None)
     assert not fence.may_act()
@@ -39,7 +39,7 @@ def test_a_fence_closes_30_s_after_the_confirmed_write_was_first_sent() -> None:
 
 def test_an_older_confirmation_does_not_take_back_a_newer_one() -> None:
     clock = HandClock(now=50)
-    fence = Fence(clock)
+    fence = LeaderWindow(clock)
     fence.confirm(40.0)
     fence.confirm(1.0)
     assert fence.may_act()
@@ -47,10 +47,10 @@ def test_an_older_confirmation_does_not_take_back_a_newer_one() -> None:
 
 def beacon(
     bucket: FaultyBucket, clock: HandClock | None = None, version: str = "", began: tuple[int, str] = (0, "")
-) -> tuple[Beacon, Fence]:
+) -> tuple[StatusBeat, LeaderWindow]:
     clock = clock or HandClock()
-    fence = Fence(clock)
-    return Beacon(bucket, clock, fence, version, began), fence
+    fence = LeaderWindow(clock)
+    return StatusBeat(bucket, clock, fence, version, began), fence
 
 
 def test_a_swap_costs_one_request_and_opens_the_fence() -> None:

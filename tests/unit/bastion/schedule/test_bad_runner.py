@@ -10,7 +10,7 @@ from bastion.journal.recover import objects
 from bastion.model.interfaces import AttemptKey, Placement
 from bastion.model.state.state import JobState, State
 from bastion.quota.resources import Resources
-from bastion.schedule.replay import Difference, replayed
+from bastion.schedule.replay import DecisionDifference, replayed
 from tests.support.town import Town
 
 
@@ -29,7 +29,7 @@ def test_a_job_of_which_the_runner_cannot_say_the_hosts_is_in_no_others_way(answ
     assert town.job(other).state is JobState.PROVISIONING
     assert bad in town.bastion.troubles["seats"]
     differences = {one.difference for one in replayed(State(), objects(town.bucket.inner, 0), 10**9)}
-    assert differences == {Difference.NONE}
+    assert differences == {DecisionDifference.NONE}
     town.runner.workers = good  # type: ignore[method-assign]
     town.ticks(70)
     assert town.job(bad).state is JobState.PROVISIONING

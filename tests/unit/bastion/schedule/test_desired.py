@@ -13,7 +13,7 @@ from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import AnyEvent, Claimed, Ended, Exited, Gone, Started, Stopping, Submitted
 from bastion.model.stored.records import Order
 from bastion.schedule.desired import desired, order, stop_order
-from bastion.service.spec_cache import KEPT, KEPT_BYTES, Specs
+from bastion.service.spec_cache import KEPT, KEPT_BYTES, SpecCache
 from tests.support.doors import FaultyBucket, fails, folded
 from tests.support.world import NOON, World, spec
 
@@ -101,14 +101,14 @@ def test_a_spec_that_is_young_costs_no_request_and_an_old_one_is_read_with_its_n
     jobs = [Submitted(request=f"r{n}", job=f"j-{n}", spec=spec(name=f"j{n}")) for n in range(3)]
     world.happens(*jobs)
     bucket = FaultyBucket(inner=world.bucket)
-    specs = Specs(bucket)
+    specs = SpecCache(bucket)
     assert specs.of("j-1", 1, 1).name == "j1"
     assert specs.of("j-2", 1, 2).name == "j2"
     assert bucket.calls == [("read", layout.journal(1)), ("read", layout.journal(2))], "held against the next object"
 
 
 def test_only_so_many_specs_are_kept() -> None:
-    specs = Specs(FaultyBucket(faults=[fails]))
+    specs = SpecCache(FaultyBucket(faults=[fails]))
     for number in range(KEPT + 1):
         specs.keep(f"j-{number}", spec())
     assert specs.of(f"j-{KEPT}", 0, 0) == spec()
@@ -117,7 +117,7 @@ def test_only_so_many_specs_are_kept() -> None:
 
 
 def test_large_specs_are_kept_within_bounds() -> None:
-    specs = Specs(FaultyBucket(faults=[fails]))
+    specs = SpecCache(FaultyBucket(faults=[fails]))
     large = spec(env={f"A{n}": "x" * 30_000 for n in range(6)})
     number = KEPT_BYTES // len(encode(large)) + 1
     for job in range(number):
@@ -131,4 +131,4 @@ def test_large_specs_are_kept_within_bounds() -> None:
 @pytest.mark.parametrize("place", [(0, 0), (0, 9), (7, 0)])
 def test_a_spec_that_is_not_at_its_place_is_an_error_that_names_the_job(place: tuple[int, int]) -> None:
     with pytest.raises(RecordError, match="the spec of j-1"):
-        Specs(World().bucket).of("j-1", *place)
+        SpecCache(World().bucket).of("j-1", *place)

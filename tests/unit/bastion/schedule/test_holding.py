@@ -14,10 +14,10 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import Attempt, Cause, Job, JobState, State
 from bastion.model.stored.events import AnyEvent, Claimed, Ended, Gone, Saved, Started, Stopping, Submitted, Updated
-from bastion.quota.demand import LEFT, Hold, Schedule, Stop
+from bastion.quota.demand import LEFT, Holding, Schedule, Stop
 from bastion.quota.quota import Quota
 from bastion.schedule.held_work import saved, until
-from bastion.schedule.pending import Lineup
+from bastion.schedule.pending import PendingJobs
 from bastion.schedule.plan import stops, unsettled
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
@@ -44,14 +44,14 @@ def live(state: State) -> tuple[Job, Attempt]:
     return state.jobs["j"], attempt
 
 
-def board_hold(state: State, lineup: Lineup, now: datetime = NOON) -> Hold:
+def board_hold(state: State, lineup: PendingJobs, now: datetime = NOON) -> Holding:
     return lineup.bring_up(state, QUOTA, now).holds["j", 0]
 
 
 def test_what_is_held_by_who_left_is_in_the_name_of_nobody_that_has_a_share() -> None:
     state, quota = running(), Quota(tiers=({"v4": 8},), members={"nlp": ("eve",)})
     project = state.jobs["j"].project
-    lineup = Lineup()
+    lineup = PendingJobs()
     assert lineup.bring_up(state, quota, NOON).holds["j", 0].project == f"{project} (members who left)"
     assert (
         lineup.bring_up(state, quota, NOON, LEFT - 1).holds["j", 0].project == project
@@ -103,7 +103,7 @@ def test_what_is_not_saved_is_counted_alike_by_readers_and_by_the_policy(
         folded(Saved(**AT, at=after(at_s), every_s=every_s), state=state)
     _, attempt = live(state)
     known, now = saved(attempt, after(now_s)), after(now_s)
-    hold = Hold(
+    hold = Holding(
         job="j", project="p", user="u", demand={}, priority=5, order=0, since=attempt.started, saved=attempt.saved,
         every_s=attempt.every_s,
     )  # fmt: skip
@@ -117,11 +117,11 @@ def test_a_checkpoint_of_before_the_attempt_saves_nothing_of_it() -> None:
     state = running()
     folded(Saved(**AT, at=after(-500)), state=state)
     assert saved(live(state)[1], after(60)) == NOON
-    assert board_hold(state, Lineup()).unsaved_s(after(60)) == 60
+    assert board_hold(state, PendingJobs()).unsaved_s(after(60)) == 60
 
 
 def test_the_policy_is_told_of_checkpoints_limits_and_past_stops() -> None:
-    state, lineup = running(time_limit_s=3600.0), Lineup()
+    state, lineup = running(time_limit_s=3600.0), PendingJobs()
     assert (board_hold(state, lineup).saved, board_hold(state, lineup).stops) == (None, 0)
 
     def happens(*events: AnyEvent) -> None:
@@ -140,14 +140,14 @@ def test_the_policy_is_told_of_checkpoints_limits_and_past_stops() -> None:
     happens(Started(**{**AT, "attempt": 1}, runner="local", tier=0, workers=1))
     told = board_hold(state, lineup)
     assert (told.saved, told.every_s, told.stops) == (None, None, 1), "a new attempt has to save by itself"
-    assert told == board_hold(state, Lineup())
+    assert told == board_hold(state, PendingJobs())
 
 
 @pytest.mark.parametrize(("cause", "count"), [(Cause.PREEMPTED, 1), (Cause.OK, 0), (Cause.LOST, 0)])
 def test_only_who_was_really_stopped_for_others_is_counted_as_stopped(cause: Cause, count: int) -> None:
     state = folded(stop(), *ended(cause), state=running())
     assert state.jobs["j"].tasks[0].stops == count
-    want = Lineup().bring_up(state, QUOTA, NOON).wants["j"]
+    want = PendingJobs().bring_up(state, QUOTA, NOON).wants["j"]
     assert (want.stops, want.stopped) == ((count, NOON) if count else (0, None))
 
 

@@ -34,7 +34,7 @@ from bastion.model.stored.gaps import Holes
 from bastion.model.stored.journal_object import JournalObject
 from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.ledger_table import entry_lines, total_line
-from bastion.schedule.time_integral import Meter, Window
+from bastion.schedule.time_integral import TimeIntegral, Window
 from tests.support.world import NOON, World, spec
 
 QUOTA = """
@@ -267,7 +267,7 @@ def test_a_snapshot_from_before_the_window_is_as_good_as_the_whole_journal(seed:
 )
 def test_a_meter_sums_each_part_exactly(changes: list[tuple[int, int]], since: int, length: int, parts: int) -> None:
     window = Window(NOON + since * MICROSECOND, NOON + (since + length) * MICROSECOND, parts)
-    meter = Meter(window)
+    meter = TimeIntegral(window)
     for moment, amount in sorted(changes):
         meter.add(window.place(NOON + moment * MICROSECOND), amount)
     meter.advance(window.length)

@@ -17,7 +17,7 @@ from bastion.quota.demand import KEPT, RULES
 from bastion.quota.quota import Quota
 from bastion.schedule.held_work import KEEP
 from bastion.schedule.plan import pool_of
-from bastion.schedule.replay import Difference, replayed
+from bastion.schedule.replay import DecisionDifference, replayed
 from bastion.schedule.usage import Use, usage
 from tests.support.town import HALVES, Town
 
@@ -186,7 +186,7 @@ def test_decisions_of_before_kept_nothing_and_are_taken_again_so(monkeypatch: py
     found = [*objects(town.bucket.inner, 0)]
     decisions = list(replayed(State(), found, len(found)))
     assert {each.marker.rules for each in decisions} == {KEPT - 1, RULES}
-    assert {each.difference for each in decisions} == {Difference.NONE}
+    assert {each.difference for each in decisions} == {DecisionDifference.NONE}
 
 
 def test_what_is_kept_counts_as_held_no_more_than_there_is_room_for_it() -> None:

@@ -13,9 +13,9 @@ from bastion.model.state.state import JobState
 from bastion.model.stored.events import CapacityChanged
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
-from bastion.quota.tiers import Pool
+from bastion.quota.tiers import Capacity
 from bastion.schedule.capacity import pool
-from bastion.schedule.runner_choice import Places, places
+from bastion.schedule.runner_choice import RunnerChoice, places
 from tests.support.doors import HandRunner, folded
 from tests.support.town import Town
 
@@ -24,8 +24,10 @@ LOCAL = frozenset({"v4", "cpu", "anything"})
 Offers = Mapping[str, frozenset[str] | None]
 
 
-def of(offers: Offers, placed: Mapping[str, str] | None = None, **capacity: Resources | None) -> Places:
-    return Places(offers=offers, capacity=capacity, placed={key: (runner,) for key, runner in (placed or {}).items()})
+def of(offers: Offers, placed: Mapping[str, str] | None = None, **capacity: Resources | None) -> RunnerChoice:
+    return RunnerChoice(
+        offers=offers, capacity=capacity, placed={key: (runner,) for key, runner in (placed or {}).items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,13 +54,13 @@ def test_who_wants_what_no_runner_has_together_goes_nowhere() -> None:
 
 @pytest.mark.parametrize(("tier", "runner"), [(0, "slurm"), (1, "gce"), (7, "gce")])
 def test_the_settings_name_a_runner_for_each_tier_and_the_last_one_for_all_further(tier: int, runner: str) -> None:
-    there = Places(offers={"gce": GCE, "slurm": SLURM}, capacity={}, placed={"h100": ("slurm", "gce")})
+    there = RunnerChoice(offers={"gce": GCE, "slurm": SLURM}, capacity={}, placed={"h100": ("slurm", "gce")})
     assert there.runner_of({"h100": 8, "cpu": 4}, tier) == runner
 
 
 def test_a_side_begins_where_any_kind_changes_its_runner() -> None:
     rows = {"h100": ("a", "a", "b"), "v4": ("a",), "gpu-l4-1": ("a", "b", "b", "a")}
-    assert Places(offers={}, capacity={}, placed=rows).walls == (1, 2, 3)
+    assert RunnerChoice(offers={}, capacity={}, placed=rows).walls == (1, 2, 3)
 
 
 SLURM = frozenset({"h100", "l4", "cpu", "memory"})
@@ -108,11 +110,11 @@ def test_a_kind_is_bounded_by_what_those_hold_who_give_it() -> None:
     assert of(late, slurm=held).bounds(wished, 0, {}) == held | {"t4": 500}
 
 
-def sided() -> Places:
+def sided() -> RunnerChoice:
     """Own machines first, then spot; that of Google has no bound."""
     held = {"near": {"h100": 16, "cpu": 64, "memory": 8}, "gce": None, "tpu": {"v4": 40}}
     offers: Offers = {"gce": GCE, "near": frozenset(held["near"] or ()), "tpu": TPU}
-    return Places(offers=offers, capacity=held, placed={"h100": ["near", "gce"]})
+    return RunnerChoice(offers=offers, capacity=held, placed={"h100": ["near", "gce"]})
 
 
 def test_each_side_is_bounded_by_its_own_runner_and_who_gives_on_both_gives_to_the_better_one_first() -> None:
@@ -126,11 +128,11 @@ def test_each_side_is_bounded_by_its_own_runner_and_who_gives_on_both_gives_to_t
 
 def test_a_table_makes_the_tiers_that_the_quota_file_has_not() -> None:
     both = {"near": {"h100": 16}, "far": {"h100": 8}}
-    there = Places(
+    there = RunnerChoice(
         offers={name: frozenset(held) for name, held in both.items()}, capacity=both, placed={"h100": ["near", "far"]}
     )
-    assert pool(Quota.open(), there, frozenset()) == Pool(({"h100": 16}, {"h100": 8}), (1,))
-    assert pool(Quota(tiers=({"h100": 99},)), there, frozenset()) == Pool(({"h100": 16}, {}), (1,))
+    assert pool(Quota.open(), there, frozenset()) == Capacity(({"h100": 16}, {"h100": 8}), (1,))
+    assert pool(Quota(tiers=({"h100": 99},)), there, frozenset()) == Capacity(({"h100": 16}, {}), (1,))
 
 
 def test_what_a_blind_runner_gives_alone_is_shut_on_its_side_where_another_side_has_such() -> None:

@@ -8,7 +8,7 @@ from bastion.model.interfaces import AttemptKey, Machine
 from bastion.model.state.state import AttemptState, Cause
 from bastion.model.stored.events import Stopping, Waiting
 from bastion.schedule.lifecycle import FORMING, settle
-from bastion.service.observations import Awaited, note
+from bastion.service.observations import MachinesAwaited, note
 from tests.support.world import NOON
 from tests.support.yard import J0, KEY, Yard, claim
 
@@ -39,11 +39,11 @@ def test_a_wait_is_told_once_and_its_end_too() -> None:
     yard = Yard()
     yard.runner.waits = {KEY: QUEUED}
     seen = yard.turn()
-    assert Awaited(KEY, QUEUED) in seen
+    assert MachinesAwaited(KEY, QUEUED) in seen
     yard.takes_in(seen)
-    assert not any(isinstance(one, Awaited) for one in yard.turn())
+    assert not any(isinstance(one, MachinesAwaited) for one in yard.turn())
     yard.runner.waits = {}
-    assert Awaited(KEY, "") in yard.turn()
+    assert MachinesAwaited(KEY, "") in yard.turn()
 
 
 def test_claims_of_those_who_wait_are_looked_for_ever_less_often() -> None:
@@ -75,4 +75,4 @@ def test_who_runs_waits_for_nothing() -> None:
     yard = Yard(Waiting(**J0, reason=QUEUED), claim())
     attempt = yard.state.live_attempts()[0][2]
     assert (attempt.state, attempt.waits_for) == (AttemptState.RUNNING, "")
-    assert list(note(yard.state, Awaited(KEY, QUEUED), NOON)) == []
+    assert list(note(yard.state, MachinesAwaited(KEY, QUEUED), NOON)) == []

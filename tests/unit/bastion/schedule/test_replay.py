@@ -19,7 +19,7 @@ from bastion.model.version import VERSION
 from bastion.quota.demand import LEFT, RULES
 from bastion.quota.resources import Resources
 from bastion.schedule import decision_record
-from bastion.schedule.replay import Difference, Replayed, replayed
+from bastion.schedule.replay import DecisionDifference, Replayed, replayed
 from tests.support.bench import QUOTA
 from tests.support.doors import HandRunner
 from tests.support.town import HALVES, Town
@@ -75,7 +75,7 @@ def test_every_decision_of_a_varied_history_is_the_same_again() -> None:
     town = lively()
     found = again(records(town))
 
-    assert [each.difference for each in found] == [Difference.NONE] * len(found)
+    assert [each.difference for each in found] == [DecisionDifference.NONE] * len(found)
     assert len(found) == sum(isinstance(event, Decided) for event in town.journal())
     assert {type(event) for each in found for event in each.again.events} == {Started, Stopping}
     assert {(each.epoch, each.version) for each in found} == {(1, VERSION), (2, VERSION)}
@@ -119,8 +119,8 @@ def test_an_answer_that_the_policy_would_not_give_is_found(monkeypatch: pytest.M
             town.submits(name=f"j{number}", resources={"v4": 1})
             town.ticks()
     differences = [each.difference for each in again(records(town))]
-    assert differences[0] is Difference.NONE
-    assert differences[-1] is Difference.ANSWER
+    assert differences[0] is DecisionDifference.NONE
+    assert differences[-1] is DecisionDifference.ANSWER
 
 
 def test_a_journal_that_somebody_changed_is_told_apart() -> None:
@@ -131,7 +131,7 @@ def test_a_journal_that_somebody_changed_is_told_apart() -> None:
     number = next(each.seq for each in again(found) if any(isinstance(event, Started) for event in each.written))
     found[number] = changed(found[number], elsewhere)
 
-    assert next(each.difference for each in again(found) if each.seq == number) is Difference.RECORD
+    assert next(each.difference for each in again(found) if each.seq == number) is DecisionDifference.RECORD
 
 
 def test_another_state_than_the_one_that_it_rested_on_is_told_apart() -> None:
@@ -140,14 +140,14 @@ def test_another_state_than_the_one_that_it_rested_on_is_told_apart() -> None:
 
     found = [changed(record, one_more) for record in records(lively())]
 
-    assert {each.difference for each in again(found)} == {Difference.INPUTS}
+    assert {each.difference for each in again(found)} == {DecisionDifference.INPUTS}
 
 
 def test_the_quota_and_the_settings_of_that_moment_count() -> None:
     found = records(lively())
     kept = [msgspec.structs.replace(r, events=[e for e in r.events if not isinstance(e, FileChanged)]) for r in found]
 
-    assert {each.difference for each in again(kept)} == {Difference.NONE, Difference.ANSWER}
+    assert {each.difference for each in again(kept)} == {DecisionDifference.NONE, DecisionDifference.ANSWER}
 
 
 def test_what_a_runner_said_of_hosts_is_taken_from_the_journal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_what_a_runner_said_of_hosts_is_taken_from_the_journal(monkeypatch: pyte
 
     [*_, last] = again(records(town))
     [started] = last.again.events
-    assert (started.workers, last.difference) == (4, Difference.NONE)  # type: ignore[union-attr]
+    assert (started.workers, last.difference) == (4, DecisionDifference.NONE)  # type: ignore[union-attr]
 
 
 def test_an_answer_of_several_objects_is_whole_or_cut_where_its_bastion_ended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_an_answer_of_several_objects_is_whole_or_cut_where_its_bastion_ended(mo
     town.ticks(12)
     found = records(town)
     *_, great = again(found)
-    assert (great.marker.events, great.difference) == (52, Difference.NONE)
+    assert (great.marker.events, great.difference) == (52, DecisionDifference.NONE)
     spread = [record.seq for record in found if any(isinstance(event, Started) for event in record.events)]
     assert len(spread) > 3
 
@@ -181,7 +181,7 @@ def test_an_answer_of_several_objects_is_whole_or_cut_where_its_bastion_ended(mo
     cut.append(JournalObject(seq=great.seq + 2, epoch=2, nonce="n", now=great.now + timedelta(1), events=[end]))
     *_, part = again(cut)
     assert 0 < len(part.written) < 52
-    assert part.difference is Difference.NONE
+    assert part.difference is DecisionDifference.NONE
 
 
 def rules(found: list[JournalObject]) -> list[int]:
@@ -219,20 +219,20 @@ def test_decisions_of_before_are_taken_again_by_the_rules_of_before(monkeypatch:
     before = records(town)
     assert set(rules(before)) == {1}
     assert not any(isinstance(event, Stopping) for event in town.journal())
-    assert [each.difference for each in again(before)] == [Difference.NONE] * len(rules(before))
+    assert [each.difference for each in again(before)] == [DecisionDifference.NONE] * len(rules(before))
 
     town.bastion = town.begin()
     town.ticks(12)
     after = records(town)
     assert set(rules(after)) == {1, RULES}
     assert any(isinstance(event, Stopping) for event in town.journal()), "the rules of now give audio its second unit"
-    assert {each.difference for each in again(after)} == {Difference.NONE}
+    assert {each.difference for each in again(after)} == {DecisionDifference.NONE}
 
     def unsaid(event: object) -> object:
         return msgspec.structs.replace(event, rules=1) if isinstance(event, Decided) else event
 
     forged = [changed(record, unsaid) for record in after]
-    assert Difference.ANSWER in {each.difference for each in again(forged)}
+    assert DecisionDifference.ANSWER in {each.difference for each in again(forged)}
 
 
 def test_what_those_hold_who_left_is_given_back_to_their_project(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +256,7 @@ def test_what_those_hold_who_left_is_given_back_to_their_project(monkeypatch: py
     assert (stop.job, stop.for_job) == (gone, stays)
     assert stop.reason.startswith(told)
     assert set(rules(records(town))) == {LEFT - 1, RULES}
-    assert {each.difference for each in again(records(town))} == {Difference.NONE}
+    assert {each.difference for each in again(records(town))} == {DecisionDifference.NONE}
 
 
 def test_who_comes_back_gives_nothing_back() -> None:

@@ -13,7 +13,7 @@ from bastion.model.job.spec_changes import Changes
 from bastion.model.state.state import JobState, State
 from bastion.model.stored.events import Decided
 from bastion.model.stored.requests import Update
-from bastion.schedule.replay import Difference, replayed
+from bastion.schedule.replay import DecisionDifference, replayed
 from bastion.service.config_changes import affected
 from tests.house.source import ROOT
 from tests.support.doors import HandRunner
@@ -69,7 +69,7 @@ def places_of(town: Town, job: str) -> list[tuple[str, int]]:
     return [(attempt.runner, attempt.tier) for task in tasks for attempt in task.attempts]
 
 
-def replays(town: Town) -> list[Difference]:
+def replays(town: Town) -> list[DecisionDifference]:
     records = list(objects(town.bucket.inner, 0))
     return [each.difference for each in replayed(State(), records, records[-1].seq)]
 
@@ -82,7 +82,7 @@ def test_an_array_fills_the_first_side_and_then_the_second_and_who_takes_no_wors
     assert [len(town.runners[name].calls) for name in ("near", "gce")] == [1, 2]
     assert town.job(stays).state is JobState.PENDING
     assert "0 of 8 free in tier 0" in town.reasons()[stays]
-    assert set(replays(town)) == {Difference.NONE}
+    assert set(replays(town)) == {DecisionDifference.NONE}
 
 
 def test_what_is_larger_than_each_side_or_has_no_machine_on_one_is_refused() -> None:
@@ -123,7 +123,7 @@ def test_while_the_first_runner_is_blind_jobs_start_on_the_second_if_they_take_i
     assert places_of(town, goes) == [("gce", 1)]
     assert town.job(stays).state is JobState.PENDING
     assert [event.blind for event in town.journal() if isinstance(event, Decided)][-1] == ["near"]
-    assert set(replays(town)) == {Difference.NONE}
+    assert set(replays(town)) == {DecisionDifference.NONE}
 
 
 def test_a_side_of_which_nobody_knows_keeps_what_is_free_there_for_its_return() -> None:
@@ -137,7 +137,7 @@ def test_a_side_of_which_nobody_knows_keeps_what_is_free_there_for_its_return() 
     town.runners["near"].blind = False
     town.ticks(12)
     assert places_of(town, stays) == [("near", 0)]
-    assert set(replays(town)) == {Difference.NONE}
+    assert set(replays(town)) == {DecisionDifference.NONE}
 
 
 def test_who_checks_settings_is_told_what_goes_elsewhere_and_what_several_have() -> None:

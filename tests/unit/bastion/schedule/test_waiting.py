@@ -23,7 +23,7 @@ from bastion.model.stored.events import (
 from bastion.quota.demand import Schedule, Start, Stop
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
-from bastion.quota.tiers import Pool
+from bastion.quota.tiers import Capacity
 from bastion.schedule.plan import Inputs, dropped, plan, pool_of, starts, stops, waiting_tasks
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
@@ -176,4 +176,4 @@ def test_the_pool_is_the_smaller_of_what_is_promised_and_what_is_there(
     quota: Quota, reported: dict[str, int], pool: dict[str, int]
 ) -> None:
     state = folded(CapacityChanged(runner="local", resources=reported))
-    assert pool_of(state, Inputs(quota=quota, config=Config())) == Pool((pool,))
+    assert pool_of(state, Inputs(quota=quota, config=Config())) == Capacity((pool,))

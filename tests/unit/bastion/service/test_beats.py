@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.records import BEAT_S
-from bastion.service.liveness import BEATS_MISSED, DOUBT_MAX_S, FROZEN_MAX_S, MANY, Watch, WorkerKey
+from bastion.service.liveness import BEATS_MISSED, DOUBT_MAX_S, FROZEN_MAX_S, MANY, Liveness, WorkerKey
 
 LOST_S = BEATS_MISSED * BEAT_S
 
@@ -13,12 +13,12 @@ def workers(number: int) -> list[WorkerKey]:
     return [(AttemptKey("j", 0, 0), worker) for worker in range(number)]
 
 
-def lost(watch: Watch, live: list[WorkerKey], beats: dict[WorkerKey, str], at: float) -> list[int]:
+def lost(watch: Liveness, live: list[WorkerKey], beats: dict[WorkerKey, str], at: float) -> list[int]:
     return [silent.worker for silent in watch.judge(live, beats, at)]
 
 
 def test_a_worker_whose_beat_stands_still_is_lost_after_three_beats() -> None:
-    watch, live = Watch(), workers(1)
+    watch, live = Liveness(), workers(1)
     beats = dict.fromkeys(live, "1")
     for at in (0.0, BEAT_S, 2 * BEAT_S, LOST_S):
         assert lost(watch, live, beats, at) == []
@@ -27,18 +27,18 @@ def test_a_worker_whose_beat_stands_still_is_lost_after_three_beats() -> None:
 
 
 def test_a_beat_that_moves_is_life() -> None:
-    watch, live = Watch(), workers(1)
+    watch, live = Liveness(), workers(1)
     for number in range(20):
         assert lost(watch, live, dict.fromkeys(live, str(number // 2)), number * BEAT_S) == []
 
 
 def test_a_worker_that_never_beat_is_lost_too() -> None:
-    watch, live = Watch(), workers(1)
+    watch, live = Liveness(), workers(1)
     assert [lost(watch, live, {}, at) for at in (0.0, 20.0, LOST_S + 1)] == [[], [], [0]]
 
 
 def test_an_observer_that_slept_listens_anew_and_is_patient_for_as_long_again() -> None:
-    watch, live = Watch(), workers(1)
+    watch, live = Liveness(), workers(1)
     beats = dict.fromkeys(live, "1")
     assert lost(watch, live, beats, 0.0) == []
     assert [lost(watch, live, beats, 100 + n * BEAT_S) for n in range(7)] == [[]] * 7
@@ -46,7 +46,7 @@ def test_an_observer_that_slept_listens_anew_and_is_patient_for_as_long_again() 
 
 
 def test_a_doubt_lasts_five_minutes_at_the_most_and_ends_with_a_beat() -> None:
-    watch, live = Watch(), workers(2)
+    watch, live = Liveness(), workers(2)
     beats = dict.fromkeys(live, "1")
     watch.doubt(3600.0)
     verdicts = {}
@@ -58,7 +58,7 @@ def test_a_doubt_lasts_five_minutes_at_the_most_and_ends_with_a_beat() -> None:
 
 
 def test_silence_of_most_at_once_freezes_all_verdicts() -> None:
-    watch, live = Watch(), workers(MANY + 1)
+    watch, live = Liveness(), workers(MANY + 1)
     beats = dict.fromkeys(live, "1")
     for number in range(20):
         beats[live[-1]] = str(number)
@@ -77,7 +77,7 @@ def test_silence_of_most_at_once_freezes_all_verdicts() -> None:
 
 
 def test_a_freeze_ends_after_an_hour_for_those_who_were_silent_all_along() -> None:
-    watch, live = Watch(), workers(MANY + 1)
+    watch, live = Liveness(), workers(MANY + 1)
     beats = dict.fromkeys(live, "1")
     late = live[0]
     verdicts = {}
@@ -92,7 +92,7 @@ def test_a_freeze_ends_after_an_hour_for_those_who_were_silent_all_along() -> No
 
 
 def test_an_hour_in_which_we_were_in_doubt_ourselves_is_none() -> None:
-    watch, live = Watch(), workers(MANY)
+    watch, live = Liveness(), workers(MANY)
     beats = dict.fromkeys(live, "1")
     for number in range(int(FROZEN_MAX_S / BEAT_S) + 20):
         if number == 100:
@@ -102,7 +102,7 @@ def test_an_hour_in_which_we_were_in_doubt_ourselves_is_none() -> None:
 
 def test_silence_of_few_or_of_the_lesser_part_is_loss() -> None:
     for number, silent in ((MANY - 1, MANY - 1), (2 * MANY, MANY)):
-        watch, live = Watch(), workers(number)
+        watch, live = Liveness(), workers(number)
         verdicts = []
         for at in (0.0, BEAT_S, LOST_S + 1):
             beats = {key: "1" if key[1] < silent else str(at) for key in live}
@@ -111,7 +111,7 @@ def test_silence_of_few_or_of_the_lesser_part_is_loss() -> None:
 
 
 def test_who_is_no_longer_live_is_forgotten() -> None:
-    watch, live = Watch(), workers(1)
+    watch, live = Liveness(), workers(1)
     beats = dict.fromkeys(live, "1")
     for at in (0.0, BEAT_S, 2 * BEAT_S):
         lost(watch, live, beats, at)

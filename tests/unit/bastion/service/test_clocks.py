@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bastion.journal.leadership import Time
+from bastion.journal.leadership import LeaderTime
 from bastion.model import layout
 from bastion.model.codec import decode
 from bastion.model.errors import BucketError, OffTime
@@ -19,7 +19,7 @@ from bastion.model.stored.records import ClockNote
 from bastion.platform import store_clock
 from bastion.platform.store_clock import StoreClock
 from bastion.service import loop
-from bastion.service.maintenance import CLOCK_S, Doors
+from bastion.service.maintenance import CLOCK_S, ServiceContext
 from tests.support.doors import FaultyBucket, memory
 from tests.support.town import ME, Town
 from tests.support.world import NOON, HandClock
@@ -52,9 +52,9 @@ class TimedTown(Town):
         self.bucket = self.dated
         return None
 
-    def doors(self) -> Doors:
+    def doors(self) -> ServiceContext:
         doors = super().doors()
-        return Doors(
+        return ServiceContext(
             **{name: getattr(doors, name) for name in doors.__slots__ if name != "store_clock"},
             store_clock=StoreClock(self.bucket, self.clock, "here", 7),
         )
@@ -145,11 +145,11 @@ def test_an_object_that_is_not_listed_tells_no_time() -> None:
         store_clock.read(bucket, HandClock(), "x", b"")
 
 
-def _time(clock: HandClock) -> Time:
-    return Time(clock, None, store_clock.read(Dated(clock), clock, "x", b""))
+def _time(clock: HandClock) -> LeaderTime:
+    return LeaderTime(clock, None, store_clock.read(Dated(clock), clock, "x", b""))
 
 
-def _corrected(time: Time, clock: HandClock, off_s: float) -> float:
+def _corrected(time: LeaderTime, clock: HandClock, off_s: float) -> float:
     return time.correct(store_clock.read(Dated(clock, off_s), clock, "x", b""))
 
 

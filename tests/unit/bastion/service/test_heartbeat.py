@@ -13,7 +13,7 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.events import Claimed, Started, Submitted
 from bastion.model.stored.records import Facts
 from bastion.schedule.desired import desired
-from bastion.service.heartbeat import Ear
+from bastion.service.heartbeat import BeatReader
 from tests.support.doors import FaultyBucket, HandTasks, fails, folded, only
 from tests.support.world import HandClock, spec
 
@@ -26,9 +26,9 @@ STATE = folded(
 )
 
 
-def ear(bucket: FaultyBucket) -> Ear:
+def ear(bucket: FaultyBucket) -> BeatReader:
     rows = desired(STATE)
-    return Ear(bucket, HandClock(now=7), lambda: rows, HandTasks().map)
+    return BeatReader(bucket, HandClock(now=7), lambda: rows, HandTasks().map)
 
 
 def tell(bucket: FaultyBucket, worker: int, phase: str = "running", key: AttemptKey = KEY, machine: str = "") -> None:
@@ -107,7 +107,7 @@ def test_facts_that_name_another_machine_are_refused_and_named_for_as_long_as_th
 def test_facts_of_a_worker_without_a_claim_wait_for_it() -> None:
     state = folded(Submitted(request="r", job="j", spec=spec()), Started(**J0, runner="local", tier=0, workers=1))
     bucket = FaultyBucket()
-    mine = Ear(bucket, HandClock(now=7), lambda: desired(state), HandTasks().map)
+    mine = BeatReader(bucket, HandClock(now=7), lambda: desired(state), HandTasks().map)
     tell(bucket, 0, "ended")
     assert mine.listen().facts == []
     folded(Claimed(**J0, worker=0, machine="m0"), state=state)

@@ -31,9 +31,9 @@ from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
 from bastion.schedule.plan import Inputs
 from bastion.service import request_reader
-from bastion.service.received_request import Letter
-from bastion.service.request_handler import Judge
-from bastion.service.request_reader import PASSES_MAX, READS_MAX, Read, Sorted, in_order, sort
+from bastion.service.received_request import ReceivedRequest
+from bastion.service.request_handler import RequestHandler
+from bastion.service.request_reader import PASSES_MAX, READS_MAX, RequestsRead, SortedRequests, in_order, sort
 from tests.support.doors import FaultyBucket, fails, folded, memory
 from tests.support.world import NOON, spec
 
@@ -55,13 +55,13 @@ def stat(user: str, number: int, at: float = 0.0) -> Stat:
     return Stat(layout.request(user, f"{number:032}"), "1", 10, NOON + timedelta(seconds=at))
 
 
-def letter(request: Request, user: str = "alice", request_id: str = "r" * 32) -> Letter:
-    return Letter(layout.request(user, request_id), user, request_id, request)
+def letter(request: Request, user: str = "alice", request_id: str = "r" * 32) -> ReceivedRequest:
+    return ReceivedRequest(layout.request(user, request_id), user, request_id, request)
 
 
-def judged(found: Letter, state: State | None = None, inputs: Inputs = OPEN, *, all_read: bool = True) -> Any:
+def judged(found: ReceivedRequest, state: State | None = None, inputs: Inputs = OPEN, *, all_read: bool = True) -> Any:
     state = state or folded()
-    return Judge(state, inputs).event(found, all_read=all_read)
+    return RequestHandler(state, inputs).event(found, all_read=all_read)
 
 
 # Which are read
@@ -268,23 +268,27 @@ def test_a_request_that_comes_twice_has_one_effect() -> None:
     assert judged(found, state) is None
 
 
-def read_of(*found: Letter | Exception, kept: tuple[Letter, ...] = ()) -> Read:
+def read_of(*found: ReceivedRequest | Exception, kept: tuple[ReceivedRequest, ...] = ()) -> RequestsRead:
     """What comes of a listing in which these were read, each a second after the one before."""
     stats = [
-        Stat(one.key, "1", 1, one.stored) if isinstance(one, Letter) else stat("alice", 500 + number, at=number)
+        Stat(one.key, "1", 1, one.stored)
+        if isinstance(one, ReceivedRequest)
+        else stat("alice", 500 + number, at=number)
         for number, one in enumerate(found)
     ]
-    mail = Sorted(read=tuple(stats), later=(), known=(), names=frozenset(), kept=kept)
+    mail = SortedRequests(read=tuple(stats), later=(), known=(), names=frozenset(), kept=kept)
     return in_order(mail, found)
 
 
-def stored(request: Request | None, number: int, user: str = "alice") -> Letter:
+def stored(request: Request | None, number: int, user: str = "alice") -> ReceivedRequest:
     """A letter that was stored this many seconds after noon."""
     request_id = f"{number:03}"
-    return Letter(layout.request(user, request_id), user, request_id, request, "", NOON + timedelta(seconds=number))
+    return ReceivedRequest(
+        layout.request(user, request_id), user, request_id, request, "", NOON + timedelta(seconds=number)
+    )
 
 
-def ids(letters: Iterable[Letter]) -> list[str]:
+def ids(letters: Iterable[ReceivedRequest]) -> list[str]:
     return [found.id for found in letters]
 
 

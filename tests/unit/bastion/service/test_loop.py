@@ -13,7 +13,7 @@ from bastion.model.codec import encode
 from bastion.model.errors import Denied, Deposed, RecordError
 from bastion.model.stored.events import Epoch
 from bastion.service import loop
-from bastion.service.loop import Self, stand_by, turn
+from bastion.service.loop import ThisBastion, stand_by, turn
 from tests.support.doors import fails, only
 from tests.support.town import ME, Town
 from tests.unit.bastion.journal.test_fence import status
@@ -27,7 +27,7 @@ class Waiting:
         self.write(nonce="0")
         self.town.bucket.calls.clear()
         self.began = self.town.clock.now
-        self.me = Self(name="b", host="there", boot="boot", pid=2, alive=lambda pid: False)
+        self.me = ThisBastion(name="b", host="there", boot="boot", pid=2, alive=lambda pid: False)
 
     def write(self, **fields: Any) -> None:
         self.town.bucket.inner.write(layout.STATUS, encode(status(host="here", **fields)))

@@ -18,7 +18,7 @@ from bastion.model.stored.events import Exited, Gone, Started, Submitted
 from bastion.model.stored.records import Claim, Facts, Order, StopOrder, World
 from bastion.service.observations import ClaimRead, FactsRead, Trouble
 from bastion.service.reconcile import ASK_S, OVERTIME, PAPER_BYTES_MAX, STRAY_S
-from bastion.service.spec_cache import Specs
+from bastion.service.spec_cache import SpecCache
 from tests.support.doors import HandRunner, fails, only
 from tests.support.world import NOON, spec
 from tests.support.yard import J0, KEY, Yard, claim, stop
@@ -59,7 +59,7 @@ def test_a_creation_that_is_refused_is_asked_for_again_and_told() -> None:
     yard.runner.refuses.add("create")
     assert yard.turn() == [Trouble("create failed")]
     yard.runner.refuses.clear()
-    yard.turns.specs = Specs(yard.bucket)  # who read one between the fence and the call would find nothing
+    yard.turns.specs = SpecCache(yard.bucket)  # who read one between the fence and the call would find nothing
     assert yard.turn() == []
     assert yard.runner.calls == [("create", KEY)]
 
@@ -75,7 +75,7 @@ def test_without_an_order_in_the_bucket_nobody_is_called() -> None:
 
 def test_a_missing_spec_is_told_and_holds_up_no_other() -> None:
     yard = Yard()
-    yard.turns.specs = Specs(yard.bucket)
+    yard.turns.specs = SpecCache(yard.bucket)
     other: dict[str, Any] = {"job": "other", "task": 0, "attempt": 0}
     yard.folds(Submitted(request="o", job="other", spec=spec()), Started(**other, runner="local", tier=0, workers=1))
     yard.turns.specs.keep("other", spec())

@@ -13,7 +13,7 @@ from bastion.model.stored.events import Started, Submitted
 from bastion.schedule.lifecycle import FORMING
 from bastion.service import watchdog
 from bastion.service.reconcile import OVERTIME
-from bastion.service.watchdog import MARGIN, Scene, Vitals, Watchman
+from bastion.service.watchdog import MARGIN, ServiceView, Vitals, Watchdog
 from tests.support.doors import fails, folded
 from tests.support.town import Town
 from tests.support.world import NOON, spec
@@ -24,11 +24,11 @@ def submitted(job: str, **fields: Any) -> Submitted:
     return Submitted(request=f"alice/{job}", job=job, spec=spec(**fields))
 
 
-def seen(state: State, after_s: float = 0.0, watchman: Watchman | None = None, **more: Any) -> list[str]:
+def seen(state: State, after_s: float = 0.0, watchman: Watchdog | None = None, **more: Any) -> list[str]:
     """What a watchman says of this state so many seconds after noon."""
     usual = {"runners": ["local"], "vitals": Vitals(decided=after_s), "due": False}
-    scene = Scene(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
-    return (watchman or Watchman()).stalls(scene)
+    scene = ServiceView(state=state, now=NOON + timedelta(seconds=after_s), at=after_s, **{**usual, **more})
+    return (watchman or Watchdog()).stalls(scene)
 
 
 def attempt(*events: Any, runner: str = "local") -> State:

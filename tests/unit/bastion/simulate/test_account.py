@@ -13,14 +13,14 @@ from bastion.model.stored.events import AnyEvent, Decided, Ended, Started, Stopp
 from bastion.model.stored.journal_object import JournalObject
 from bastion.quota.quota import Quota
 from bastion.quota.shares import Shares
-from bastion.simulate.simulation_report import Measure, Report, Waits, report
-from bastion.simulate.summary import Account
+from bastion.simulate.simulation_report import Measure, SimulationReport, Waits, report
+from bastion.simulate.summary import Summary
 from bastion.simulate.trace import EPOCH
-from bastion.simulate.workload import Pace
+from bastion.simulate.workload import WorkPace
 
 POOL = {"gpu": 8, "cpu": 16}
 SHARES = Shares(Quota(tiers=(POOL,), shares={name: {"gpu": Fraction(1, 2)} for name in ("a", "b")}), POOL)
-PACE = Pace(timedelta(minutes=10))
+PACE = WorkPace(timedelta(minutes=10))
 
 
 class Diary:
@@ -28,7 +28,7 @@ class Diary:
 
     def __init__(self, until: float | None = None) -> None:
         end = None if until is None else EPOCH + timedelta(seconds=until)
-        self.account = Account(SHARES, PACE, EPOCH, end)
+        self.account = Summary(SHARES, PACE, EPOCH, end)
         self.seq = 0
 
     def at(self, second: float, *events: AnyEvent, decided: bool = True) -> None:
@@ -37,7 +37,7 @@ class Diary:
         self.account.take(JournalObject(seq=self.seq, epoch=0, nonce="", now=now, events=marked))
         self.seq += 1
 
-    def report(self) -> Report:
+    def report(self) -> SimulationReport:
         self.account.close()
         return report(self.account, Measure("gpu", 8), policy="none", decisions=0, left_out={})
 

@@ -21,12 +21,12 @@ from bastion.model.stored.events import (
 )
 from bastion.model.stored.journal_object import JournalObject
 from bastion.quota.quota import Quota
-from bastion.simulate.from_journal import Replay
-from bastion.simulate.simulated_run import Scene, simulate
+from bastion.simulate.from_journal import JournalJobs
+from bastion.simulate.simulated_run import RunSettings, simulate
 from bastion.simulate.trace import EPOCH
-from bastion.simulate.workload import Arrival, Pace
+from bastion.simulate.workload import Arrival, WorkPace
 
-PACE = Pace(timedelta(minutes=10))
+PACE = WorkPace(timedelta(minutes=10))
 
 
 class Past:
@@ -34,13 +34,13 @@ class Past:
 
     def __init__(self, since: float = 0) -> None:
         self.state, self.since = State(), since
-        self.replay: Replay | None = None
+        self.replay: JournalJobs | None = None
 
     def at(self, second: float, *events: AnyEvent) -> None:
         now = EPOCH + timedelta(seconds=second)
         record = JournalObject(seq=self.state.seq, epoch=0, nonce="", now=now, events=list(events))
         if self.replay is None and second >= self.since:
-            self.replay = Replay(self.state, EPOCH + timedelta(seconds=self.since), PACE)
+            self.replay = JournalJobs(self.state, EPOCH + timedelta(seconds=self.since), PACE)
         if self.replay is not None:
             self.replay.take(record)
         fold(self.state, record)
@@ -169,7 +169,7 @@ def test_who_waited_for_jobs_that_come_waits_again_for_their_ends() -> None:
     assert [each.spec.after for each in arrivals] == [[], ["any:a"], ["any:a", "any:b"]]
     assert (arrivals[1].spec.deadline, arrivals[1].spec.grace_s) == (None, 0.0)
 
-    scene = Scene(quota=Quota.open({"v4": 8}), config=Config(), pace=PACE, kind="v4", log=True)
+    scene = RunSettings(quota=Quota.open({"v4": 8}), config=Config(), pace=PACE, kind="v4", log=True)
     done = simulate(scene, arrivals)
     assert [((level.at - EPOCH).total_seconds(), level.units) for level in done.levels] == [
         (0, 1), (3, 0), (3, 1), (7, 0), (9, 1), (9, 0),

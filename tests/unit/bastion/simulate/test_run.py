@@ -13,9 +13,9 @@ from bastion.model.settings.config import Config
 from bastion.quota.quota import Quota
 from bastion.quota.quota_file import parse
 from bastion.simulate import trace
-from bastion.simulate.simulated_run import Run, Scene, everybody, simulate
+from bastion.simulate.simulated_run import RunSettings, SimulatedRun, everybody, simulate
 from bastion.simulate.simulation_report import row
-from bastion.simulate.workload import Pace
+from bastion.simulate.workload import WorkPace
 
 HEADS = "submit_s,duration_s,gpus,project,user,priority"
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -27,12 +27,12 @@ def halves(total: int = 8) -> Quota:
     return everybody(parse(text + "".join(f"[project_resources.{name}]\ngpu = 0.5\n" for name in ("nlp", "vision"))))
 
 
-def scene(policy: str = "axlearn", quota: Quota | None = None, **pace: timedelta) -> Scene:
-    how = Pace(**{"checkpoint": 10 * MINUTE, **pace})
-    return Scene(quota=quota or halves(), config=Config(policy=policy), pace=how, kind="gpu", big=8)
+def scene(policy: str = "axlearn", quota: Quota | None = None, **pace: timedelta) -> RunSettings:
+    how = WorkPace(**{"checkpoint": 10 * MINUTE, **pace})
+    return RunSettings(quota=quota or halves(), config=Config(policy=policy), pace=how, kind="gpu", big=8)
 
 
-def run(where: Scene, *rows: str) -> Run:
+def run(where: RunSettings, *rows: str) -> SimulatedRun:
     return simulate(where, trace.read([HEADS, *rows], "gpu"))
 
 

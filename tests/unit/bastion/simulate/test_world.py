@@ -17,17 +17,17 @@ from bastion.quota.demand import Schedule
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.schedule.plan import Inputs
 from bastion.simulate import trace
-from bastion.simulate.simulation import World
-from bastion.simulate.workload import Pace
+from bastion.simulate.simulation import Simulation
+from bastion.simulate.workload import WorkPace
 from tests.unit.bastion.simulate.test_run import BORROWER, HEADS, OWNER, halves
 
 MINUTE = timedelta(minutes=1)
 
 
-def world(*rows: str, policy: str = "axlearn", **pace: timedelta) -> World:
+def world(*rows: str, policy: str = "axlearn", **pace: timedelta) -> Simulation:
     inputs = Inputs(quota=halves(), config=Config(policy=policy))
-    how = Pace(**{"checkpoint": 10 * MINUTE, **pace})
-    return World([CapacityChanged(runner="local")], inputs, trace.read([HEADS, *rows], "gpu"), how)
+    how = WorkPace(**{"checkpoint": 10 * MINUTE, **pace})
+    return Simulation([CapacityChanged(runner="local")], inputs, trace.read([HEADS, *rows], "gpu"), how)
 
 
 def events(records: Iterable[JournalObject]) -> list[tuple[float, str]]:

@@ -12,7 +12,7 @@ from bastion.model.interfaces import Stat
 from bastion.model.settings.config import Config
 from bastion.model.state.state import Job, State
 from bastion.stores.expiry import Term, is_old, old_bundles, old_logs, old_outputs, term
-from bastion.stores.lifecycle_rules import Rule, for_google, for_s3, to_google, to_s3, wanted
+from bastion.stores.lifecycle_rules import LifecycleRule, for_google, for_s3, to_google, to_s3, wanted
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
@@ -125,7 +125,11 @@ RULES = [rule for _, rule in wanted(TERM, lambda prefix: f"some/team/{prefix}")]
 
 
 def test_only_bundles_and_logs_have_rules() -> None:
-    assert [Rule("some/team/bundles/", 30), Rule("some/team/logs/", 0), Rule("some/team/bastion-log/", 0)] == RULES
+    assert [
+        LifecycleRule("some/team/bundles/", 30),
+        LifecycleRule("some/team/logs/", 0),
+        LifecycleRule("some/team/bastion-log/", 0),
+    ] == RULES
 
 
 def test_googles_words() -> None:

@@ -16,7 +16,7 @@ from bastion.cli.common.compare_and_swap import exchange
 from bastion.journal import logs, snapshot, tombstones
 from bastion.journal.recover import newest_snapshot
 from bastion.launcher.submit.sending import send
-from bastion.launcher.submit.without_bastion import Alone
+from bastion.launcher.submit.without_bastion import WithoutBastion
 from bastion.model import layout
 from bastion.model.codec import encode
 from bastion.model.errors import BucketError
@@ -185,7 +185,7 @@ def test_a_snapshot_and_a_trace_are_written_once(again: bool) -> None:
 def test_a_worker_loses_the_answer_of_every_write_and_runs_once_with_a_whole_log(again: bool) -> None:
     kernel, runs = Kernel(1), list[int]()
     lossy = Lossy(again, memory(SimClock(kernel).wall))
-    Alone(lossy.inner, KEY, 1).order(spec(name="train", command="work"))
+    WithoutBastion(lossy.inner, KEY, 1).order(spec(name="train", command="work"))
 
     def work(process: SimProcess) -> int:
         runs.append(1)
@@ -204,7 +204,7 @@ def test_a_worker_loses_the_answer_of_every_write_and_runs_once_with_a_whole_log
     extent = logs.survey(lossy, layout.log(KEY, 0))
     assert extent.ended
     assert b"".join(logs.read(lossy, extent.segments)).decode() == "".join(f"line {n}\n" for n in range(300))
-    facts = Alone(lossy.inner, KEY, 1).facts(0)
+    facts = WithoutBastion(lossy.inner, KEY, 1).facts(0)
     assert facts is not None
     assert (facts.cause, facts.step) == (Cause.OK, 299)
     assert {key.split("/")[0] for key in lossy.lost} == {"claims", "logs", "workers"}
@@ -265,7 +265,7 @@ def test_code_is_uploaded(again: bool) -> None:
 @LOSSY
 def test_a_job_that_is_run_here_gets_its_papers(again: bool) -> None:
     lossy = Lossy(again)
-    here = Alone(lossy, KEY, 1)
+    here = WithoutBastion(lossy, KEY, 1)
     patient(lambda: here.order(spec()))
     patient(lambda: here.stop(Cause.CANCELLED, 1.0, "why"))
     assert lossy.lost == {layout.order(KEY): 1, layout.stop(KEY): 1}

@@ -11,7 +11,7 @@ import pytest
 from fsspec.registry import _registry
 
 from bastion.model.errors import BastionError, BucketError, UsageError
-from bastion.stores.job_files import File, Outputs
+from bastion.stores.job_files import JobFile, JobFiles
 from tests.support.flat import STORES, Flat, registered
 
 
@@ -30,7 +30,7 @@ def test_files_are_named_below_their_folder() -> None:
     put("s/out/a", b"1")
     put("s/out/deep/b", b"22")
     put("s/outside", b"")
-    found = Outputs("flat://s/out/").files()
+    found = JobFiles("flat://s/out/").files()
     assert [(file.name, file.size) for file in found] == [("a", 1), ("deep/b", 2)]
     assert all(file.modified and file.modified <= datetime.now(UTC) for file in found)
 
@@ -39,7 +39,7 @@ def test_files_are_named_below_their_folder() -> None:
 def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path: Path, name: str) -> None:
     put(f"s/out/{name}", b"evil")
     with pytest.raises(BastionError, match="no name of a file below a folder"):
-        Outputs("flat://s/out").fetch(File(name, 4, None), tmp_path / "here")
+        JobFiles("flat://s/out").fetch(JobFile(name, 4, None), tmp_path / "here")
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -52,15 +52,15 @@ def test_what_breaks_off_leaves_nothing_half_written(tmp_path: Path, monkeypatch
     (tmp_path / "a").write_text("old")
     monkeypatch.setattr(Flat, "get_file", breaks)
     with pytest.raises(BucketError, match=r"cannot fetch flat://s/out/a to .*: reset"):
-        Outputs("flat://s/out").fetch(File("a", 5, None), tmp_path)
+        JobFiles("flat://s/out").fetch(JobFile("a", 5, None), tmp_path)
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "old"}
 
 
 def test_a_path_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "a").write_text("1")
-    assert [file.name for file in Outputs(str(tmp_path / "out")).files()] == ["a"]
-    assert Outputs(f"file://{tmp_path}/nowhere").files() == []
+    assert [file.name for file in JobFiles(str(tmp_path / "out")).files()] == ["a"]
+    assert JobFiles(f"file://{tmp_path}/nowhere").files() == []
 
 
 @pytest.mark.parametrize(("url", "module", "extra"), [("s3://b/x", "s3fs", "s3"), ("gs://b/x", "gcsfs", "gcsfs")])
@@ -70,4 +70,4 @@ def test_without_its_package_the_way_to_it_is_told(
     monkeypatch.delitem(_registry, url[:2], raising=False)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match=rf'pip install "bastion-scheduler\[{extra}\]"'):
-        Outputs(url)
+        JobFiles(url)

@@ -145,7 +145,7 @@ def test_no_link_leads_a_delete_or_a_write_out_of_the_bucket(shared: LocalBucket
 
 
 def test_a_folder_is_mended_and_no_link_is(tmp_path: Path) -> None:
-    wanted = shared_folder.Wanted(path=os.fsencode(tmp_path / "inbox"), mode=0o1777, uid=MINE)
+    wanted = shared_folder.FolderMode(path=os.fsencode(tmp_path / "inbox"), mode=0o1777, uid=MINE)
     assert wanted.fault().endswith("inbox is missing")
     wanted.make()
     assert wanted.fault() == ""

@@ -13,9 +13,9 @@ from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import folders
 from bastion.runners.worker.linux.cache import KEPT_FOR, Cache
-from bastion.runners.worker.linux.unix_account import Account
+from bastion.runners.worker.linux.unix_account import UnixAccount
 from bastion.stores import shared_folder
-from bastion.stores.job_files import Outputs
+from bastion.stores.job_files import JobFiles
 from bastion.stores.local import LocalBucket
 from tests.support.swaps import Elsewhere, at_each_call, swap
 
@@ -86,7 +86,7 @@ def test_outputs_of_a_job_are_removed_or_fetched(
 
     def scene(here: Path, _: Path) -> Callable[[], object]:
         below(here / "out", "file", "deep/file", "deep/empty/file")
-        outputs = Outputs(str(here / "out"))
+        outputs = JobFiles(str(here / "out"))
         listed = outputs.files()
 
         def play() -> None:
@@ -132,7 +132,7 @@ def test_old_setups_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
 def test_a_tree_is_given_to_an_account_or_taken_back(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, victim: str, *, back: bool
 ) -> None:
-    other = Account("other", OTHER, OTHER if ME == 0 else os.getegid(), (), "/")
+    other = UnixAccount("other", OTHER, OTHER if ME == 0 else os.getegid(), (), "/")
 
     def scene(here: Path, elsewhere: Path) -> Callable[[], object]:
         below(here / "tree", "file", "deep/file", "deep/empty/file")

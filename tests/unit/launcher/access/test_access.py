@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.access.bucket_rights import Access, Part, checks, folder, read
-from bastion.launcher.access.health_checks import FILES, PREFIXES, Level
+from bastion.launcher.access.bucket_rights import BucketRights, Part, checks, folder, read
+from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
 from bastion.launcher.access.iam_conditions import holds
 from bastion.model import layout
 
@@ -59,7 +59,7 @@ def wrong(*rows: Any, settings: Any = CLOSED, homes: tuple[str, ...] = (*PREFIXE
     """What is not well, beside a bastion that has every right."""
     access = read("b", {"bindings": [row("objectAdmin", BASTION), *rows]}, settings)
     found = checks([Part(access, "team/", homes)])
-    return {check.name.removesuffix(" in gs://b"): check.found for check in found if check.level is not Level.OK}
+    return {check.name.removesuffix(" in gs://b"): check.found for check in found if check.level is not HealthLevel.OK}
 
 
 INBOX = starts("team/inbox/alice/")
@@ -145,8 +145,8 @@ def test_who_decides_is_known_of_the_bucket_that_holds_the_journal() -> None:
     other = Part(
         read("c", {"bindings": [row("objectAdmin", BASTION)]}, CLOSED), "team/", (layout.BASTION_LOG, layout.LOGS)
     )
-    assert [check.found for check in checks([private, other]) if check.level is not Level.OK] == []
-    assert [check.level for check in checks([other])].count(Level.FAILED) == 2
+    assert [check.found for check in checks([private, other]) if check.level is not HealthLevel.OK] == []
+    assert [check.level for check in checks([other])].count(HealthLevel.FAILED) == 2
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_who_decides_is_known_of_the_bucket_that_holds_the_journal() -> None:
 )
 def test_an_answer_of_another_form_is_no_good_news(policy: Any) -> None:
     found = list(checks([Part(read("b", policy, CLOSED), "team/", (*PREFIXES, *FILES))]))
-    assert any(check.level is not Level.OK for check in found) or policy == []
-    assert isinstance(read("b", policy, CLOSED), Access)
+    assert any(check.level is not HealthLevel.OK for check in found) or policy == []
+    assert isinstance(read("b", policy, CLOSED), BucketRights)
 
 
 def test_a_folder_is_for_people_who_trust_each_other() -> None:
     assert folder("file:///b", 0o40700, "ada", "ml").found == "ada alone may write"
-    assert folder("file:///b", 0o40770, "ada", "ml").level is Level.OK
+    assert folder("file:///b", 0o40770, "ada", "ml").level is HealthLevel.OK
     assert "ada and the group ml may write all of it" in folder("file:///b", 0o40770, "ada", "ml").found
-    assert folder("file:///b", 0o40707, "ada", "ml").level is Level.FAILED
+    assert folder("file:///b", 0o40707, "ada", "ml").level is HealthLevel.FAILED

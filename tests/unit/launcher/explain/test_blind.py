@@ -6,7 +6,7 @@ import pytest
 
 from bastion.launcher.explain.ahead import prospects
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import Queue
+from bastion.launcher.read.queue import QueueView
 from bastion.model.job.alternatives import Alternative
 from bastion.model.stored.events import CapacityChanged, FileChanged, Held, SightChanged, Started
 from tests.support.world import World
@@ -23,7 +23,7 @@ def blinded(world: World, *runners: str) -> World:
 
 def reason(world: World, job: str) -> str:
     view = world.look()
-    told: str = Queue(view, (), derived(view)).row(view.state.jobs[job])["reason"]
+    told: str = QueueView(view, (), derived(view)).row(view.state.jobs[job])["reason"]
     return told
 
 

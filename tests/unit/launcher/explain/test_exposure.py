@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from bastion.launcher.explain.preemption_risk import Claim, Exposure, exposure
-from bastion.launcher.explain.what_if_decision import Decisions
+from bastion.launcher.explain.preemption_risk import PreemptionRisk, ShareClaim, exposure
+from bastion.launcher.explain.what_if_decision import WhatIfDecisions
 from tests.support.scenes import Asked, Scene
 from tests.support.world import NOON
 
@@ -16,14 +16,14 @@ HALVES = {"red": {"v4": 0.5}, "blue": {"v4": 0.5}}
 LLM = Asked(name="llm", user="bob", project="blue", resources={"v4": 6}, running=1, age_s=5_000)
 
 
-def told(scene: Scene, job: str = "llm", most: int = 40) -> Exposure:
+def told(scene: Scene, job: str = "llm", most: int = 40) -> PreemptionRisk:
     case = scene.case()
-    found = exposure(case, case.state.jobs[job], Decisions(job, most))
+    found = exposure(case, case.state.jobs[job], WhatIfDecisions(job, most))
     assert found is not None
     return found
 
 
-def stopped(scene: Scene, claim: Claim, less: int = 0) -> bool:
+def stopped(scene: Scene, claim: ShareClaim, less: int = 0) -> bool:
     """True if the job is stopped once such a job has waited for so long."""
     [(kind, amount)] = claim.resources.items()
     user = scene.members[claim.project][0]
@@ -37,8 +37,8 @@ def test_the_smallest_job_that_would_have_it_stopped_is_told() -> None:
 
     found = told(scene)
 
-    assert found == Exposure(
-        borrowed={"v4": 2}, threat=None, claims=(Claim(project="red", resources={"v4": 3}, after_s=90),)
+    assert found == PreemptionRisk(
+        borrowed={"v4": 2}, threat=None, claims=(ShareClaim(project="red", resources={"v4": 3}, after_s=90),)
     )
     assert stopped(scene, found.claims[0])
     assert not stopped(scene, found.claims[0], less=1)
@@ -57,12 +57,12 @@ def test_the_projects_with_most_room_are_asked_about() -> None:
 def test_who_borrows_nothing_is_not_at_risk() -> None:
     scene = Scene(shares=HALVES, jobs=(replace(LLM, resources={"v4": 4}),))
 
-    assert told(scene) == Exposure(borrowed={}, threat=None, claims=())
+    assert told(scene) == PreemptionRisk(borrowed={}, threat=None, claims=())
 
 
 def test_where_nobody_has_a_share_nothing_is_told() -> None:
     case = Scene(jobs=(LLM,)).case()
-    assert exposure(case, case.state.jobs["llm"], Decisions("llm")) is None
+    assert exposure(case, case.state.jobs["llm"], WhatIfDecisions("llm")) is None
 
 
 def test_who_waits_and_will_have_it_stopped_is_told_with_the_moment() -> None:
@@ -88,6 +88,6 @@ def test_a_pool_that_shrank_is_nobodys_sake() -> None:
 
 @pytest.mark.parametrize("most", range(4))
 def test_decisions_are_bounded(most: int) -> None:
-    case, asked = Scene(shares=HALVES, jobs=(LLM,)).case(), Decisions("llm", most)
+    case, asked = Scene(shares=HALVES, jobs=(LLM,)).case(), WhatIfDecisions("llm", most)
     assert exposure(case, case.state.jobs["llm"], asked)
     assert asked.taken <= most

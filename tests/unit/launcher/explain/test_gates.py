@@ -10,7 +10,7 @@ import pytest
 
 from bastion.launcher.explain.held_back import gates, lifted, met
 from bastion.launcher.explain.start_estimate import outlook
-from bastion.launcher.explain.what_if_decision import Decisions
+from bastion.launcher.explain.what_if_decision import WhatIfDecisions
 from tests.support.scenes import Asked, Scene, starts
 from tests.support.world import NOON
 
@@ -26,7 +26,7 @@ def shut(scene: Scene, job: str = "j") -> list[tuple[str, str]]:
 
 def opened(scene: Scene, job: str = "j") -> int:
     """How many tasks start once all is open."""
-    case, asked = scene.case(), Decisions(job)
+    case, asked = scene.case(), WhatIfDecisions(job)
     assert not starts(scene, job)
     return outlook(case, case.state.jobs[job], asked.plan(case), asked).now.tasks
 

@@ -8,10 +8,10 @@ import pytest
 
 from bastion.launcher.explain.remedies import Remedy
 from bastion.launcher.explain.start_estimate import outlook
-from bastion.launcher.explain.what_if_decision import Decisions
+from bastion.launcher.explain.what_if_decision import WhatIfDecisions
 from bastion.model.state.state import State
 from bastion.quota.demand import Schedule, Start
-from bastion.schedule.pending import Lineup
+from bastion.schedule.pending import PendingJobs
 from bastion.schedule.plan import Inputs, Plan
 from tests.support.scenes import Asked, Scene, acted, less, starts, stopped_for
 from tests.support.world import NOON
@@ -248,12 +248,12 @@ def test_where_an_open_gate_is_enough_nothing_else_is_told() -> None:
 def test_the_policy_is_a_black_box_and_what_it_says_is_told() -> None:
     """One that starts a job only if its priority is 3 or eight more units are there, whatever else is so."""
 
-    def odd(state: State, inputs: Inputs, now: datetime, lineup: Lineup) -> Plan:
+    def odd(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs) -> Plan:
         rich = (state.reported() or {})["v4"] >= 16
         start = state.jobs["j"].priority <= 3 or rich
         return Plan(schedule=Schedule(starts=(Start("j", 0),) if start else ()))
 
-    case, asked = Scene(jobs=(LLM, Asked(name="j"))).case(), Decisions("j", decide=odd)
+    case, asked = Scene(jobs=(LLM, Asked(name="j"))).case(), WhatIfDecisions("j", decide=odd)
     told = outlook(case, case.state.jobs["j"], asked.plan(case), asked)
 
     assert [remedy.text for remedy in told.remedies] == ["priority 3", "8 more v4 in the pool"]
@@ -262,7 +262,7 @@ def test_the_policy_is_a_black_box_and_what_it_says_is_told() -> None:
 @pytest.mark.parametrize("most", range(1, 12))
 def test_decisions_are_bounded_and_what_was_found_until_then_is_told(most: int) -> None:
     jobs = (LLM, Asked(name="j", resources={"v4": 6}))
-    case, asked = Scene(shares=HALVES, jobs=jobs).case(), Decisions("j", most)
+    case, asked = Scene(shares=HALVES, jobs=jobs).case(), WhatIfDecisions("j", most)
 
     told = outlook(case, case.state.jobs["j"], asked.plan(case), asked)
 
@@ -274,7 +274,7 @@ def test_decisions_are_bounded_and_what_was_found_until_then_is_told(most: int) 
 
 def test_nothing_of_the_real_state_is_changed() -> None:
     scene = Scene(shares=HALVES, jobs=(LLM, Asked(name="j", resources={"v4": 6}), Asked(name="k", resources={"v4": 6})))
-    case, asked = scene.case(), Decisions("j")
+    case, asked = scene.case(), WhatIfDecisions("j")
 
     outlook(case, case.state.jobs["j"], asked.plan(case), asked)
 
@@ -294,6 +294,6 @@ def test_a_higher_limit_of_users_is_told_to_the_unit() -> None:
 def test_decisions_may_go_back_in_time() -> None:
     soon = NOON + timedelta(hours=1)
     case = Scene(jobs=(Asked(name="j", more={"begin": soon}), Asked(name="k", age_s=10))).case()
-    asked = Decisions("j")
+    asked = WhatIfDecisions("j")
 
     assert [asked.effect(case.at(at)).tasks for at in (NOON, soon, NOON, soon, NOON)] == [0, 1, 0, 1, 0]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bastion.launcher.logs.log_lines import Choice, pattern, worker_list
-from bastion.launcher.logs.task_follower import END_MARKER_S, LOOK_S, Doors, Screen, follow, snapshot
+from bastion.launcher.logs.task_follower import END_MARKER_S, LOOK_S, FollowContext, Screen, follow, snapshot
 from bastion.launcher.moments import moment
 from bastion.launcher.read.job_lookup import find
 from bastion.model import layout
@@ -39,7 +39,7 @@ class Seen:
 
     def _show(self, show: Any, word: str, choice: Choice) -> int:
         world = self._world
-        doors = Doors(bucket=self._bucket, clock=world.clock, tasks=world.tasks, reader=world.reader())
+        doors = FollowContext(bucket=self._bucket, clock=world.clock, tasks=world.tasks, reader=world.reader())
         found = find(word, world.look())
         screen = Screen(lines=self.lines.extend, note=self.notes.append)
         code: int = show(doors, found, found.task or 0, choice, screen)

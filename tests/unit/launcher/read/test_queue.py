@@ -5,13 +5,13 @@ from __future__ import annotations
 from bastion.cli.terminal.table import table
 from bastion.launcher.read.job_selection import LIVE, Filter
 from bastion.launcher.read.pending_reasons import derived
-from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, Queue, footer, queue
+from bastion.launcher.read.queue import CAPS, HEADS, RIGHT, QueueView, footer, queue
 from bastion.model.state.state import Cause, JobState
 from bastion.model.stored.events import CancelRequested, JobRejected, Stopping
 from tests.support.world import World
 
 
-def shown(world: World, *, everything: bool = False) -> Queue:
+def shown(world: World, *, everything: bool = False) -> QueueView:
     view = world.look()
     meant = Filter() if everything else Filter(users=frozenset({"alice"}), states=LIVE)
     return queue(view, derived(view), user="alice", meant=meant)

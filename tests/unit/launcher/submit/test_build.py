@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bastion.launcher.submit.build import Wish, amounts, build, choices, command, environment, gpu_hint, listed
+from bastion.launcher.submit.build import SpecOptions, amounts, build, choices, command, environment, gpu_hint, listed
 from bastion.model.errors import SpecError, UsageError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import BundleRef, JobSpec, Provenance
@@ -24,7 +24,7 @@ v4 = 8
 nlp = ["alice", "bob"]
 vision = ["bob"]
 """)
-WISH = Wish(
+WISH = SpecOptions(
     user="alice", command=["train"], name="", project="", env={}, resources={}, instance_type="", replicas=1, count=1,
     priority=5, max_tries=1, retry_interval_s=60.0, grace_s=30.0, time_limit_s=None, output_dir="",
 )  # fmt: skip

@@ -13,8 +13,8 @@ from math import inf
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import STANDARD, Hold, Knobs, Schedule, Stop, Want
-from bastion.quota.policy.index import Board
+from bastion.quota.demand import STANDARD, Holding, Knobs, Schedule, Stop, Want
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, minus, total
 from tests.unit.quota.policy.fleet import NOW, decide, stopping
@@ -68,7 +68,7 @@ class Moment:
     policy: str
     limits: Quota
     wants: list[Want]
-    holds: list[Hold]
+    holds: list[Holding]
     reclaims: tuple[str, ...]
     pool: tuple[Resources, ...]
     now: datetime
@@ -76,9 +76,9 @@ class Moment:
     patience: float
 
     def __post_init__(self) -> None:
-        self.answer = self.ask(Board.of_all(self.wants, self.holds))
+        self.answer = self.ask(WantIndex.of_all(self.wants, self.holds))
 
-    def ask(self, board: Board) -> Schedule:
+    def ask(self, board: WantIndex) -> Schedule:
         """The same about another board."""
         return decide(
             self.limits,
@@ -117,7 +117,7 @@ class Fleet:
         self.jobs: dict[str, Job] = {}
         self.order: dict[str, int] = {}
         self.waiting: dict[str, Waiting] = {}
-        self.holds: dict[Name, Hold] = {}
+        self.holds: dict[Name, Holding] = {}
         self.gone_at: dict[Name, float] = {}
         self.tasks: dict[Name, Task] = {}
         self.reclaims: dict[str, None] = {}
@@ -226,7 +226,7 @@ class Fleet:
             task = self.tasks[start.job, number]
             task.waited += self.now - task.since
             saves = self.jobs[start.job].saves
-            self.holds[start.job, number] = Hold(
+            self.holds[start.job, number] = Holding(
                 job=start.job,
                 project=want.project,
                 user=want.user,

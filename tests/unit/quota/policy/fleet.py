@@ -8,12 +8,12 @@ from fractions import Fraction
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import RULES, Hold, Knobs, Schedule, Want
-from bastion.quota.policy.index import Board
+from bastion.quota.demand import RULES, Holding, Knobs, Schedule, Want
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.policy.scheduler import POLICIES
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources
-from bastion.quota.tiers import Pool
+from bastion.quota.tiers import Capacity
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -57,8 +57,8 @@ def hold(
     tier: int = 0,
     age: float = 1000.0,
     stopping: bool = False,
-) -> Hold:
-    return Hold(
+) -> Holding:
+    return Holding(
         job=job,
         project=project,
         user=user,
@@ -81,10 +81,10 @@ def decide(
     limits: Quota,
     *,
     wants: Iterable[Want] = (),
-    holds: Iterable[Hold] = (),
-    board: Board | None = None,
+    holds: Iterable[Holding] = (),
+    board: WantIndex | None = None,
     reclaims: tuple[str, ...] = (),
-    pool: Pool | tuple[Resources, ...] | None = None,
+    pool: Capacity | tuple[Resources, ...] | None = None,
     delay: float = 90.0,
     patience: float = Knobs().gang_patience_s,
     policy: str = "default",
@@ -93,10 +93,10 @@ def decide(
 ) -> Schedule:
     """Ask a policy, about a board or about one made of wants and holds."""
     return POLICIES[policy](
-        board=board or Board.of_all(wants, holds),
+        board=board or WantIndex.of_all(wants, holds),
         reclaims=reclaims,
         quota=limits,
-        pool=pool if isinstance(pool, Pool) else Pool(limits.tiers if pool is None else pool),
+        pool=pool if isinstance(pool, Capacity) else Capacity(limits.tiers if pool is None else pool),
         past={},
         now=now,
         knobs=Knobs(reclaim_delay_s=delay, gang_patience_s=patience, rules=rules),
@@ -111,5 +111,5 @@ def stopped(schedule: Schedule) -> list[tuple[str, int]]:
     return [(stop.job, stop.task) for stop in schedule.stops]
 
 
-def stopping(row: Hold) -> Hold:
+def stopping(row: Holding) -> Holding:
     return replace(row, stopping=True)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from bastion.quota.demand import Want
 from bastion.quota.policy.axlearn import Ranking, queues
-from bastion.quota.policy.index import Board
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import NOW
 from tests.unit.quota.policy.incumbent import Job, Verdict
@@ -32,7 +32,7 @@ def as_shares(weights: Weights) -> dict[str, dict[str, Fraction]]:
 
 
 def ranking_of(jobs: Sequence[Job], tiers: Sequence[Resources], weights: Weights) -> Ranking:
-    return Ranking(queues(Board.of_all(map(as_want, jobs), ()), tiers), tiers, as_shares(weights))
+    return Ranking(queues(WantIndex.of_all(map(as_want, jobs), ()), tiers), tiers, as_shares(weights))
 
 
 def ranked(jobs: Sequence[Job], tiers: Sequence[Resources], weights: Weights) -> list[Verdict]:
@@ -42,5 +42,5 @@ def ranked(jobs: Sequence[Job], tiers: Sequence[Resources], weights: Weights) ->
 
 def order_of(jobs: Sequence[Job]) -> list[str]:
     """The order of the jobs of one project."""
-    (queue,) = queues(Board.of_all(map(as_want, jobs), ()), [{"v4": 1}]).values()
+    (queue,) = queues(WantIndex.of_all(map(as_want, jobs), ()), [{"v4": 1}]).values()
     return [job.job for job in queue]

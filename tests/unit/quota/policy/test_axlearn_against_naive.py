@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.demand import Hold, Schedule
+from bastion.quota.demand import Holding, Schedule
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, total
 from tests.unit.quota.policy import incumbent
@@ -49,7 +49,7 @@ def drawn(random: Random) -> Drawn:
     return jobs, tiers, weights
 
 
-def asked(sample: Drawn, holds: list[Hold]) -> Schedule:
+def asked(sample: Drawn, holds: list[Holding]) -> Schedule:
     jobs, tiers, weights = sample
     running = {row.job for row in holds}
     limits = Quota(tiers=tuple(tiers), shares=as_shares(weights))
@@ -81,9 +81,9 @@ def test_behind_the_seam_just_those_run_that_are_admitted_and_in_their_tier(seed
         assert starts == startable(verdicts, jobs, holds, tiers)
 
 
-def running(random: Random, jobs: list[Job], tiers: list[Resources]) -> list[Hold]:
+def running(random: Random, jobs: list[Job], tiers: list[Resources]) -> list[Holding]:
     """Some of the jobs, as they could run: none of the tiers holds more than it has."""
-    holds: list[Hold] = []
+    holds: list[Holding] = []
     for job in random.sample(jobs, len(jobs)):
         tier = random.randrange(len(tiers))
         if random.random() < 0.6 and has_room(job.demand, tier, holds, tiers):
@@ -91,9 +91,9 @@ def running(random: Random, jobs: list[Job], tiers: list[Resources]) -> list[Hol
     return holds
 
 
-def hold_of(job: Job, tier: int) -> Hold:
+def hold_of(job: Job, tier: int) -> Holding:
     want = as_want(job)
-    return Hold(
+    return Holding(
         job=job.name,
         project=job.project,
         user=job.user,
@@ -105,7 +105,7 @@ def hold_of(job: Job, tier: int) -> Hold:
     )
 
 
-def has_room(demand: Resources, tier: int, holds: list[Hold], tiers: list[Resources]) -> bool:
+def has_room(demand: Resources, tier: int, holds: list[Holding], tiers: list[Resources]) -> bool:
     """True if each tier from this one on has room, with the better ones, for what is named after them."""
     return all(
         fits(demand, minus(total(tiers[: last + 1]), total(row.demand for row in holds if row.tier <= last)))
@@ -113,7 +113,7 @@ def has_room(demand: Resources, tier: int, holds: list[Hold], tiers: list[Resour
     )
 
 
-def startable(verdicts: list[Verdict], jobs: list[Job], holds: list[Hold], tiers: list[Resources]) -> list[Verdict]:
+def startable(verdicts: list[Verdict], jobs: list[Job], holds: list[Holding], tiers: list[Resources]) -> list[Verdict]:
     """Of those that are admitted and do not run, in their order, the ones for which there is room now."""
     named, taken, found = {job.name: job for job in jobs}, list(holds), list[Verdict]()
     for name, tier in verdicts:

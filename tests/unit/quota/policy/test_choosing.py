@@ -9,8 +9,8 @@ from random import Random
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.demand import Hold, Schedule, Start, Want
-from bastion.quota.policy.index import Board
+from bastion.quota.demand import Holding, Schedule, Start, Want
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.resources import Resources, fits, minus, plus, total
 from tests.unit.quota.policy.fleet import decide, hold, quota, started, stopped, want
 
@@ -94,7 +94,7 @@ def test_a_limit_of_one_kind_is_none_of_another() -> None:
     assert answer.reasons["c"].endswith("; else 4 v5p, 8 of 8 v5p free, and not its turn")
 
 
-def drawn(dice: Random) -> Iterator[Want | Hold]:
+def drawn(dice: Random) -> Iterator[Want | Holding]:
     """Wants with and without choices, and what is held; the pool is never exceeded."""
     free: Resources = {"v4": 8, "v5p": 8}
     for number in range(dice.randrange(6)):
@@ -110,7 +110,7 @@ def drawn(dice: Random) -> Iterator[Want | Hold]:
         yield row if len(choices) > 1 else replace(row, choices=())
 
 
-def told(board: Board) -> object:
+def told(board: WantIndex) -> object:
     return board.wants, board.holds, board.pending, board.lines.keys(), dict.fromkeys(sorted(board.choosers))
 
 
@@ -120,16 +120,16 @@ def test_what_is_given_is_there_and_the_board_is_left_as_it_was(policy: str) -> 
     moved = waited = 0
     for _ in range(300):
         rows = list(drawn(dice))
-        wants, holds = [r for r in rows if isinstance(r, Want)], [r for r in rows if isinstance(r, Hold)]
+        wants, holds = [r for r in rows if isinstance(r, Want)], [r for r in rows if isinstance(r, Holding)]
         by_name = {row.job: row for row in wants}
         reclaims = tuple(row.job for row in wants if dice.random() < 0.1)
-        board = Board.of_all(wants, holds)
-        before = told(Board.of_all(wants, holds))
+        board = WantIndex.of_all(wants, holds)
+        before = told(WantIndex.of_all(wants, holds))
         answer = decide(BOTH, board=board, reclaims=reclaims, policy=policy)
         assert told(board) == before
         assert answer.reasons.keys() <= by_name.keys()
         assert told(board) == before
-        shuffled = Board.of_all(dice.sample(wants, len(wants)), dice.sample(holds, len(holds)))
+        shuffled = WantIndex.of_all(dice.sample(wants, len(wants)), dice.sample(holds, len(holds)))
         assert decide(BOTH, board=shuffled, reclaims=reclaims, policy=policy) == answer
         assert fits(plus(total(row.demand for row in holds), given(answer, by_name)), {"v4": 8, "v5p": 8})
         assert all(len({start.choice for start in answer.starts if start.job == job}) <= 1 for job in by_name)

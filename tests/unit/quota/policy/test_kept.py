@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import Hold, Want
-from bastion.quota.policy.index import Board
+from bastion.quota.demand import Holding, Want
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.resources import Resources
-from bastion.quota.tiers import Pool
+from bastion.quota.tiers import Capacity
 from tests.unit.quota.policy.fleet import NOW, decide, hold, quota, started, stopped, stopping, want
 
 HALVES = quota({"v4": 8}, nlp={"v4": "0.5"}, vision={"v4": "0.5"})
@@ -20,7 +20,7 @@ def v4(amount: int) -> Resources:
     return {"v4": amount}
 
 
-def kept(job: str, project: str, amount: int, *, seconds: float = 10.0, task: int = 0, **fields: int) -> Hold:
+def kept(job: str, project: str, amount: int, *, seconds: float = 10.0, task: int = 0, **fields: int) -> Holding:
     """What is kept for a job whose next try begins in so many seconds."""
     row = hold(job, project, v4(amount), order=1, task=task, **fields)
     return replace(row, retry=NOW + timedelta(seconds=seconds))
@@ -102,7 +102,7 @@ def test_of_two_that_do_not_fit_beside_each_other_the_one_that_ended_last_has_it
 def test_it_is_of_the_tier_that_it_was_named_after() -> None:
     limits = quota({"v4": 4}, {"v4": 4}, nlp={"v4": "1"})
     holds = [replace(kept("gang", "nlp", 4), tier=1)]
-    walled = Pool((v4(4), v4(4)), walls=(1,))
+    walled = Capacity((v4(4), v4(4)), walls=(1,))
     (start,) = decide(limits, wants=[want("n1", "nlp", v4(4))], holds=holds, pool=walled).starts
     assert start.tier == 0
     assert decide(limits, wants=[want("n1", "nlp", v4(8))], holds=holds, pool=(v4(4), v4(4))).starts == ()
@@ -114,7 +114,7 @@ def test_the_other_policy_keeps_nothing() -> None:
 
 
 def test_a_board_has_it_beside_what_is_held() -> None:
-    board, row = Board(), kept("gang", "nlp", 8)
+    board, row = WantIndex(), kept("gang", "nlp", 8)
     board.hold(row)
     assert (list(board.kept), list(board.holds), board.used) == ([("gang", 0)], [], {})
     board.hold(replace(row, retry=None))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.quota.policy.index import Board
+from bastion.quota.policy.index import WantIndex
 from bastion.quota.resources import total
 from tests.depth import examples
 from tests.unit.quota.policy.draws import Life, lives
@@ -78,7 +78,7 @@ def test_the_same_in_whatever_order_is_the_same_out(life: Life, policy: str, ran
 @LESS
 @given(life=lives(shrinking=True))
 def test_a_board_that_is_kept_answers_as_one_made_anew(life: Life, policy: str) -> None:
-    board = Board()
+    board = WantIndex()
     for _, moment in steps(life, policy):
         wants = {row.job: row for row in moment.wants}
         holds = {(row.job, row.task): row for row in moment.holds}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bastion.quota.demand import STANDARD, Hold, Want
+from bastion.quota.demand import STANDARD, Holding, Want
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, times, total
 from bastion.quota.shares import Shares
@@ -126,7 +126,7 @@ def test_no_stop_can_be_spared(life: Life) -> None:
                 assert not all(fits(needs(taker.demand), left) for left in after(fleet, rest, taker.max_tier))
 
 
-def after(fleet: Fleet, stopping: Iterable[Hold], max_tier: int | None) -> list[Resources]:
+def after(fleet: Fleet, stopping: Iterable[Holding], max_tier: int | None) -> list[Resources]:
     """What nobody holds once these are gone, as `idle` says it."""
     last = len(fleet.pool) - 1
     ends = range(last if max_tier is None else min(last, max_tier), last + 1)

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from bastion.quota.demand import Hold, Want
+from bastion.quota.demand import Holding, Want
 from bastion.quota.resources import Resources
 from tests.unit.quota.policy.fleet import NOW, ago, decide, hold, quota, started, stopped, want
 
@@ -23,7 +23,7 @@ def gang(hours: float, *, units: int = 16, project: str = "a") -> Want:
     return want("gang", project, v4(units), waited=hours * H)
 
 
-def borrowers(count: int = 56, project: str = "b") -> list[Hold]:
+def borrowers(count: int = 56, project: str = "b") -> list[Holding]:
     """One unit each, their work saved a minute ago."""
     return [replace(hold(f"s{n}", project, v4(1), age=24 * H, order=n + 1), saved=ago(60)) for n in range(count)]
 

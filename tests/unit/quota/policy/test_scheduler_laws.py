@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from bastion.quota.demand import Hold, Schedule, Want
+from bastion.quota.demand import Holding, Schedule, Want
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, fits, minus, plus, times, total
 from bastion.quota.shares import Shares, amounts
@@ -29,7 +29,7 @@ class Case:
 
     limits: Quota
     wants: list[Want]
-    holds: list[Hold]
+    holds: list[Holding]
     reclaims: tuple[str, ...] = ()
 
     @property
@@ -75,8 +75,8 @@ def wants_of(draw: st.DrawFn, limits: Quota, most: int) -> list[Want]:
 
 
 @st.composite
-def holds_of(draw: st.DrawFn, limits: Quota) -> list[Hold]:
-    holds: list[Hold] = []
+def holds_of(draw: st.DrawFn, limits: Quota) -> list[Holding]:
+    holds: list[Holding] = []
     for number in range(draw(st.integers(0, 8))):
         row = hold(
             f"h{number}",
@@ -114,7 +114,7 @@ def first_in_line(answer: Schedule) -> list[str]:
     return [job for job, reason in answer.reasons.items() if "first in line: waiting" in reason]
 
 
-def victims(case: Case, answer: Schedule) -> list[Hold]:
+def victims(case: Case, answer: Schedule) -> list[Holding]:
     named = {(stop.job, stop.task) for stop in answer.stops}
     return [row for row in case.holds if (row.job, row.task) in named]
 

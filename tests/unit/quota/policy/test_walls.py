@@ -7,20 +7,20 @@ from datetime import timedelta
 import pytest
 from msgspec.structs import replace
 
-from bastion.quota.demand import Hold, Move, Want
+from bastion.quota.demand import Holding, Move, Want
 from bastion.quota.policy.reasons import impossible
-from bastion.quota.tiers import Pool
+from bastion.quota.tiers import Capacity
 from tests.unit.quota.policy.fleet import NOW, decide, hold, quota, started, stopped, want
 
 HALVES = quota({"h100": 8}, {"h100": 8}, red={"h100": "0.5"}, blue={"h100": "0.5"})
-WALLED, OPEN = Pool(HALVES.tiers, (1,)), Pool(HALVES.tiers)
+WALLED, OPEN = Capacity(HALVES.tiers, (1,)), Capacity(HALVES.tiers)
 
 
 def asks(job: str, units: int, *, project: str = "red", max_tier: int | None = None) -> Want:
     return replace(want(job, project, {"h100": units}), max_tier=max_tier)
 
 
-def holds(job: str, units: int, tier: int, project: str = "blue") -> Hold:
+def holds(job: str, units: int, tier: int, project: str = "blue") -> Holding:
     return hold(job, project, {"h100": units}, tier=tier)
 
 
@@ -68,18 +68,18 @@ def test_nothing_moves_across_a_wall() -> None:
     assert decide(HALVES, holds=worse, pool=OPEN).moves == (Move("a", 0, 0),)
     assert decide(HALVES, holds=worse, pool=WALLED).moves == ()
     three = quota({"h100": 4}, {"h100": 4}, {"h100": 4})
-    assert decide(three, holds=[holds("a", 4, 2)], pool=Pool(three.tiers, (1,))).moves == (Move("a", 0, 1),)
+    assert decide(three, holds=[holds("a", 4, 2)], pool=Capacity(three.tiers, (1,))).moves == (Move("a", 0, 1),)
     inside = [replace(holds("a", 4, 1), max_tier=2)]
-    answer = decide(three, wants=[asks("j", 8, max_tier=1)], holds=inside, pool=Pool(three.tiers, (1,)), delay=9999)
+    answer = decide(three, wants=[asks("j", 8, max_tier=1)], holds=inside, pool=Capacity(three.tiers, (1,)), delay=9999)
     assert (answer.starts, answer.moves) == ((), ())
     here = [holds("full", 4, 0), *inside]
-    one = decide(three, wants=[asks("j", 4, max_tier=1)], holds=here, pool=Pool(three.tiers, (1,)))
+    one = decide(three, wants=[asks("j", 4, max_tier=1)], holds=here, pool=Capacity(three.tiers, (1,)))
     assert (one.moves, [(start.job, start.tier) for start in one.starts]) == ((Move("a", 0, 2),), [("j", 1)])
 
 
 def test_who_shrank_takes_back_on_its_own_side_only() -> None:
     """One side holds more than there is, the other has room."""
-    shrunk = Pool(({"h100": 4}, {"h100": 16}), (1,))
+    shrunk = Capacity(({"h100": 4}, {"h100": 16}), (1,))
     held = [holds("a", 4, 0), holds("b", 4, 0), holds("c", 12, 1)]
     assert stopped(decide(HALVES, holds=held, pool=shrunk)) == [("a", 0)]
 
@@ -101,7 +101,7 @@ def test_the_reason_tells_what_is_free_on_each_side() -> None:
 
 
 def test_of_what_is_shut_on_a_side_nothing_is_given_there_and_nobody_is_stopped_for_it() -> None:
-    shut = Pool(HALVES.tiers, (1,), (frozenset({"h100"}), frozenset()))
+    shut = Capacity(HALVES.tiers, (1,), (frozenset({"h100"}), frozenset()))
     assert [start.tier for start in decide(HALVES, wants=[asks("j", 8)], pool=shut).starts] == [1]
     assert decide(HALVES, wants=[asks("j", 8, max_tier=0)], pool=shut).starts == ()
     lent = [holds("a", 8, 0), holds("b", 4, 1)]
@@ -109,7 +109,7 @@ def test_of_what_is_shut_on_a_side_nothing_is_given_there_and_nobody_is_stopped_
 
 
 @pytest.mark.parametrize(("pool", "tiers"), [(OPEN, {0, 1}), (WALLED, {0})])
-def test_an_overdue_gang_calls_in_what_was_lent_on_one_side(pool: Pool, tiers: set[int]) -> None:
+def test_an_overdue_gang_calls_in_what_was_lent_on_one_side(pool: Capacity, tiers: set[int]) -> None:
     held = [hold(f"h{n}", "blue", {"h100": 2}, tier=n % 2, age=60, order=n) for n in range(8)]
     gang = replace(want("gang", "red", {"h100": 8}, waited=4 * 86_400), since=NOW - timedelta(days=4))
     gave = [name for name, _ in stopped(decide(HALVES, wants=[gang], holds=held, pool=pool, patience=3600, delay=1e9))]

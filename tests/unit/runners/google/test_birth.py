@@ -11,7 +11,7 @@ from bastion.model.errors import BucketError
 from bastion.model.interfaces import AttemptKey, Shell
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from bastion.stores.memory import MemoryBucket
 
 KEY = AttemptKey("train-12345678", 0, 0)
@@ -38,7 +38,7 @@ def test_many_creations_at_once_make_one_build_that_is_there_before_any_machine(
         made.append(1)
         return Archive(DIGEST, lambda: DATA)
 
-    birth = Birth(bucket, "gs://b/demo", SystemShell(), {"steady_flush_s": "9"}, make=make)
+    birth = MachineBoot(bucket, "gs://b/demo", SystemShell(), {"steady_flush_s": "9"}, make=make)
     with ThreadPoolExecutor(8) as pool:
         told = list(pool.map(lambda number: birth(KEY, f"z/n{number}/4f2a"), range(32)))
     assert made == [1]
@@ -54,7 +54,7 @@ def test_a_build_that_did_not_reach_the_bucket_is_sent_again_and_told_to_nobody_
         made.append(1)
         return Archive(DIGEST, lambda: DATA)
 
-    birth = Birth(bucket, "gs://b/demo", SystemShell(), {}, make=make)
+    birth = MachineBoot(bucket, "gs://b/demo", SystemShell(), {}, make=make)
     with pytest.raises(BucketError):
         birth(KEY, "z/n/4f2a")
     assert birth(KEY, "z/n/4f2a")["bastion-build"] == DIGEST

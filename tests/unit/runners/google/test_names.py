@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bastion.model.interfaces import AttemptKey
 from bastion.runners.google.machines import zones
-from bastion.runners.google.machines.names import Host, Mark, host_of, labels, mark_of, name
+from bastion.runners.google.machines.names import GoogleHost, Mark, host_of, labels, mark_of, name
 
 JOBS = st.from_regex(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?-[0-9a-f]{8}", fullmatch=True)
 KEYS = st.builds(AttemptKey, JOBS, st.integers(0, 99_999), st.integers(0, 9_999))
@@ -45,7 +45,7 @@ def test_labels_that_others_made_are_nobodys_or_a_marks(found: dict[str, str]) -
 
 
 def test_a_machines_id_names_its_host_and_nothing_else_is_one() -> None:
-    host = Host(zone="us-central2-b", name="train-abc", nonce="0" * 32, host=3)
+    host = GoogleHost(zone="us-central2-b", name="train-abc", nonce="0" * 32, host=3)
     assert host_of(str(host)) == host
     assert [host_of(bad) for bad in ("", "a/b", f"{host}/1", f"{host}x", "z/n/short/0", "m-1")] == [None] * 6
 

@@ -17,7 +17,7 @@ from google.oauth2.credentials import Credentials
 from bastion.model.errors import SecretError
 from bastion.runners.google.machines.google_secrets import GoogleSecrets, default_session
 from bastion.runners.worker.linux.secret_files import VALUE_MAX
-from bastion.runners.worker.secrets import Kept
+from bastion.runners.worker.secrets import MachineSecrets
 
 NAME = "projects/acme-ml/secrets/HF_TOKEN"
 VALUE = "hf-0Kz9Qw7LmN3xYv5T"
@@ -184,6 +184,6 @@ def test_each_kind_of_name_goes_to_who_keeps_it() -> None:
 
         return Source()
 
-    kept = Kept(source("own"), source("google"))
+    kept = MachineSecrets(source("own"), source("google"))
     assert kept.reveal("TOKEN", user="ada", project="nlp") == "own:TOKEN:ada:nlp"
     assert kept.reveal(NAME, user="ada", project="nlp") == f"google:{NAME}:ada:nlp"

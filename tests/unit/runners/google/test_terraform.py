@@ -7,7 +7,7 @@ import re
 import pytest
 
 from bastion.launcher.access.bucket_rights import CREATE, DELETE, ROLES, Part, checks
-from bastion.launcher.access.health_checks import FILES, PREFIXES, Level
+from bastion.launcher.access.health_checks import FILES, PREFIXES, HealthLevel
 from bastion.model import layout
 from bastion.model.interfaces import AttemptKey
 from tests.support.terraform import FOLDER, NAMES, VARS, plan
@@ -73,7 +73,7 @@ def test_a_doctor_finds_nothing_to_do(managed_folders: bool) -> None:
     made = plan(managed_folders=managed_folders)
     parts = [Part(made.access(name), "team/", tuple(h for h in HOMES if layout.home(h) == name)) for name in NAMES]
     found = list(checks(parts))
-    assert [check for check in found if check.level is not Level.OK] == []
+    assert [check for check in found if check.level is not HealthLevel.OK] == []
     assert len(found) > 12
 
 

@@ -11,8 +11,8 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds
 from bastion.runners.google.api.interface import NotThere
-from bastion.runners.google.machines.google_context import Site
-from bastion.runners.google.machines.names import Host, Mark, labels
+from bastion.runners.google.machines.google_context import GoogleContext
+from bastion.runners.google.machines.names import GoogleHost, Mark, labels
 from bastion.runners.google.tpu import parse
 from bastion.runners.google.tpu.deletion import Removal
 from bastion.runners.google.tpu.listing import Listing
@@ -51,7 +51,7 @@ class OneNode:
 def removal(google: Any) -> Removal:
     settings = GoogleSettings(project="p", zones=(ZONE,))
     tasks = HandTasks()
-    site = Site(
+    site = GoogleContext(
         google=google, settings=settings, scope=SCOPE, ids=RandomIds(), clock=HandClock(), birth=lambda *_: {},
         at_once=tasks.map, seal=sealing(),
     )  # fmt: skip
@@ -64,7 +64,7 @@ def listing(nonce: str) -> Listing:
     return Listing(nodes=(node,))
 
 
-HOST = Host(zone=ZONE, name=NAME, nonce=OLD, host=0)
+HOST = GoogleHost(zone=ZONE, name=NAME, nonce=OLD, host=0)
 
 
 def test_what_is_of_that_creation_is_deleted() -> None:

@@ -9,14 +9,14 @@ from bastion.model.interfaces import AttemptKey
 from bastion.platform.shell import SystemShell
 from bastion.runners.delivery.archive import Archive
 from bastion.runners.delivery.bootstrap import flags_of
-from bastion.runners.google.machines.boot import Birth
+from bastion.runners.google.machines.boot import MachineBoot
 from bastion.runners.google.machines.names import host_of
 from bastion.runners.google.tpu.render import machine
 from bastion.stores.memory import MemoryBucket
 
 KEY = AttemptKey("train-12345678", 2, 1)
 NONCE = "0" * 32
-BIRTH = Birth(
+BIRTH = MachineBoot(
     MemoryBucket("memory://which"),
     "gs://b/team",
     SystemShell(),

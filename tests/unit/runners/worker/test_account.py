@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bastion.model.errors import RunnerError
-from bastion.runners.worker.linux.unix_account import Account, account, chosen, is_known
+from bastion.runners.worker.linux.unix_account import UnixAccount, account, chosen, is_known
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_what_is_given_away_is_given_whole_and_no_link_is_followed(tmp_path: Pat
     uid = 12345 if os.geteuid() == 0 else os.geteuid()
     gid = 12345 if os.geteuid() == 0 else os.getegid()
     before = [path.stat().st_uid for path in (outside, outside / "file")]
-    Account("other", uid, gid, (gid,), "/").give(str(tree))
+    UnixAccount("other", uid, gid, (gid,), "/").give(str(tree))
     given = [tree, *tree.rglob("*")]
     assert len(given) == 6
     assert {(path.lstat().st_uid, path.lstat().st_gid) for path in given} == {(uid, gid)}

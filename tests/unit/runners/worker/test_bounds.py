@@ -15,7 +15,7 @@ from bastion.runners.worker.linux import bounds_guard as guards
 from bastion.runners.worker.linux.bounds import Bounds, Excess
 from bastion.runners.worker.linux.bounds_guard import LOOK_S, QUIET_S, LocalGuard
 from bastion.runners.worker.linux.cgroup import LEAF, group
-from bastion.runners.worker.linux.process_tree import Member
+from bastion.runners.worker.linux.process_tree import ProcessInfo
 
 GIB = 2**30
 
@@ -215,13 +215,13 @@ class Quiet:
     """Stands for the processes of a job, and counts how often looking at them went before all else."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.members = [Member(1, 0, 1, 2**20, 7)]
+        self.members = [ProcessInfo(1, 0, 1, 2**20, 7)]
         self.risen = 0
         monkeypatch.setattr(guards, "family", self.family)
         monkeypatch.setattr(guards, "put_down", lambda: True)
         monkeypatch.setattr(os, "sched_setscheduler", self.scheduled)
 
-    def family(self, alarm: Callable[[int], None]) -> list[Member]:
+    def family(self, alarm: Callable[[int], None]) -> list[ProcessInfo]:
         for count in range(len(self.members)):
             alarm(count + 1)
         return self.members
@@ -239,15 +239,15 @@ def test_what_does_not_move_is_looked_at_seldom_and_goes_first_only_in_a_storm(m
         paces.append(guard.pace)
     assert (paces[0], paces[-1]) == (LOOK_S, QUIET_S)
     assert paces == sorted(paces)
-    quiet.members = [*quiet.members, Member(2, 1, 1, 2**20, 8)]
+    quiet.members = [*quiet.members, ProcessInfo(2, 1, 1, 2**20, 8)]
     guard.look()
     assert (guard.pace, quiet.risen) == (LOOK_S, 0)
-    quiet.members = [Member(1, 0, 1, 2**29, 7)]
+    quiet.members = [ProcessInfo(1, 0, 1, 2**29, 7)]
     guard.look()
     assert guard.pace == LOOK_S, "more of its memory than before"
-    quiet.members = [Member(pid, 0, 1, 2**20, 9) for pid in range(500)]
+    quiet.members = [ProcessInfo(pid, 0, 1, 2**20, 9) for pid in range(500)]
     assert guard.look() is None
     assert quiet.risen == 1
-    quiet.members = [Member(pid, 0, 1, 2**20, 9) for pid in range(1001)]
+    quiet.members = [ProcessInfo(pid, 0, 1, 2**20, 9) for pid in range(1001)]
     assert guard.watch() == guard.look() == Bounds(processes=1000).too_many()
     assert guard.period() > QUIET_S

@@ -15,7 +15,7 @@ from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux import cache as cache_module
-from bastion.runners.worker.linux.cache import KEPT, KEPT_FOR, Cache, Entry
+from bastion.runners.worker.linux.cache import KEPT, KEPT_FOR, Cache, CacheEntry
 from bastion.runners.worker.linux.unix_account import account
 from bastion.runners.worker.preparation import name_of
 from bastion.testing.stage import KEY, order
@@ -39,7 +39,7 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(root=tmp_path / "cache", boot="1", shell=SystemShell(), clock=SystemClock(), ids=RandomIds())
 
 
-def made(cache: Cache, name: str, path: str) -> Entry:
+def made(cache: Cache, name: str, path: str) -> CacheEntry:
     entry = cache.keep(name, path)
     assert not entry.ready
     entry.begin()
@@ -48,12 +48,12 @@ def made(cache: Cache, name: str, path: str) -> Entry:
     return entry
 
 
-def let_go(entry: Entry) -> None:
+def let_go(entry: CacheEntry) -> None:
     """As the system does when the worker has ended."""
     os.close(entry._lock)
 
 
-def age(entry: Entry, days: float) -> None:
+def age(entry: CacheEntry, days: float) -> None:
     mark = Path(entry.venv).parent.parent / "ready"
     then = mark.stat().st_mtime - days * DAY_S
     os.utime(mark, (then, then))

@@ -12,9 +12,9 @@ from bastion.model.codec import encode
 from bastion.model.interfaces import AttemptKey
 from bastion.model.stored.records import Claim
 from bastion.platform.system import RandomIds
-from bastion.runners.google.machines.names import Host
+from bastion.runners.google.machines.names import GoogleHost
 from bastion.runners.kubernetes.names import pod_id
-from bastion.runners.slurm.render import Name, Node
+from bastion.runners.slurm.render import Name, SlurmNode
 from bastion.runners.worker.interfaces import Post
 from bastion.runners.worker.run import NOTHING_DONE, run
 from tests.support.doors import memory
@@ -61,8 +61,8 @@ def test_who_came_with_the_first_claims() -> None:
 @pytest.mark.parametrize(
     "first",
     [
-        str(Node(1, 0, "aaaa", Name("scope-1", KEY, 7, "aaaa"))),
-        str(Host(zone="z", name="n", nonce="aaaa", host=0)),
+        str(SlurmNode(1, 0, "aaaa", Name("scope-1", KEY, 7, "aaaa"))),
+        str(GoogleHost(zone="z", name="n", nonce="aaaa", host=0)),
         pod_id("n", "aaaa", "uid"),
     ],
 )

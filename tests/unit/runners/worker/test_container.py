@@ -17,14 +17,14 @@ import pytest
 from bastion.model.errors import BundleError
 from bastion.runners.google.machines.image_credentials import login
 from bastion.runners.worker.linux.bounds import Bounds
-from bastion.runners.worker.linux.container import Host, body, environment, tpus
+from bastion.runners.worker.linux.container import ContainerHost, body, environment, tpus
 from bastion.runners.worker.linux.container_engine import Engine
 
-HOST = Host(uid=1500, gid=1501, oom_score=500, groups=(44,))
+HOST = ContainerHost(uid=1500, gid=1501, oom_score=500, groups=(44,))
 IMAGE = "r.example/team/x@sha256:" + "ab" * 32
 
 
-def wanted(host: Host = HOST, **env: str) -> Any:
+def wanted(host: ContainerHost = HOST, **env: str) -> Any:
     return body(IMAGE, ["prog", "-x", "a b"], env, "/w", host, Bounds(memory=2, processes=50))
 
 

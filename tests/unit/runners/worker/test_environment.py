@@ -8,10 +8,10 @@ from bastion.model.interfaces import AttemptKey
 from bastion.model.job.command_rules import IDENTITY
 from bastion.model.job.spec import BundleRef
 from bastion.model.stored.records import Member, Order, World
-from bastion.runners.worker.environment import Places, environment
+from bastion.runners.worker.environment import ProcessPaths, environment
 from bastion.runners.worker.interfaces import Post
 
-PLACES = Places(tmp="/w/tmp", progress="/w/progress", world="/w/world", output="/out", checkpoint="gs://b/c")
+PLACES = ProcessPaths(tmp="/w/tmp", progress="/w/progress", world="/w/world", output="/out", checkpoint="gs://b/c")
 WORLD = World(members=[Member(address=f"10.0.0.{n}", port=4000 + n) for n in range(4)])
 
 

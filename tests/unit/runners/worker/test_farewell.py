@@ -8,7 +8,7 @@ import pytest
 
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import Cause
-from bastion.runners.worker.interfaces import Farewell, Pace
+from bastion.runners.worker.interfaces import Farewell, WorkerPace
 from bastion.runners.worker.supervision import Halt, Halted, StopWatch, Supervision, TimeLimit
 from bastion.stores.memory import MemoryBucket
 from tests.unit.bundler.doors import TestClock
@@ -47,7 +47,7 @@ def clock() -> TestClock:
 
 @pytest.fixture
 def stops(clock: TestClock) -> StopWatch:
-    return StopWatch(MemoryBucket(f"memory://{id(clock)}"), KEY, clock, Pace())
+    return StopWatch(MemoryBucket(f"memory://{id(clock)}"), KEY, clock, WorkerPace())
 
 
 def test_without_a_farewell_nothing_ends(stops: StopWatch) -> None:
@@ -75,7 +75,7 @@ def test_its_grace_is_the_jobs_own_as_far_as_there_is_time(
     clock: TestClock, stops: StopWatch, grace_s: float, killed_at: float
 ) -> None:
     process = Stubborn(clock)
-    supervision = Supervision(process, clock, stops, Pace(), limit=TimeLimit(clock, None), grace_s=grace_s)
+    supervision = Supervision(process, clock, stops, WorkerPace(), limit=TimeLimit(clock, None), grace_s=grace_s)
     stops.bidden(FAREWELL)
     while len(process.got) < 2:
         clock.sleep(supervision.turn())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import Doors
+from bastion.bundler.git_commands import GitContext
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux.cache import Cache
@@ -26,7 +26,7 @@ def machine(tmp_path: Path) -> LocalMachine:
 def local(tmp_path: Path) -> LocalMachine:
     inherited = {"PATH": "/somewhere", "HOME": "/home/x", "SECRET": "s"}
     shell, clock = SystemShell(), SystemClock()
-    fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
+    fetcher = Checkout(doors=GitContext(shell=shell, clock=clock))
     engine = Engine(str(tmp_path / "nobody.sock"), "c", lambda _: None)
     cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
     return LocalMachine(tmp_path / "work", inherited, fetcher=fetcher, cache=cache, engine=engine)

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bastion.journal.logs import Follower, SegmentWriter
-from bastion.runners.worker.job_output import Output
+from bastion.runners.worker.job_output import JobOutput
 from bastion.runners.worker.secret_mask import Mask
 from bastion.runners.worker.spool import Spool
 from bastion.stores.memory import MemoryBucket
@@ -40,7 +40,7 @@ def naive(values: list[bytes], data: bytes) -> bytes:
 
 def spool_of(machine: SimHost, values: list[bytes], *, limit: int = 10**6) -> tuple[Spool, MemoryBucket]:
     bucket = MemoryBucket(f"memory://mask-{next(_names)}")
-    output = Output(machine)
+    output = JobOutput(machine)
     output.hide(map(bytes.decode, values))
     return Spool(output, SegmentWriter(bucket, PREFIX), limit, segment_max=7), bucket
 
@@ -114,7 +114,7 @@ def test_lines_of_a_value_are_hidden_one_by_one() -> None:
 
 def test_the_last_output_is_masked_by_what_came_before_it() -> None:
     machine = host()
-    output = Output(machine)
+    output = JobOutput(machine)
     output.hide([TOKEN.decode()])
     machine.log += b"Error: " + TOKEN
     assert output.last(5) == b"*****"

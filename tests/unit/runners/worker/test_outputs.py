@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import Doors
+from bastion.bundler.git_commands import GitContext
 from bastion.model.errors import Denied
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux.cache import Cache
 from bastion.runners.worker.linux.container_engine import Engine
 from bastion.runners.worker.linux.machine import LocalMachine
-from bastion.runners.worker.linux.unix_account import Account, account
+from bastion.runners.worker.linux.unix_account import UnixAccount, account
 from bastion.runners.worker.output_folder import BYTES_MAX, Keeping, Put, matches, not_kept
 
 SHELL = {"PATH": "/usr/bin:/bin"}
@@ -109,20 +109,20 @@ def test_nothing_left_is_nothing_said() -> None:
 
 
 @pytest.fixture(params=["ourselves", "nobody"])
-def whose(request: pytest.FixtureRequest) -> Account | None:
+def whose(request: pytest.FixtureRequest) -> UnixAccount | None:
     """Whose the processes are. Only root can be another account; who is not tries its own twice."""
     return account("nobody") if request.param == "nobody" and os.geteuid() == 0 else None
 
 
 @pytest.fixture
-def machine(tmp_path: Path, whose: Account | None) -> LocalMachine:
+def machine(tmp_path: Path, whose: UnixAccount | None) -> LocalMachine:
     for folder in (tmp_path, *tmp_path.parents[:3]):
         if folder.stat().st_uid == os.geteuid() and folder != Path("/tmp"):
             folder.chmod(0o755)
     shell, clock = SystemShell(), SystemClock()
     engine = Engine(str(tmp_path / "nobody.sock"), "c", lambda _: None)
     cache = Cache(root=tmp_path / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds())
-    fetcher = Checkout(doors=Doors(shell=shell, clock=clock))
+    fetcher = Checkout(doors=GitContext(shell=shell, clock=clock))
     machine = LocalMachine(tmp_path / "work", {}, fetcher=fetcher, cache=cache, engine=engine, account=whose)
     (tmp_path / "work" / "code").mkdir()
     (tmp_path / "work" / "code" / "train.py").write_text("of the bundle")
@@ -165,7 +165,7 @@ def test_what_was_there_before_is_not_new(machine: LocalMachine) -> None:
 
 
 def test_files_are_copied_as_the_account_of_the_job(
-    machine: LocalMachine, tmp_path: Path, whose: Account | None
+    machine: LocalMachine, tmp_path: Path, whose: UnixAccount | None
 ) -> None:
     names = ran(machine, "mkdir deep; echo one >deep/a; echo two >'b c'; echo three >-t")
     out = tmp_path / "out"
@@ -184,7 +184,7 @@ def test_files_are_copied_as_the_account_of_the_job(
 
 
 def test_a_folder_of_another_account_takes_no_copies(
-    machine: LocalMachine, tmp_path: Path, whose: Account | None
+    machine: LocalMachine, tmp_path: Path, whose: UnixAccount | None
 ) -> None:
     names = ran(machine, "echo one >a")
     barred = tmp_path / "barred"

@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from bastion.bundler.checkout import Checkout
-from bastion.bundler.git_commands import Doors
+from bastion.bundler.git_commands import GitContext
 from bastion.platform.shell import SystemShell
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.worker.linux.cache import Cache
 from bastion.runners.worker.linux.container_engine import Engine
 from bastion.runners.worker.linux.machine import LocalMachine
-from bastion.runners.worker.linux.unix_account import Account, account, name_of
+from bastion.runners.worker.linux.unix_account import UnixAccount, account, name_of
 
 OWN = "outputs/train-1/0"
 
 
 @pytest.fixture
-def whose() -> Account:
+def whose() -> UnixAccount:
     """Only root can be another account."""
     return account("nobody" if os.geteuid() == 0 else name_of(os.geteuid()))
 
@@ -35,13 +35,13 @@ def bucket(tmp_path: Path) -> Path:
     return tmp_path / "bucket"
 
 
-def local(bucket: Path, whose: Account, worker: int, *, private: bool = False) -> LocalMachine:
+def local(bucket: Path, whose: UnixAccount, worker: int, *, private: bool = False) -> LocalMachine:
     shell, clock = SystemShell(), SystemClock()
     folder = bucket.parent / f"work-{worker}"
     return LocalMachine(
         folder,
         {},
-        fetcher=Checkout(doors=Doors(shell=shell, clock=clock)),
+        fetcher=Checkout(doors=GitContext(shell=shell, clock=clock)),
         cache=Cache(root=folder / "cache", boot="1", shell=shell, clock=clock, ids=RandomIds()),
         engine=Engine(str(folder / "nobody.sock"), "c", lambda _: None),
         account=whose,
@@ -50,7 +50,7 @@ def local(bucket: Path, whose: Account, worker: int, *, private: bool = False) -
     )
 
 
-def test_the_workers_of_a_gang_all_have_its_one_folder(bucket: Path, whose: Account) -> None:
+def test_the_workers_of_a_gang_all_have_its_one_folder(bucket: Path, whose: UnixAccount) -> None:
     for worker in range(2):
         machine = local(bucket, whose, worker)
         assert machine.place(f"file://{bucket}/{OWN}") == f"{bucket}/{OWN}"
@@ -62,7 +62,7 @@ def test_the_workers_of_a_gang_all_have_its_one_folder(bucket: Path, whose: Acco
 
 @pytest.mark.parametrize("private", [False, True])
 def test_a_folder_that_another_worker_has_made_and_not_yet_given_away_is_given_away(
-    bucket: Path, whose: Account, private: bool
+    bucket: Path, whose: UnixAccount, private: bool
 ) -> None:
     (bucket / OWN).mkdir(parents=True, mode=0o755)
     local(bucket, whose, 1, private=private).place(f"file://{bucket}/{OWN}")
@@ -72,7 +72,7 @@ def test_a_folder_that_another_worker_has_made_and_not_yet_given_away_is_given_a
 
 
 def test_the_folder_may_come_between_the_look_and_the_making(
-    bucket: Path, whose: Account, monkeypatch: pytest.MonkeyPatch
+    bucket: Path, whose: UnixAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make = os.mkdir
 
@@ -88,7 +88,7 @@ def test_the_folder_may_come_between_the_look_and_the_making(
 
 
 def test_the_folder_of_another_task_is_made_where_there_is_none_and_stays_whose_it_is(
-    bucket: Path, whose: Account
+    bucket: Path, whose: UnixAccount
 ) -> None:
     machine = local(bucket, whose, 0)
     machine.place(f"file://{bucket}/outputs/before-1/3")
@@ -100,10 +100,10 @@ def test_the_folder_of_another_task_is_made_where_there_is_none_and_stays_whose_
 
 @pytest.mark.parametrize("name", ["outputs/../0", "outputs/train-1/new", "journal/0"])
 def test_all_else_is_made_by_the_account(
-    bucket: Path, whose: Account, name: str, monkeypatch: pytest.MonkeyPatch
+    bucket: Path, whose: UnixAccount, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Sequence[str]] = []
-    monkeypatch.setattr(Account, "run", lambda _, argv: asked.append(argv))
+    monkeypatch.setattr(UnixAccount, "run", lambda _, argv: asked.append(argv))
     local(bucket, whose, 0).place(f"file://{bucket}/{name}")
     assert asked == [["mkdir", "-p", "--", f"{bucket}/{name}"]]
     assert list(bucket.iterdir()) == []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bastion.journal.logs import Follower, SegmentWriter
 from bastion.model.errors import BucketError, RecordError
-from bastion.runners.worker.job_output import Output
+from bastion.runners.worker.job_output import JobOutput
 from bastion.runners.worker.spool import Spool
 from bastion.stores.memory import MemoryBucket
 from tests.sim.hosts import host
@@ -38,7 +38,7 @@ class Moody(MemoryBucket):
 
 
 def spool_on(machine: SimHost, bucket: MemoryBucket, limit: int = 10**6, segment: int = 7) -> Spool:
-    return Spool(Output(machine), SegmentWriter(bucket, PREFIX), limit, segment_max=segment)
+    return Spool(JobOutput(machine), SegmentWriter(bucket, PREFIX), limit, segment_max=segment)
 
 
 def flush(spool: Spool) -> None:
