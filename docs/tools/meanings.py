@@ -13,7 +13,7 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "env": (
         "env",
         "Environment of the command, beside what the worker sets; `secret:NAME` or `secret:projects/…` is a "
-        "[secret](../how-to/secrets.md)",
+        "[secret](../run/secrets.md)",
     ),
     "resources": ("resources", "Amount of each kind, per replica"),
     "instance_type": ("instance_type", "What one replica is, by the name of a machine type"),
@@ -21,7 +21,7 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "alternatives": (
         "",
         "Up to three tables with `resources`, `replicas` and `instance_type`: what would do instead, the better first; see "
-        "[choices](../how-to/choices.md)",
+        "[choices](../run/choices.md)",
     ),
     "count": ("count", "Tasks of an array"),
     "priority": ("priority", "Order inside the project"),
@@ -37,13 +37,13 @@ SPEC: Mapping[str, tuple[str, str]] = {
         "crash_guard",
         "Whether the same error twice, soon and without a checkpoint, ends it, whatever tries are left",
     ),
-    "after": ("after", "Ends to wait for, all of them, by the ids of their jobs; see [timing](../how-to/timing.md)"),
+    "after": ("after", "Ends to wait for, all of them, by the ids of their jobs; see [timing](../run/timing.md)"),
     "begin": ("begin", "It does not start before"),
     "deadline": ("deadline", "What has not ended by then is ended as `TIMEOUT`, and not tried again"),
     "max_parallel": ("max_parallel", "Tasks of an array that hold resources at once; none: as many as fit"),
     "job_class": ("class", "What the quota file may have to grant to the project; see [quota file](quota-file.md)"),
     "max_tier": ("max_tier", "The worst tier that will do; 0 is the best"),
-    "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../how-to/bundles.md)"),
+    "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../run/bundles.md)"),
     "setup": ("setup", "Text for the shell, run once for this code on a machine; empty: none"),
     "shell": (
         "shell",
@@ -52,7 +52,7 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
     "outputs": (
         "outputs",
-        "Globs of files of the working folder that are kept in the output folder; see [outputs](../how-to/outputs.md)",
+        "Globs of files of the working folder that are kept in the output folder; see [outputs](../run/outputs.md)",
     ),
     "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
     "provenance": ("", "Where the job came from: host, commit, version, time. For people, never for decisions"),
@@ -68,22 +68,22 @@ CONFIG: Mapping[str, str] = {
     "usage_half_life": "Seconds after which past use counts half between the users of a project; 0: it does not count",
     "policy": "How jobs are scheduled; see [scheduling](../explanation/scheduling.md)",
     "runners": "Which backends give machines; a job goes to the first that has all the kinds it wants",
-    "placing": "Runner by kind or instance type, or one for each tier; see [several runners](../how-to/several-runners.md)",
-    "runner_options": "For each runner a table of its own; see [write a runner](../how-to/write-a-runner.md)",
+    "placing": "Runner by kind or instance type, or one for each tier; see [several runners](../fleets/several-runners.md)",
+    "runner_options": "For each runner a table of its own; see [write a runner](../extend/write-a-runner.md)",
     "run_as": (
         "Account that jobs run as where root starts the workers; empty: `bastion-job` if the machine has it, else root; "
-        "see [secrets](../how-to/secrets.md)"
+        "see [secrets](../run/secrets.md)"
     ),
     "job_limits": (
         "What one worker's processes may use together: `memory` (GiB, 0: what the job asks for), `processes` with threads "
-        "(16384), and each of them `open_files` (65536); see [limits](../how-to/job-limits.md)"
+        "(16384), and each of them `open_files` (65536); see [limits](../operate/job-limits.md)"
     ),
     "admins": "Users who may stop everybody's jobs and delete the bastion",
     "capacity": "What the runners may give away, by kind; empty: what they find",
     "buckets": "URLs of the buckets for logs and outputs (`permanent`) and for bundles (`ttl`), where these are others",
     "retention": "Days that bundles (`bundles_days`, 30), logs (`logs_days`) and output folders in the bucket "
     "(`outputs_days`) are kept; 0: for ever",
-    "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../how-to/bundles.md)",
+    "git": "Files on the machines for private repositories: `deploy_key`, `known_hosts`; see [bundles](../run/bundles.md)",
     "limits": (
         "At the most: jobs that have not ended (`jobs`), their tasks (`tasks`), requests a day (`requests`) and the bytes "
         "of these (`request_bytes`, to 10^12), of all users and of each (`..._per_user`)"
@@ -95,7 +95,7 @@ CONFIG: Mapping[str, str] = {
         "--shared` sets it, and the modes of the folder; see [security](../security.md)"
     ),
     "private_logs": "On a shared machine: whether logs and outputs can be read by their own account alone",
-    "google": "Where and how the runners `tpu` and `gce` have machines; see [Google Cloud](../how-to/google.md)",
+    "google": "Where and how the runners `tpu` and `gce` have machines; see [Google Cloud](../fleets/google.md)",
 }
 """Of a key of `config.toml`."""
 

@@ -195,7 +195,7 @@ def accounts(status: Status | None, url: str) -> Iterator[Check]:
         return
     shared = not url.startswith(("file://", "memory://"))  # else who submits has that account anyway, or its trust
     if shared and status.jobs_as == status.account:
-        advice = "start the bastion as root and let jobs run as another (run_as); see docs/how-to/secrets.md"
+        advice = "start the bastion as root and let jobs run as another (run_as); see docs/run/secrets.md"
         yield Check(HealthLevel.WARNING, "jobs run as", found, advice)
     else:
         yield Check(HealthLevel.OK, "jobs run as", found)

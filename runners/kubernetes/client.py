@@ -39,7 +39,7 @@ _KINDS: Mapping[int, type[ApiError]] = {
 }
 _ADVICE = (
     (401, "", "log in anew, or check context of [runner_options.kubernetes]"),
-    (403, " cannot ", "have an admin of the cluster give the right; docs/how-to/kubernetes.md has a role"),
+    (403, " cannot ", "have an admin of the cluster give the right; docs/fleets/kubernetes.md has a role"),
     (403, "exceeded quota", "wait for others to end, or have an admin of the cluster raise it"),
     (404, "namespaces ", "have an admin of the cluster make it, or mend namespace of [runner_options.kubernetes]"),
 )

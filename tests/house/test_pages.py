@@ -126,18 +126,18 @@ def test_the_quota_page_has_every_table_and_limit() -> None:
 
 def test_the_page_on_runners_has_every_method() -> None:
     methods = {name for name, _ in getmembers(Runner, isfunction) if not name.startswith("_")}
-    assert {row[0] for row in rows("how-to/write-a-runner.md", "What is asked of it, and when")} == methods
+    assert {row[0] for row in rows("extend/write-a-runner.md", "What is asked of it, and when")} == methods
 
 
 def test_the_page_on_runners_has_every_flag_that_a_worker_needs() -> None:
     named = {
-        word for row in rows("how-to/write-a-runner.md", "Start the worker") for word in re.findall(r"\w+", row[0])
+        word for row in rows("extend/write-a-runner.md", "Start the worker") for word in re.findall(r"\w+", row[0])
     }
     assert named >= NEEDED
 
 
 def test_the_page_on_runners_has_every_member_of_a_fleet_and_all_that_differs_between_suites() -> None:
-    named = {word for row in rows("how-to/write-a-runner.md", "Prove it") for word in re.findall(r"\w+", row[0])}
+    named = {word for row in rows("extend/write-a-runner.md", "Prove it") for word in re.findall(r"\w+", row[0])}
     members = {name for name in vars(Fleet) if not name.startswith("_")}
     attributes = {name for part in RunnerContract.__mro__ for name in getattr(part, "__annotations__", {})}
     assert members | attributes == named - {"condition", "what", "machine", "key", "worker", "epoch"}

@@ -243,7 +243,7 @@ def made(cluster: HostingCluster, clock: Late) -> KubernetesRunner:
     )
 
 
-PAGE = Path(__file__).parents[2] / "docs/how-to/kubernetes.md"
+PAGE = Path(__file__).parents[2] / "docs/fleets/kubernetes.md"
 
 
 def test_the_page_has_these_rules() -> None:

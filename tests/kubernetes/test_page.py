@@ -1,4 +1,4 @@
-"""The way of docs/how-to/kubernetes.md from the images to the end of a bastion in its cluster, typed as it stands.
+"""The way of docs/fleets/kubernetes.md from the images to the end of a bastion in its cluster, typed as it stands.
 
 `kubectl` and `docker` are stood for by shell texts; ours are the real tools.
 """

@@ -142,7 +142,7 @@ def test_what_is_forbidden_is_a_reason_and_is_not_asked_again_at_once(make: Make
         fleet.runner.create(placement(KEY))
     said = fleet.runner.waiting()[KEY]
     assert "system:serviceaccount:ml:bastion" in said
-    assert "docs/how-to/kubernetes.md" in said
+    assert "docs/fleets/kubernetes.md" in said
     before = fleet.client.asked
     with pytest.raises(Later):
         fleet.runner.create(placement(KEY))

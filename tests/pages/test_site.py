@@ -111,7 +111,7 @@ def test_the_start_page_leads_on(page: Page) -> None:
     page.get_by_role("link", name="tutorial", exact=True).first.click()
     page.wait_for_url("**/tutorial.html")
     page.locator(".sidebar-tree").get_by_role("link", name="Recover").click()
-    page.wait_for_url("**/how-to/recover.html")
+    page.wait_for_url("**/operate/recover.html")
     assert page.get_by_role("heading", level=1).inner_text().startswith("Recover")
 
 
@@ -147,7 +147,7 @@ def test_every_page_fits(page: Page, site: Path, size: ViewportSize) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_code_can_be_read(page: Page, scheme: Any) -> None:
     page.emulate_media(color_scheme=scheme)
-    for name in ("tutorial", "how-to/quota-file", "how-to/write-a-bundler"):
+    for name in ("tutorial", "share/quota-file", "extend/write-a-bundler"):
         page.goto(f"/{name}.html")
         contrasts = page.evaluate(CONTRASTS)
         assert len(contrasts) > 20

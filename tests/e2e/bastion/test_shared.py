@@ -242,7 +242,7 @@ def test_a_folder_that_is_not_shared_runs_nobody_elses_jobs(tmp_path: Path) -> N
 
 
 def test_the_page_plays_with_two_people() -> None:
-    """Each command of ours on docs/how-to/shared-server.md, by whom the heading says; the unit is another test's."""
+    """Each command of ours on docs/fleets/shared-server.md, by whom the heading says; the unit is another test's."""
     if not ROOT:
         return
     folder = Path(tempfile.mkdtemp(prefix="bastion-server-"))
@@ -270,7 +270,7 @@ def test_the_page_plays_with_two_people() -> None:
 def commands_of_the_page() -> Iterator[tuple[str, list[str]]]:
     """Who types, by the end of the heading, and what."""
     who, fenced = "", False
-    for line in (REPO / "docs/how-to/shared-server.md").read_text().splitlines():
+    for line in (REPO / "docs/fleets/shared-server.md").read_text().splitlines():
         if line.startswith("## "):
             who = line.rpartition(", ")[2]
         fenced = line == "```bash" or (fenced and line != "```")

@@ -78,7 +78,7 @@ def test_its_author_tests_it_with_our_suite_outside_of_this_repository(python: P
 
 
 def test_the_page_shows_the_package_as_it_is() -> None:
-    page = (ROOT / "docs/how-to/write-a-runner.md").read_text()
+    page = (ROOT / "docs/extend/write-a-runner.md").read_text()
     shown = re.findall(r"^```(?:python|toml)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     assert {(PACKAGE / name).read_text() for name in ("bastion_slots.py", "slots_contract.py")} <= set(shown)
     assert all(block in (PACKAGE / "pyproject.toml").read_text() for block in shown if "entry-points" in block)

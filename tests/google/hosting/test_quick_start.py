@@ -1,4 +1,4 @@
-"""The quick start of docs/how-to/google.md, typed as it stands by somebody new, up to what a dry run tells before all else.
+"""The quick start of docs/fleets/google.md, typed as it stands by somebody new, up to what a dry run tells before all else.
 
 `gcloud` and `docker` are stood for by shell texts; ours are the real tools. From `bastion create` on: see test_whole_way.py.
 """
@@ -17,7 +17,7 @@ from tests.google.support.own_vm import OwnVm
 from tests.support.fleet import PATIENCE_S, TOOLS
 from tests.support.servers import gcs_server
 
-PAGE = Path(__file__).parents[3] / "docs/how-to/google.md"
+PAGE = Path(__file__).parents[3] / "docs/fleets/google.md"
 PROJECT = "my-project-1"
 DIGEST = "1" * 64
 GCLOUD = """#!/bin/sh

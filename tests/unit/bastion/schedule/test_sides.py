@@ -42,7 +42,7 @@ def two_sides(quota: str = QUOTA, near: int = 8) -> Town:
 
 def test_the_page_tells_how_it_is() -> None:
     """Its settings and its quota file, on fleets as large as it says."""
-    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/how-to/several-runners.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```toml\n(.*?)```", (ROOT / "docs/fleets/several-runners.md").read_text(), re.DOTALL)
     files = ("config.toml", blocks[2]), (layout.QUOTA, blocks[3])
     town = Town(
         *files, more=(HandRunner(name="slurm", holds={"h100": 64}), HandRunner(name="gce", holds=None, offers=["h100"]))
