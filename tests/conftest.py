@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.depth import DEPTH, examples, is_long
 from tests.order import ordered
 from tests.support import alone
+from tests.support.gitservers import Repository, quiet_git
 from tests.support.servers import Kept, gcs_server, s3_server
 
 pytest.register_assert_rewrite("bastion.testing", "tests.contract.fault_contract")  # suites that are no test modules
@@ -112,3 +114,10 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     if report.skipped:
         report.outcome, report.longrepr = "failed", f"skipped, which is not allowed here: {report.longrepr}"
     return report
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
+    """A git repository of the user's, beside nothing that this machine tells git."""
+    quiet_git(tmp_path, monkeypatch)
+    return Repository(tmp_path)

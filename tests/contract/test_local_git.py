@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from pathlib import Path
 
 import psutil
 import pytest
@@ -12,13 +11,7 @@ from bastion.model.job.spec import BundleRef
 from bastion.model.state.state import Cause
 from bastion.testing.stage import HELLO, Stage
 from tests.contract.local_fleet import LocalFleet
-from tests.support.gitservers import Repository, git_daemon, quiet_git
-
-
-@pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    quiet_git(tmp_path, monkeypatch)
-    return Repository(tmp_path)
+from tests.support.gitservers import Repository, git_daemon
 
 
 @pytest.fixture

@@ -8,13 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fleet import Fleet
-from tests.support.gitservers import Repository, git, git_daemon, quiet_git
-
-
-@pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    quiet_git(tmp_path, monkeypatch)
-    return Repository(tmp_path)
+from tests.support.gitservers import Repository, git, git_daemon
 
 
 @pytest.fixture

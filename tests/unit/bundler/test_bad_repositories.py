@@ -13,14 +13,8 @@ from bastion.bundler.checkout import Checkout
 from bastion.bundler.git_commands import GitAccess, GitContext, WantedCommit
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
-from tests.support.gitservers import Repository, git, git_web, quiet_git
+from tests.support.gitservers import Repository, git, git_web
 from tests.unit.bundler.doors import TestClock
-
-
-@pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    quiet_git(tmp_path, monkeypatch)
-    return Repository(tmp_path)
 
 
 @pytest.fixture

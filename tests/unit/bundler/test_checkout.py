@@ -15,14 +15,8 @@ from bastion.bundler.git_commands import GitAccess, GitContext, WantedCommit, ss
 from bastion.bundler.interface import Bundle
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
-from tests.support.gitservers import Repository, git, git_daemon, git_web, quiet_git
+from tests.support.gitservers import Repository, git, git_daemon, git_web
 from tests.unit.bundler.doors import CountingBucket, TestClock
-
-
-@pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    quiet_git(tmp_path, monkeypatch)
-    return Repository(tmp_path)
 
 
 @pytest.fixture

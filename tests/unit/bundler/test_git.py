@@ -12,19 +12,13 @@ from bastion.bundler.git import GitBundler
 from bastion.bundler.interface import Bundle
 from bastion.model.errors import BundleError
 from bastion.platform.shell import SystemShell
-from tests.support.gitservers import Repository, git, git_daemon, quiet_git
+from tests.support.gitservers import Repository, git, git_daemon
 from tests.unit.bundler.doors import CountingBucket, TestClock
 
 
 @pytest.fixture
 def bucket() -> CountingBucket:
     return CountingBucket(TestClock())
-
-
-@pytest.fixture
-def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Repository:
-    quiet_git(tmp_path, monkeypatch)
-    return Repository(tmp_path)
 
 
 def bundle(source: Path, bucket: CountingBucket, **how: object) -> Bundle:
