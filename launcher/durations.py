@@ -1,4 +1,4 @@
-"""Lengths of time as people write and read them: `90s`, `1h30m`, `2d`. Pure."""
+"""Durations as people write and read them: `90s`, `1h30m`, `2d`. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
 
 
 def seconds(text: str, what: str) -> float:
-    """The length in seconds. Raises `UsageError` naming `what`."""
+    """Return the duration in seconds. Raises `UsageError`, whose message starts with `what`."""
     if text == "0":
         return 0.0
     if len(text) > 64 or not _WHOLE.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Moments as people write them: `10m` ago, `+2h` from now, `14:00`, or as RFC 3339 has it. Pure."""
+"""Times as people write them: `10m` ago, `+2h` from now, `14:00`, or in RFC 3339. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
 def moment(text: str, now: datetime, what: str = "--since") -> datetime:
-    """`10m` ago, `09:30` as it was last in UTC, or a time as RFC 3339 has it. Raises `UsageError` naming `what`."""
+    """Parse a time in the past, and return it in UTC.
+
+    `10m` means 10 minutes ago, `09:30` the last 09:30 UTC. A time in RFC 3339 with its zone may also lie in the future.
+    Raises `UsageError`, whose message starts with `what`.
+    """
     if match := _CLOCK.fullmatch(text):
         today = _today(match, now)
         return today if today <= now else today - timedelta(days=1)
@@ -30,7 +34,11 @@ def moment(text: str, now: datetime, what: str = "--since") -> datetime:
 
 
 def coming(text: str, now: datetime, what: str) -> datetime:
-    """`+2h` from now, the next `14:00` UTC, or a time as RFC 3339 has it. Raises `UsageError` naming `what`."""
+    """Parse a time in the future, and return it in UTC.
+
+    `+2h` means 2 hours from now, `14:00` the next 14:00 UTC. A time in RFC 3339 with its zone may also lie in the past.
+    Raises `UsageError`, whose message starts with `what`.
+    """
     if match := _CLOCK.fullmatch(text):
         today = _today(match, now)
         return today if today > now else today + timedelta(days=1)
@@ -48,6 +56,7 @@ def coming(text: str, now: datetime, what: str) -> datetime:
 
 
 def _today(match: re.Match[str], now: datetime) -> datetime:
+    # Callers move the result by a day where it lies on the wrong side of now.
     return now.astimezone(UTC).replace(
         hour=int(match[1]), minute=int(match[2]), second=int(match[3] or 0), microsecond=0
     )

@@ -1,4 +1,4 @@
-"""From what a user wants to requests in the bucket.
+"""Turn what a user asks for into requests in the bucket.
 
 For: `launch`, `launch update`, `launch stop` and everything else that asks for something.
 Here: `build` (options to a spec), spec files, profiles and settings, provenance, and `sending`, which writes requests.

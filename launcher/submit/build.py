@@ -1,4 +1,4 @@
-"""A user's wish to a job spec, with nothing left to be bound later. Pure."""
+"""Build a complete job spec from a user's options. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,38 @@ _TEXT = re.compile(r"[\s;(]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecOptions:
-    """What the command line says. Empty texts and None stand for what was not said; times in seconds."""
+    """The options of one submission, from the command line. Options that were not given are empty or None.
+
+    user: login name of the user.
+    command: argv, or one text for a shell.
+    name: name of the job; empty: `default_name`.
+    project: project that pays; empty: the only project of the user.
+    env: environment variables of the job.
+    resources: amount of each kind for one replica; empty: those of the instance type, else one cpu.
+    instance_type: type of the machines; empty: none asked for.
+    replicas: number of replicas.
+    alternatives: shapes that would also do, best first.
+    count: number of tasks; more than 1 makes an array.
+    priority: priority of the job.
+    max_tries: how often a task may be tried.
+    retry_interval_s: seconds before a retry.
+    grace_s: seconds between the order to stop and the kill.
+    time_limit_s: longest run of an attempt in seconds; None: no limit.
+    finish_timeout_s: seconds that the rest of a gang has once its first worker has ended with 0; 0: no limit.
+    crash_guard: fail for good when the same error comes twice without progress.
+    output_dir: URL or absolute path of the output folder; empty: the default folder, if there is one.
+    checkpoint_dir: URL or absolute path for checkpoints; empty: `checkpoints` in the output folder of a plain job.
+    setup: shell text that prepares the bundle once for each machine; empty: none.
+    shell: shell of `command` and `setup`; empty: bash where the machine has it, else sh.
+    outputs: globs of the files to save from the working folder to the output folder.
+    gpus: number of GPUs of one replica, of the only kind that the fleet has; None or 0: none asked for.
+    after: conditions on other jobs that must be met before the start.
+    begin: earliest start; None: at once.
+    deadline: time when the job is stopped; None: never.
+    max_parallel: most tasks of an array that hold resources at once; None: no limit.
+    job_class: work class of the job.
+    max_tier: worst tier that the job accepts; 0: only the best.
+    """
 
     user: str
     command: list[str] | str
@@ -64,9 +95,13 @@ def build(
     wish: SpecOptions, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef,
     provenance: Provenance,
 ) -> JobSpec:  # fmt: skip
-    """The job spec of a wish. Default output folders lie below the URL `home`, if any. Raises `SpecError` with all complaints."""
+    """Build the job spec of these options.
+
+    `pool` is the capacity of the fleet, as far as it is reported. Default output folders lie below the URL `home`; an
+    empty `home` gives none. Raises `SpecError` with all complaints.
+    """
     name = wish.name or default_name(wish.user, request_id)
-    # The tasks of an array have a folder each, and their checkpoints lie in it, whoever has named the folder of all.
+    # An array keeps checkpoints in the output folder of each task, also where the user chose the folder of the array.
     outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
     return new_jobspec(
         name=name,
@@ -103,17 +138,17 @@ def build(
 
 
 def default_name(user: str, request_id: str) -> str:
-    """`<user>-<6 characters>`, of the characters that a name may have."""
+    """Return `<user>-<6 characters of the request id>`, using only the characters that a name may have."""
     return f"{re.sub(r'[^A-Za-z0-9.-]', '-', user)[:48]}-{request_id[-6:]}"
 
 
 def default_outputs(name: str, request_id: str, home: str, count: int) -> str:
-    """The folder of a plain job below `home`; empty for an array, whose tasks get one each from their workers."""
+    """Return the output folder of a plain job below `home`; "" for an array: its workers add a folder for each task."""
     return f"{home}/{layout.outputs(job_id(name, request_id), 0)}" if count == 1 else ""
 
 
 def only_project(user: str, quota: Quota) -> str:
-    """The one project that the user belongs to. Raises `SpecError` naming theirs if there are more, or none."""
+    """Return the only project of the user. Raises `SpecError`, with the names of the projects if there are several."""
     projects = quota.projects_of(user)
     if len(projects) == 1:
         return projects[0]
@@ -123,9 +158,9 @@ def only_project(user: str, quota: Quota) -> str:
 
 
 def command(words: Sequence[str], *, literal: bool = False) -> list[str] | str:
-    """The command that was typed: one word with white space in it is a text for the shell, anything else an argv.
+    """Return the command that the user typed: one word with white space is a text for the shell, anything else an argv.
 
-    Raises `UsageError` for a word that still has its quotes, unless it is `literal`.
+    Raises `UsageError` for a word that still has its quotes, unless `literal` is true.
     """
     if not literal:
         _refuse_quotes(words)
@@ -135,9 +170,9 @@ def command(words: Sequence[str], *, literal: bool = False) -> list[str] | str:
 
 
 def _refuse_quotes(words: Sequence[str]) -> None:
-    """Refuse words quoted twice: the user's shell took one pair of quotes off, and nothing here takes off the other.
+    """Refuse words that were quoted twice: the user's shell removed one pair of quotes, and nothing removes the other.
 
-    Python would run `'import jax'` as a text that does nothing, and the job would succeed with an empty log.
+    Python would run `'import jax'` as an expression with no effect, and the job would succeed with an empty log.
     """
     quoted = next((word for word in words if _has_its_quotes(word)), None)
     if quoted is None:
@@ -152,7 +187,7 @@ def _refuse_quotes(words: Sequence[str]) -> None:
 
 
 def _has_its_quotes(word: str) -> bool:
-    """Whether one pair of quotes holds the whole word, and the word is a text and no name."""
+    """Return True if one pair of quotes encloses the whole word, and the word looks like code and not like a name."""
     inner = word[1:-1]
     return (
         len(word) > 2
@@ -164,12 +199,15 @@ def _has_its_quotes(word: str) -> bool:
 
 
 def _typed(word: str) -> str:
-    """A word as a person types it into a shell."""
+    """Quote a word as a person would type it into a shell."""
     return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
 
 
 def demand(wish: SpecOptions, pool: Resources) -> dict[str, int]:
-    """What one replica holds: the instance type's, and what is asked for besides it; one cpu if nothing is said."""
+    """Return the resources of one replica: those of the instance type and those asked for, or else one cpu.
+
+    Raises `SpecError` if both name the same kind, or if nothing is given and the fleet has no cpu.
+    """
     wish = _with_gpus(wish, pool)
     typed = instances.resources(wish.instance_type) if wish.instance_type else {}
     twice = sorted(typed.keys() & wish.resources.keys())
@@ -185,7 +223,7 @@ def demand(wish: SpecOptions, pool: Resources) -> dict[str, int]:
 
 
 def _with_gpus(wish: SpecOptions, pool: Resources) -> SpecOptions:
-    """The wish with its GPUs by their kind. Raises `SpecError` where --gpus alone does not say which."""
+    """Add the GPUs of `--gpus` to the resources, under their kind. Raises `SpecError` where the kind is not clear."""
     if not wish.gpus:
         return wish
     if wish.gpus < 0:
@@ -205,12 +243,12 @@ def _with_gpus(wish: SpecOptions, pool: Resources) -> SpecOptions:
 
 
 def gpu_kinds(pool: Resources) -> list[str]:
-    """The kinds of GPU that a fleet has."""
+    """List the kinds of GPU that the fleet has."""
     return sorted(kind for kind, amount in pool.items() if amount and is_gpu(kind))
 
 
 def gpu_hint(spec: JobSpec, pool: Resources) -> str:
-    """What to say of a job that asks for no accelerator on a fleet with GPUs; "" for any other."""
+    """Return a hint for a job that asks for no accelerator on a fleet with GPUs; "" for any other job."""
     kinds = gpu_kinds(pool)
     if not kinds or any(is_accelerator(kind) for choice in spec.choices for kind in choice.resources):
         return ""
@@ -219,7 +257,7 @@ def gpu_hint(spec: JobSpec, pool: Resources) -> str:
 
 
 def _filled(asked: Alternative) -> Alternative:
-    """An alternative with what its instance type gives."""
+    """Add the resources of its instance type to an alternative. Raises `SpecError` where the two differ on a kind."""
     typed = instances.resources(asked.instance_type) if asked.instance_type else {}
     for kind in sorted(typed.keys() & asked.resources.keys()):
         if typed[kind] != asked.resources[kind]:
@@ -230,7 +268,7 @@ def _filled(asked: Alternative) -> Alternative:
 
 
 def choices(types: str, rows: Sequence[Mapping[str, int]], replicas: int) -> list[Alternative]:
-    """What `--instance_type=A,B` lists, or the amounts of `--resources`, the first one first. Raises `SpecError`."""
+    """List the shapes that `--instance_type=A,B` or `--resources` names, in the order given. Raises `SpecError`."""
     named = [name.strip() for name in types.split(",")]
     if len(named) > 1 and not all(named):
         raise SpecError(f"--instance_type is {types[:64]!r}; use TYPE,TYPE without gaps")
@@ -243,12 +281,12 @@ def choices(types: str, rows: Sequence[Mapping[str, int]], replicas: int) -> lis
 
 
 def listed(texts: Sequence[str]) -> list[dict[str, int]]:
-    """The amounts of each choice of `--resources=KIND=N/KIND=N`. Raises `SpecError`."""
+    """Parse the amounts of each choice of `--resources=KIND=N/KIND=N`. Raises `SpecError`."""
     return [amounts([part], "--resources") for part in ",".join(texts).split("/")] if texts else [{}]
 
 
 def amounts(texts: Iterable[str], what: str) -> dict[str, int]:
-    """`v4=4,cpu=2`, or several of that, to amounts. Raises `SpecError`."""
+    """Parse `v4=4,cpu=2`, or several such texts, into amounts by kind. Raises `SpecError`."""
     found: dict[str, int] = {}
     for part in (part.strip() for each in texts for part in each.split(",")):
         kind, equals, number = part.partition("=")
@@ -261,7 +299,7 @@ def amounts(texts: Iterable[str], what: str) -> dict[str, int]:
 
 
 def environment(texts: Iterable[str]) -> dict[str, str]:
-    """`K=V` of each `--env`. Raises `SpecError`."""
+    """Parse the `K=V` of each `--env` into variables. Raises `SpecError`."""
     pairs = [text.partition("=") for text in texts]
     wrong = next((name for name, equals, _ in pairs if not equals), None)
     if wrong is not None:

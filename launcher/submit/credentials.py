@@ -1,4 +1,4 @@
-"""What looks like a secret that was written where everybody who may read the bucket reads it. Pure."""
+"""Warn of secrets in a job spec, which everyone with access to the bucket can read. Pure."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _NAMES = re.compile(
 _NO_SECRET = re.compile(
     r"[0-9.]*|true|false|yes|no|on|off|none|null|/.*|\./.*|[a-z][a-z0-9+.-]*://[^@]*", re.IGNORECASE
 )
-"""A number, a switch, a path or an address: what such names hold that is none."""
+"""Values that are no secret even under a name of `_NAMES`: a number, a switch, a path or an address."""
 
 
 def warnings(spec: JobSpec) -> Iterator[str]:
-    """One line for each place of a spec that looks like a secret, with what to do. No value is repeated."""
+    """Yield one line for each part of a spec that looks like a secret, with what to do. No line repeats the value."""
     for name, text in spec.env.items():
         instead = f"--env {name}={secret_ref.PREFIX}NAME"
         if text.startswith(secret_ref.PREFIX):

@@ -1,7 +1,7 @@
-"""What a call goes by where it has no default of its own: flags, the environment, a profile. Pure.
+"""Values of flags that the user did not type: from the environment, or from a profile. Pure.
 
-What stands on the command line wins, then the environment, then the active profile; and of each, what names the thing
-itself wins over what names a profile. So `--profile=home` is stronger than `BASTION_BUCKET`, and weaker than `--bucket`.
+The command line wins over the environment, and the environment over the active profile. In each of them, naming the
+value itself wins over naming a profile: `--profile=home` is stronger than `BASTION_BUCKET`, and weaker than `--bucket`.
 """
 
 from __future__ import annotations
@@ -23,17 +23,21 @@ VARIABLES = {
     "user_id": "BASTION_USER",
     "docker_repo": "BASTION_DOCKER_REPO",
 }
-"""The variable that stands for each flag. In a job's own environment the last two name the job's."""
+"""The environment variable of each flag. Inside a job, `BASTION_PROJECT` and `BASTION_USER` are those of the job."""
 
 _EXAMPLES = {"bastion": "--bastion=NAME", "bucket": "--bucket=URL (file:///path, gs://name)"}
 
 Chosen = Callable[[], Profile]
-"""The profile that the call goes by; asked only if needed, so that a broken file is in nobody's way."""
+"""A function that returns the profile of this call. It is called only if needed, so that a broken file does no harm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value, and who said it, as people call it: `--bucket`, `BASTION_BUCKET`, `profile work`."""
+    """The value of one flag, with its source.
+
+    value: text of the flag.
+    source: where it was set, in words: `--bucket`, `BASTION_BUCKET`, `profile work`.
+    """
 
     value: str
     source: str
@@ -41,14 +45,18 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every command needs to know."""
+    """The settings that every command needs.
+
+    bastion: name of the bastion.
+    bucket: URL of the bucket.
+    """
 
     bastion: str
     bucket: str
 
 
 def setting(key: str, flags: Mapping[str, Any], environ: Mapping[str, str], chosen: Chosen) -> Setting | None:
-    """Who says what this flag is; None if nobody does."""
+    """Return the value of a flag with its source; None if it is set nowhere."""
     if flags.get(key):
         return Setting(str(flags[key]), f"--{key}")
     if flags["profile"] and key in chosen().values:
@@ -59,7 +67,7 @@ def setting(key: str, flags: Mapping[str, Any], environ: Mapping[str, str], chos
 
 
 def settings(flags: Mapping[str, Any], environ: Mapping[str, str], chosen: Chosen) -> Settings:
-    """Where the call points. Raises `UsageError` that names all of it that nobody says."""
+    """Return the bastion and the bucket of this call. Raises `UsageError` that lists everything that is missing."""
     said = {key: found.value for key in _EXAMPLES if (found := setting(key, flags, environ, chosen))}
     if missing := [key for key in _EXAMPLES if key not in said]:
         raise UsageError(_unsaid(missing, chosen().name))
@@ -70,7 +78,7 @@ def settings(flags: Mapping[str, Any], environ: Mapping[str, str], chosen: Chose
 
 
 def _unsaid(keys: Sequence[str], profile: str) -> str:
-    """How to say all of this."""
+    """Return a message that explains how to set all of these keys."""
     what = " and no ".join(keys)
     use = f"use {', and '.join(f'{_EXAMPLES[key]} or set {VARIABLES[key]}' for key in keys)}"
     if profile:

@@ -1,6 +1,6 @@
-"""A job spec of AXLearn's bastion as fields of ours. Pure.
+"""Convert a job spec of AXLearn's bastion into fields of ours. Pure.
 
-Their form is that of `axlearn.cloud.common.job_types.JobSpec`, version 1, as `serialize_jobspec` writes it into the bucket.
+Their format is `axlearn.cloud.common.job_types.JobSpec`, version 1, as `serialize_jobspec` writes it into the bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ _TRAP = "a cleanup command has no equal; put it into the command: bash -c 'trap 
 
 
 def converted(data: bytes) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a spec for `launch --spec`, and what was left out of theirs. Raises `SpecError` with all that is wrong."""
+    """Return the fields of a spec for `launch --spec`, and a note on each field of theirs that was left out.
+
+    Raises `SpecError` with everything that is wrong.
+    """
     raw = _table(data)
     metadata = raw.get("metadata")
     if not isinstance(metadata, dict):
@@ -71,7 +74,7 @@ def _wrong(raw: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _words(command: str) -> list[str] | None:
-    """The argv that AXLearn would have run: it splits the text as a shell does, and runs no shell."""
+    """Split the command as AXLearn does: by a shell's rules, but without a shell. None if its quotes do not match."""
     try:
         return shlex.split(command)
     except ValueError:

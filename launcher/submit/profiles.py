@@ -1,6 +1,6 @@
-"""Profiles: what stands for flags that one does not want to type every day. Pure.
+"""Profiles: named sets of values for flags, so that users do not type them every day. Pure.
 
-They lie in one TOML file of the user's own machine, and have nothing to do with the `config.toml` of a bucket:
+They lie in one TOML file on the user's own machine. They are independent of the `config.toml` of a bucket:
 
     active = "work"
 
@@ -26,7 +26,7 @@ from bastion.quota.toml_lines import TomlLines
 
 USUAL = ("bucket", "bastion", "project_id", "user_id")
 KEYS = (*USUAL, "docker_repo")
-"""What a profile may say: the names of the flags it stands for. Those that are not `USUAL` are shown where they are said."""
+"""The keys of a profile: the names of the flags that it sets. Keys outside `USUAL` are shown only where they are set."""
 
 FILE_BYTES_MAX = 256 * 1024
 NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
@@ -35,7 +35,11 @@ _NAME_RULE = "use 1 to 63 letters, digits, '_' and '-'"
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One profile. `name` is empty for the absence of one."""
+    """One profile.
+
+    name: its name; empty: no profile is in use.
+    values: text of each flag that the profile sets, by the flag's name.
+    """
 
     name: str = ""
     values: Mapping[str, str] = field(default_factory=dict)
@@ -43,14 +47,22 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """The whole file; `where` is its path, for messages. `active` is empty if none is."""
+    """All profiles of one file.
+
+    where: path of the file, for messages.
+    active: name of the active profile; empty: none.
+    named: profiles by name.
+    """
 
     where: str
     active: str = ""
     named: Mapping[str, Profile] = field(default_factory=dict)
 
     def get(self, name: str, said_by: str) -> Profile:
-        """The profile of this name. Raises `BastionError` with the nearest; `said_by` is who named it."""
+        """Return the profile of this name. `said_by` is the source of the name.
+
+        Raises `BastionError` with the nearest name.
+        """
         if name not in self.named:
             known = ", ".join(sorted(self.named)[:20])
             otherwise = f"there are {known}" if known else "make one with bastion config add"
@@ -60,14 +72,14 @@ class Profiles:
 
 
 def checked_name(name: str) -> str:
-    """The name, if a profile may have it. Raises `BastionError`."""
+    """Return the name if a profile may have it. Raises `BastionError` otherwise."""
     if not NAME.fullmatch(name):
         raise BastionError(f"the profile's name is {shown(name)}; {_NAME_RULE}")
     return name
 
 
 def parse(text: str, where: str) -> Profiles:
-    """The profiles of a file's text. Raises `BastionError` with every complaint and its line; `where` is the file."""
+    """Parse the text of the file `where`. Raises `BastionError` with every complaint and its line."""
     if len(text) > FILE_BYTES_MAX:
         raise BastionError(f"{where} is longer than {FILE_BYTES_MAX}; profiles take less")
     try:
@@ -82,14 +94,14 @@ def parse(text: str, where: str) -> Profiles:
 
 
 class _Reader:
-    """Reads the table, and notes what is wrong with it."""
+    """Convert a parsed TOML table into profiles, and collect complaints on the way."""
 
     def __init__(self, lines: TomlLines) -> None:
         self._lines = lines
         self.complaints: list[tuple[int, str]] = []
 
     def profiles(self, table: Mapping[str, Any], where: str) -> Profiles:
-        """What the table says; it counts only if there are no complaints."""
+        """Return the profiles of the table. They are valid only if there are no complaints."""
         self._known((), table, ("active", "profiles"), "of the file of profiles")
         rows = self._table(("profiles",), table.get("profiles", {}))
         named = {name: Profile(name, self._profile(name, row)) for name, row in rows.items()}

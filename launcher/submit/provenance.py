@@ -1,4 +1,4 @@
-"""Where a job comes from: for people who ask later what ran, and for machines that its user's shell is on."""
+"""The origin of a job: its commit, its host, and the environment of its user's shell."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ _LIMIT_S = 5.0
 
 
 def provenance(shell: Shell, source: str, *, host: str, version: str, now: datetime) -> Provenance:
-    """The commit of the folder `source`, if it is in git; a git that does not answer in time is no reason to wait."""
+    """Return the origin of a job, with the commit of the folder `source` if it is in git.
+
+    Waits at most 5 seconds for each answer of git, and leaves the commit out if git fails or does not answer in time.
+    """
     commit = _git(shell, source, "rev-parse", "HEAD")
     dirty = bool(commit and _git(shell, source, "status", "--porcelain"))
     return Provenance(host=host, git_commit=commit, git_dirty=dirty, client_version=version, submitted=now)
 
 
 def session(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables by which a shell finds its programs, and the Python or conda environment that is active in it.
+    """Return the variables that a shell needs to find its programs and its active Python or conda environment.
 
-    What is no text, or longer than `SESSION_BYTES`, is left out.
+    Leaves out values that are not printable or longer than `SESSION_BYTES`.
     """
     found = {name: environ[name] for name in SESSION if environ.get(name)}
     return {name: text for name, text in found.items() if text.isprintable() and len(text.encode()) <= SESSION_BYTES}

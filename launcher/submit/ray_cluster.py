@@ -1,4 +1,4 @@
-"""A Ray cluster as a job: the command that each worker of its gang runs, and the addresses of what that starts. Pure."""
+"""A Ray cluster as a job: the command of each worker of the gang, and the addresses that result. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bastion.model.state.state import AttemptState, Job
 from bastion.quota.resources import Resources
 
 MARK = "# a Ray cluster: worker 0 is its head"
-"""How the command of a cluster begins."""
+"""The first line of a cluster's command."""
 
 _DASHBOARD, _CLIENT = -1, -2
-"""Where the head listens besides, from the gang's port, which was free when the head's worker chose it."""
+"""Offsets of the head's further ports from the gang's port. That port was free when the head's worker chose it."""
 
 _GIB = 2**30
 _COMMAND = """
@@ -30,18 +30,22 @@ exec ray start --address="$MASTER_ADDR:$MASTER_PORT" "$@"
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where the head of a running cluster is reached."""
+    """The addresses of the head of a running cluster.
+
+    host: address of worker 0.
+    port: the gang's port, where Ray's head node listens.
+    """
 
     host: str
     port: int
 
     @property
     def dashboard_port(self) -> int:
-        """Where the dashboard and the Job API listen."""
+        """The port of the dashboard and of the Job API."""
         return self.port + _DASHBOARD
 
     def urls(self) -> dict[str, str]:
-        """What people and programs connect to: the dashboard and the Job API, `ray.init`, and further nodes."""
+        """Return the addresses of the dashboard with the Job API, for `ray.init`, and for further nodes."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return {
             "dashboard": f"http://{host}:{self.dashboard_port}",
@@ -51,19 +55,19 @@ class Addresses:
 
 
 def command(resources: Resources) -> str:
-    """What each worker runs, on a machine of these resources; GPUs are counted by Ray itself."""
+    """Return the command of each worker on a machine with these resources. Ray counts the GPUs itself."""
     amounts = f" --num-cpus={resources['cpu']}" if "cpu" in resources else ""
     amounts += f" --memory={resources['memory'] * _GIB}" if "memory" in resources else ""
     return MARK + _COMMAND.format(amounts=amounts, dashboard=_DASHBOARD, client=_CLIENT)
 
 
 def is_cluster(spec: JobSpec) -> bool:
-    """Was this submitted as a cluster?"""
+    """Return True if this job was submitted as a cluster."""
     return isinstance(spec.command, str) and spec.command.startswith(MARK)
 
 
 def addresses(job: Job | None) -> Addresses | None:
-    """Where the head is; None while the job does not run."""
+    """Return the addresses of the head; None while the job does not run."""
     task = job.tasks.get(0) if job else None
     attempt = task.attempts[-1] if task and task.attempts else None
     if attempt is None or attempt.state is not AttemptState.RUNNING:

@@ -1,4 +1,4 @@
-"""Requests into the inbox, and what is checked before anything is written."""
+"""Check jobs before anything is written, and write requests into the inbox."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ from ..read.reader import read_status
 
 @dataclass(frozen=True, slots=True)
 class SubmitContext:
-    """What a submission is checked against. `tiers` None: what the fleet holds is not known; `places` None: nor who holds it.
+    """The facts that a submission is checked against.
 
-    Of users in `limited` the bastion heeds nothing now, and why.
+    quota: quota file in force.
+    tiers: capacity of each tier, best first; None: unknown.
+    places: runners, with the kinds that they have; None: not all of them have reported yet.
+    limited: users whose requests the bastion ignores at present, but for the end of a job; the value is the reason.
     """
 
     quota: Quota
@@ -39,12 +42,16 @@ class SubmitContext:
 
     @property
     def pool(self) -> Resources:
-        """What all tiers hold, as far as is known."""
+        """The capacity of all tiers together, as far as it is reported."""
         return total(self.tiers or ())
 
 
 def ground(bucket: Bucket, config: Config) -> SubmitContext:
-    """The quota file and the bastion's sign of life: two reads. Raises `BastionError` if the quota was never good."""
+    """Read the quota file and the bastion's status. Takes two reads.
+
+    If the quota file is broken or missing, the journal is read, too. Raises `BastionError` if the file is broken and no
+    version of it was ever valid.
+    """
     status = read_status(bucket)
     quota = _quota(bucket, in_force=status is not None and status.quota)
     limited = status.limited if status else {}
@@ -55,7 +62,7 @@ def ground(bucket: Bucket, config: Config) -> SubmitContext:
 
 
 def check(spec: JobSpec, ground: SubmitContext) -> None:
-    """Raises `SpecError` with every reason for which the bastion would refuse the job."""
+    """Check the job as the bastion would. Raises `SpecError` with every reason for a refusal."""
     sides = None if ground.tiers is None else [ground.pool]
     wrong = complaints(spec, ground.quota, sides, ground.places.faults if ground.places else None)
     wrong += filter(None, [ground.limited.get(spec.user)])
@@ -64,12 +71,15 @@ def check(spec: JobSpec, ground: SubmitContext) -> None:
 
 
 def doubts(spec: JobSpec, ground: SubmitContext) -> list[str]:
-    """What the bastion would accept, and what may not be meant."""
+    """List what the bastion would accept, but the user may not intend."""
     return [] if ground.tiers is None else list(hopeless(spec, [ground.pool]))
 
 
 def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> None:
-    """Put a request where the bastion looks; from then on it is the bastion's. Raises `BucketError` if that is unknown."""
+    """Write a request into the inbox; from then on the bastion owns it.
+
+    Raises `BucketError` if the outcome of the write is unknown, and `BastionError` if the id holds another request.
+    """
     key, data = layout.request(user, request_id), encode(request)
     try:
         mine = settled(lambda: create_once(bucket, key, data)).mine
@@ -85,13 +95,13 @@ def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> Non
 
 
 def _places(status: Status | None, config: Config) -> RunnerChoice | None:
-    """The runners, once all of them have said what they have: before that a job might yet go to another."""
+    """Return the runners, or None until all have reported what they have: until then the job might go to another one."""
     said = status.offers if status else {}
     return places_of(said, {}, config) if said.keys() >= {*config.runners} else None
 
 
 def _quota(bucket: Bucket, *, in_force: bool) -> Quota:
-    """The quota file; the last good one if it is broken, or gone while the bastion says that one is in force."""
+    """Return the quota file. If it is broken, or missing while the bastion reports one in force: the last valid one."""
     try:
         text = bucket.read(layout.QUOTA).data.decode("utf-8", "replace")
     except Missing:
@@ -103,7 +113,10 @@ def _quota(bucket: Bucket, *, in_force: bool) -> Quota:
 
 
 def _last_good(bucket: Bucket, broken: QuotaError | None = None) -> Quota:
-    """The journal has it. Without one a broken file admits nobody, and one that is gone everybody."""
+    """Return the last valid quota file, from the journal.
+
+    If the journal has none, a missing file means no limits. A broken file raises `BastionError`: it admits no job.
+    """
     file = recover.load(bucket).files.get("quota")
     if file is not None and file.text:
         return parse(file.text)

@@ -1,4 +1,4 @@
-"""Two job specs side by side. Pure."""
+"""Compare two job specs. Pure."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import msgspec
 from bastion.model.job.spec import JobSpec, written_out
 
 Pairs = dict[str, tuple[Any, Any]]
-"""What differs, by name: of the first, and of the second."""
+"""The differences by name: the value of the first spec, and that of the second."""
 
 _ORIGIN = ("client_version", "host", "git_commit", "git_dirty")
 _ELSEWHERE = frozenset({"schema", "env", "instance_type", "bundle", "provenance"})
 
 
 def wishes(one: JobSpec, other: JobSpec) -> Pairs:
-    """The fields that were asked for differently."""
+    """Return the fields that the users of the two jobs asked for differently."""
     return _pairs(*(_without(_plain(spec), _ELSEWHERE) for spec in (one, other)))
 
 
 def surroundings(one: JobSpec, other: JobSpec) -> Pairs:
-    """What they ran in and came from: variables (as `env NAME`), instance types, clients, commits."""
+    """Return the differences of context and origin: variables (as `env NAME`), instance types, clients, commits."""
     return _pairs(_around(one), _around(other))
 
 

@@ -1,4 +1,4 @@
-"""A job spec in a file, JSON or TOML: what it says of a job, as far as it says something. Pure."""
+"""Read a job spec from a JSON or TOML file, which may give only some of the fields. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OF_ITS_TIME = frozenset({"user", "provenance", "after", "begin", "deadline"})
 
 
 def fields_of(data: bytes, home: str) -> Fields:
-    """The checked fields that a file says. `home` is the URL that default output folders lie below.
+    """Return the checked fields of a file. `home` is the URL above the default output folders.
 
-    What the job gets by being submitted is not a file's to say: where it came from, and folders that were another job's
-    alone. Raises `SpecError` with all that is wrong.
+    Leaves out what a job gets only when it is submitted: its provenance, and the default folders of the job from which
+    the file was written. Raises `SpecError` with everything that is wrong.
     """
     if len(data) > SPEC_BYTES_MAX:
         raise SpecError(f"it has more than {SPEC_BYTES_MAX} bytes; put data into other files, not into the spec")
@@ -38,7 +38,10 @@ def fields_of(data: bytes, home: str) -> Fields:
 
 
 def fields_again(spec: JobSpec, home: str) -> Fields:
-    """What a job's spec says of one that repeats it: all but its user, what was of its time, and folders that were its own."""
+    """Return the fields of a spec for a job that repeats it.
+
+    Leaves out the user, the provenance, the start conditions and times, and the default folders of the first job.
+    """
     fields = {name: getattr(spec, name) for name in spec.__struct_fields__ if name not in _OF_ITS_TIME}
     _leave_out_what_the_type_gives(fields)
     _leave_out_what_was_anothers(fields, home)
@@ -46,7 +49,7 @@ def fields_again(spec: JobSpec, home: str) -> Fields:
 
 
 def _table(data: bytes) -> dict[str, Any]:
-    """JSON begins with a brace, and TOML never does."""
+    """Parse the file: JSON begins with a brace, and TOML never does."""
     try:
         text = data.decode()
         if text.lstrip().startswith("{"):
@@ -61,7 +64,7 @@ def _table(data: bytes) -> dict[str, Any]:
 
 
 def _leave_out_what_the_type_gives(fields: dict[str, Any]) -> None:
-    """A spec says both the type of instance and its amounts; a wish says them once."""
+    """Remove the amounts that the instance type implies: a spec holds both, but a user gives them only once."""
     if fields.get("instance_type") and fields.get("resources"):
         typed = instances.resources(fields["instance_type"])
         fields["resources"] = {kind: n for kind, n in fields["resources"].items() if typed.get(kind) != n}

@@ -1,4 +1,4 @@
-"""When a job is to start, by the words of its user: names to ids, for a name means another job tomorrow; and back. Pure."""
+"""Start conditions of a job: turn job names into ids, as a name may mean another job tomorrow; and show them. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ from ..read.job_lookup import FoundJob
 
 
 def resolved(texts: Iterable[str], look_up: Callable[[str], FoundJob], known: Container[str]) -> list[str]:
-    """Conditions with the ids of their jobs. `known` are those that the bastion knows; one that left it long ago, with the
-    end that was wished for, needs no waiting. Raises `SpecError`, `NotFound`.
+    """Return the conditions with the ids of their jobs.
+
+    `known` holds the ids of the jobs that the bastion still has. A condition is dropped if it is met and its job has
+    left the bastion. Raises `SpecError`, also for a condition that can never be met, and `NotFound`.
     """
     words = [word.strip() for text in texts for word in text.split(",")]
     return list(dict.fromkeys(found for word in words if (found := _resolved(word, look_up, known))))
 
 
 def when(spec: JobSpec, now: datetime) -> str:
-    """`starts after ok:prep-0d4af07e, not before 14:00 UTC, in 2h; ends by 18:00 UTC, in 6h`; empty for most jobs."""
+    """Return the start and the end in words; "" for most jobs.
+
+    Example: `starts after ok:prep-0d4af07e, not before 14:00 UTC, in 2h; ends by 18:00 UTC, in 6h`.
+    """
     starts = [f"after {', '.join(spec.after)}"] if spec.after else []
     starts += [f"not before {clock(spec.begin, now)}"] if spec.begin else []
     parts = [f"starts {', '.join(starts)}"] if starts else []

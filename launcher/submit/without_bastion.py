@@ -1,4 +1,4 @@
-"""A job without a bastion: what one would write for its only attempt, and what came of it."""
+"""Run a job without a bastion: write the papers of its only attempt, and read how it ended."""
 
 from __future__ import annotations
 
@@ -19,18 +19,23 @@ from ..read import exit_codes
 
 @dataclass(frozen=True, slots=True)
 class WithoutBastion:
-    """The attempt of a plain job, one worker a replica, in a bucket that is nobody else's."""
+    """The only attempt of a plain job, with one worker for each replica, in a bucket that no one else uses.
+
+    bucket: bucket of this attempt alone.
+    key: job, task and number of the attempt.
+    workers: number of workers.
+    """
 
     bucket: Bucket
     key: AttemptKey
     workers: int
 
     def order(self, spec: JobSpec) -> None:
-        """Say what is to be run: workers may come."""
+        """Write the order of the attempt. From then on workers may claim it."""
         create_once(self.bucket, layout.order(self.key), encode(first_order(self.key, spec, workers=self.workers)))
 
     def gather(self) -> bool:
-        """Say the addresses of the gang if all have come. True if they are said."""
+        """Write the addresses of the gang once all workers have claimed. Return True if all is written that is needed."""
         if self.workers == 1:
             return True
         members = []
@@ -45,12 +50,12 @@ class WithoutBastion:
         return True
 
     def stop(self, cause: Cause, grace_s: float, reason: str) -> None:
-        """Say that the attempt has to end; what is said first counts."""
+        """Order the attempt to end. If it is ordered twice, the first order counts."""
         stop = StopOrder(cause=cause, grace_s=grace_s, reason=reason, nonce=str(self.key))
         create_once(self.bucket, layout.stop(self.key), encode(stop))
 
     def facts(self, worker: int) -> Facts | None:
-        """What a worker said last."""
+        """Return the last facts that a worker reported; None if there are none."""
         key = layout.facts(self.key, worker)
         try:
             return decode(self.bucket.read(key, PAPER_BYTES_MAX).data, Facts, key)
@@ -59,10 +64,10 @@ class WithoutBastion:
 
 
 def exit_code(told: list[Facts | None], first: int | None, *, cancelled: bool) -> int:
-    """The exit code of an attempt, from the last facts of its workers.
+    """Return the exit code of an attempt, from the last facts of its workers.
 
-    `first` is the one that ended badly before anybody was stopped, if one did; else all count. Of an attempt that was
-    `cancelled` every bad end is that; of another one a worker that said nothing of its end has failed.
+    `first` is the worker that failed before anything was stopped; None: there is none, and all workers count. If the
+    attempt was `cancelled`, any failure gives `CANCELLED`; otherwise a worker without facts counts as failed.
     """
     codes = [exit_codes.of_attempt(facts.cause, facts.exit_code) if facts else exit_codes.FAILED for facts in told]
     if first is not None:
