@@ -1,6 +1,6 @@
-"""A bastion as a client sees it.
+"""Read a bastion from the bucket, as its clients do.
 
 For: everything that shows jobs.
-Here: `reader` and `view` (one look), finding and selecting jobs, the queue as rows, what is new, and waiting for an end.
-Imports: nothing of `launcher` beside times.
+Here: `reader` and `view` (one look), finding and selecting jobs, the queue as rows, why jobs are pending, and waiting.
+Imports: nothing of `launcher` but its times.
 """

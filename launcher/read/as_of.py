@@ -1,4 +1,4 @@
-"""A bastion as it was: what was known at a moment of the past, from the journal alone."""
+"""Views of a bastion at a time in the past, from the journal alone."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .view import View
 
 
 def look_back(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, note: Callable[[str], None]) -> View:
-    """What the bastion knew at that moment; nothing is unread, and nobody gives a sign of life.
+    """Return the view that the bastion had at that time. It has no unread requests and no status.
 
-    `note` is told if it takes long. Raises `UsageError` for a moment to come, `BastionError` for one before the journal,
-    `BucketError`, `RecordError`.
+    `note` is called with a message if this takes long. Raises `UsageError` for a time in the future, `BastionError` for
+    one before the journal begins, `BucketError`, `RecordError`.
     """
     if moment > now:
         raise UsageError(
@@ -44,9 +44,9 @@ def look_back(bucket: Bucket, tasks: Tasks, moment: datetime, now: datetime, not
 def job_then(
     word: str, then: View, bucket: Bucket, tasks: Tasks, today: Callable[[], View], task: int | None
 ) -> FoundJob:
-    """The job of this id, or the newest that had this name then, also one that was long over.
+    """Return the job with this id, or else the newest that had this name then, even if it had ended long before.
 
-    Raises `NotFound`, saying so if it was submitted only later, `UsageError`.
+    Raises `NotFound`, whose message says so if the job came only later.
     """
     try:
         found = look_up(word, then, bucket, tasks, task=task)

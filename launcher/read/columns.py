@@ -1,4 +1,4 @@
-"""More of each job than fits a line: `launch ls -o wide` and `-o csv`. Pure."""
+"""The wide and the CSV table of jobs: `launch ls -o wide` and `-o csv`. Pure."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ CSV_HEADS = (
     "id", "name", "user", "project", "priority", "resources", "num_replicas", "count", "state", "reason", "where",
     "submitted", "started", "ended", "runtime_s", "attempts", "exit_code",
 )  # fmt: skip
-"""Scripts read these names: new ones go to the end."""
+"""Scripts read these names, so new ones go to the end."""
 
 
 def wide_cells(shown: QueueView) -> list[tuple[str, ...]]:
-    """The lines of the wide table, in the order of `WIDE_HEADS`. Times are UTC; RUNTIME is of the newest attempt."""
+    """Return the lines of the wide table, with the columns of `WIDE_HEADS`.
+
+    Times are UTC. RUNTIME is that of the newest attempt.
+    """
     return [_wide(shown, known) for known in shown.jobs]
 
 
 def csv_rows(shown: QueueView) -> Iterator[tuple[Any, ...]]:
-    """The names, then one row for each job. Times are RFC 3339 in UTC, lengths in seconds; what is not known is empty.
+    """Yield the names of the columns, then one row for each job.
 
-    `started` and `runtime_s` are of the newest attempt, `ended` is of the job.
+    Times are RFC 3339 in UTC, durations are seconds, and unknown values are empty. `started` and `runtime_s` are those
+    of the newest attempt, `ended` is that of the job.
     """
     yield CSV_HEADS
     for known in shown.jobs:
@@ -77,7 +81,7 @@ def _wide(shown: QueueView, known: Known) -> tuple[str, ...]:
 
 
 def _of(known: Known) -> tuple[Attempt | None, datetime | None, int]:
-    """The newest attempt, the job's end, and how many attempts there were."""
+    """Return the newest attempt, the end of the job, and the number of attempts."""
     if not isinstance(known, Job):
         return None, None, 0
     return newest_attempt(known), known.ended, sum(len(task.attempts) for task in known.tasks.values())

@@ -1,4 +1,4 @@
-"""How a job ended, as an exit code of `launch`. Pure."""
+"""Turn the end of a job into the exit code of `launch`. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _OF_CAUSES: Mapping[Cause | None, int] = {
 
 
 def code(job: Job, task: int | None) -> int:
-    """The exit code for a task, or for the whole job: its user's own code from 1 to 99 where that is what failed it.
+    """Return the exit code of a task, or of the whole job if `task` is None.
 
-    The tasks of an array that failed share their code if they agree, and have 100 if not.
+    It is the program's own exit code, 1 to 99, where that made the job fail. If tasks of an array failed with different
+    codes, the array has 100.
     """
     if task is not None:
         return _task_code(job.task_state(task), job.tasks.get(task))
@@ -40,7 +41,7 @@ def code(job: Job, task: int | None) -> int:
 
 
 def ended(job: Job, task: int | None) -> bool:
-    """Nothing of it will run any more."""
+    """Return True if nothing of the task, or of the whole job if `task` is None, will run any more."""
     return (job.state if task is None else job.task_state(task)) in ENDED
 
 
@@ -54,7 +55,7 @@ def _task_code(state: JobState, task: Task | None) -> int:
 
 
 def of_attempt(cause: Cause | None, exit_code: int | None) -> int:
-    """The exit code for an attempt that is the only one, or the last."""
+    """Return the exit code of an attempt that is the only one or the last."""
     if cause is Cause.CODE and exit_code is not None and 1 <= exit_code <= 99:
         return exit_code
     return _OF_CAUSES.get(cause, FAILED)

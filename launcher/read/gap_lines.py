@@ -1,4 +1,4 @@
-"""Holes in the journal, as people and scripts are told of them. Pure."""
+"""Show gaps of the journal to people and to scripts. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .job_rows import Row, rfc3339
 
 
 def lines(holes: Iterable[Hole]) -> list[str]:
-    """One line each: what cannot be read, and of which time something may be missing."""
+    """Return one line for each gap: what cannot be read, and the time of the events that may be missing."""
     return [f"{_what(hole)}; events {_when(hole)} may be missing" for hole in holes]
 
 
 def rows(holes: Iterable[Hole]) -> dict[str, list[Row]]:
-    """For scripts: `{"holes": [...]}`, or nothing if there are none."""
+    """Return `{"holes": [...]}` for scripts, or nothing if there are no gaps."""
     found = [
         {
             "first": hole.first,

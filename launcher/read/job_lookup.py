@@ -1,4 +1,4 @@
-"""The job that a word on the command line means: an id, a name (the newest), either with `[task]`. Pure."""
+"""Find the job for a word of the command line: an id or a name (the newest job), each also with `[task]`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,16 @@ _TASK = re.compile(r"(?P<job>.+)\[(?P<task>[0-9]{1,6})\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundJob:
-    """A job, read by the bastion (`job`) or not yet (`unread`), and the task of it that is meant, if one is."""
+    """A job that was found, and one of its tasks if the word names one. Either `job` or `unread` is set.
+
+    id: id of the job.
+    name: name of the job.
+    user: user of the job.
+    count: number of its tasks.
+    task: number of the task that is meant; None: the whole job.
+    job: the job, if the bastion has read its request; else None.
+    unread: the request, if the bastion has not read it yet; else None.
+    """
 
     id: str
     name: str
@@ -29,20 +38,23 @@ class FoundJob:
 
     @property
     def spec(self) -> JobSpec:
-        """The spec of a job that is not read yet."""
+        """The spec of a job whose request is not read yet."""
         assert self.unread is not None
         return self.unread.spec
 
     @property
     def known(self) -> Known:
-        """What is known of it."""
+        """The job or its unread request, the one that is set."""
         known = self.job or self.unread
         assert known is not None
         return known
 
 
 def find(word: str, view: View, *, task: int | None = None) -> FoundJob:
-    """The job of this id, or else the newest of this name. Raises `NotFound` naming the nearest, `UsageError`."""
+    """Return the job with this id, or else the newest with this name.
+
+    Raises `NotFound` with the nearest name, or if the job has no such task.
+    """
     found = known(word, view, task=task)
     if found is None:
         raise unknown(word, view)
@@ -50,34 +62,34 @@ def find(word: str, view: View, *, task: int | None = None) -> FoundJob:
 
 
 def known(word: str, view: View, *, task: int | None = None) -> FoundJob | None:
-    """The same; None if there is no such job. Raises `NotFound` if it has no such task."""
+    """Return the job as `find` does, or None if there is no such job. Raises `NotFound` if it has no such task."""
     wanted, number = of_word(word, task)
     found = _job(wanted, view)
     return checked_task(found, number) if found else None
 
 
 def unknown(word: str, view: View) -> NotFound:
-    """What to say of a word that names no job."""
+    """Return the error for a word that matches no job, with the nearest name."""
     wanted, _ = of_word(word, None)
     names = {job.name for job in view.state.jobs.values()} | {u.spec.name for u in view.unread} | view.state.jobs.keys()
     return NotFound(f"no job {wanted[:100]!r}; {did_you_mean(wanted[:100], names, 'see launch ls --all')}")
 
 
 def of_word(word: str, task: int | None) -> tuple[str, int | None]:
-    """The id or name, and the task's number, that a word means; `task` is what a flag says."""
+    """Split a word into the id or name and the task. Without `[task]` the task is `task`, which comes from a flag."""
     match = _TASK.fullmatch(word)
     return (match["job"], int(match["task"])) if match else (word, task)
 
 
 def checked_task(found: FoundJob, task: int | None) -> FoundJob:
-    """This task of a job. Raises `NotFound` if it has none of this number."""
+    """Return the job with this task selected. Raises `NotFound` if it has no task of this number."""
     if task is not None and not 0 <= task < found.count:
         raise NotFound(f"{found.name} has no task {task}; its tasks are 0 to {found.count - 1}")
     return replace(found, task=task)
 
 
 def found_of(known: Known) -> FoundJob:
-    """A job that is known."""
+    """Wrap a job, or an unread request, as a found job."""
     if isinstance(known, Job):
         return FoundJob(id=known.id, name=known.name, user=known.user, count=known.count, job=known)
     spec = known.spec
@@ -85,7 +97,7 @@ def found_of(known: Known) -> FoundJob:
 
 
 def one_task(found: FoundJob) -> int:
-    """The number of the task that is meant. Raises `UsageError` if the job has several and none was named."""
+    """Return the number of the selected task. Raises `UsageError` if the job has several and none is selected."""
     if found.task is None and found.count > 1:
         raise UsageError(f"{found.name} has {found.count} tasks; name one, as in '{found.name}[0]'")
     return found.task or 0
@@ -94,6 +106,7 @@ def one_task(found: FoundJob) -> int:
 def _job(wanted: str, view: View) -> FoundJob | None:
     if wanted in view.state.jobs:
         return found_of(view.state.jobs[wanted])
+    # A word may also be the id of the request. A full request name, with its "/", is no word for a job.
     if (asked := [job for job in view.state.jobs.values() if job.request.endswith(f"/{wanted}")]) and "/" not in wanted:
         return found_of(asked[-1])
     unread = [u for u in view.unread if wanted in (u.id, u.spec.name)]

@@ -1,4 +1,4 @@
-"""Jobs as scripts see them: plain values in the shape of `launch ls --json`. Pure."""
+"""Rows of jobs for scripts: plain values in the shape of `launch ls --json`. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 def row(job: Job, reason: str) -> Row:
-    """A job that the bastion has read. `reason` is the derived one of a pending job, or empty."""
+    """Return the row of a job that the bastion has read. `reason` is why the job is pending, or empty."""
     return {
         "id": job.id,
         "name": job.name,
@@ -37,7 +37,7 @@ def row(job: Job, reason: str) -> Row:
 
 
 def unread_row(spec: JobSpec, request_id: str, submitted: datetime, reason: str) -> Row:
-    """A job whose request the bastion has not read yet: it waits like any other."""
+    """Return the row of a job whose request the bastion has not read yet. Such a job is pending."""
     return {
         "id": job_id(spec.name, request_id),
         "name": spec.name,
@@ -57,13 +57,16 @@ def unread_row(spec: JobSpec, request_id: str, submitted: datetime, reason: str)
 
 
 def _choices(choices: Sequence[Alternative]) -> Row:
-    """The shapes of a job that lists several, the best first."""
+    """Return the shapes of a job that lists several, best first; nothing for other jobs."""
     shapes = [{"resources": dict(choice.resources), "num_replicas": choice.replicas} for choice in choices]
     return {"choices": shapes} if shapes else {}
 
 
 def reason_of(job: Job, derived: str) -> str:
-    """One line for a job that is not running: what it waits for, or how it ended."""
+    """Return one line that says what the job waits for, or how it ended; empty if there is nothing to say.
+
+    `derived` is the reason from the decision, if there is one.
+    """
     last = newest_attempt(job)
     match job.state:
         case JobState.PENDING:
@@ -85,17 +88,20 @@ def reason_of(job: Job, derived: str) -> str:
 
 
 def _tasks(job: Job) -> str:
-    """How many of an array's tasks a reason is about."""
+    """Return how many tasks of an array a reason is about, as the beginning of a sentence; empty for a plain job."""
     return f"{job.counts.get(JobState.PENDING, 0)} of {job.count} tasks wait: " if job.count > 1 else ""
 
 
 def ended_at(attempt: Attempt) -> datetime | None:
-    """When it was over: when its last process ended, as the workers say, or else when that was known. None: it lives."""
+    """Return when the attempt was over; None while it lives.
+
+    That is when its last process ended, as the workers reported it, but not after the bastion recorded the end.
+    """
     return attempt.ended and min(attempt.ended, attempt.finished or attempt.ended)
 
 
 def ended_text(attempt: Attempt) -> str:
-    """How an attempt ended, or is about to: the bastion's words, or else its cause; empty if all is well."""
+    """Return how an attempt ended or is about to end: the bastion's reason, or else the cause. Empty if all is well."""
     cause = attempt.cause or attempt.stopping
     if attempt.reason or cause is None:
         return attempt.reason
@@ -120,13 +126,13 @@ _CAUSES: Mapping[Cause, str] = {
 
 
 def newest_attempt(job: Job) -> Attempt | None:
-    """The attempt that began last, of whichever task."""
+    """Return the attempt that began last, of any task."""
     attempts = [task.attempts[-1] for task in job.tasks.values() if task.attempts]
     return max(attempts, key=lambda attempt: attempt.started, default=None)
 
 
 def rfc3339(moment: datetime | None) -> str | None:
-    """A time as scripts read it: `2026-01-31T09:30:00.250Z`."""
+    """Format a time for scripts: `2026-01-31T09:30:00.250Z`."""
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

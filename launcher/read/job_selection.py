@@ -1,4 +1,4 @@
-"""Which jobs are meant, when several are: by user, project, state and age. Pure."""
+"""Select jobs by user, project, state and age. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,13 @@ LIVE = frozenset(JobState) - ENDED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """What the jobs have in common that are meant. None: no matter. `since`: submitted then or later."""
+    """The conditions that all selected jobs meet. None means any.
+
+    users: users of the jobs.
+    projects: projects of the jobs.
+    states: states of the jobs.
+    since: the jobs were submitted then or later.
+    """
 
     users: frozenset[str] | None = None
     projects: frozenset[str] | None = None
@@ -26,7 +32,7 @@ class Filter:
     since: datetime | None = None
 
     def matches(self, known: Known) -> bool:
-        """True if the job is meant."""
+        """Return True if the job meets all conditions."""
         job = known if isinstance(known, Job) else known.spec
         return (
             (self.users is None or job.user in self.users)
@@ -36,7 +42,7 @@ class Filter:
         )
 
     def strangers(self, view: View) -> list[str]:
-        """A line for each user and project named of whom nothing is known: probably a slip."""
+        """Return a line for each named user and project that has no job at all: it is probably mistyped."""
         jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
         specs = [known if isinstance(known, Job) else known.spec for known in jobs]
         users, projects = {job.user for job in specs}, {job.project for job in specs}
@@ -48,29 +54,29 @@ class Filter:
 
 
 def submitted(known: Known) -> datetime:
-    """When the job was submitted."""
+    """Return when the job was submitted."""
     return known.came if isinstance(known, Job) else known.stored
 
 
 def state(known: Known) -> JobState:
-    """Where the job stands; one that was not read yet waits."""
+    """Return the state of the job. A job that the bastion has not read yet is pending."""
     return known.state if isinstance(known, Job) else JobState.PENDING
 
 
 def newest(jobs: Sequence[Known], number: int) -> list[Known]:
-    """The `number` jobs that were submitted last, in the order in which they came."""
+    """Return the `number` jobs that were submitted last, in the order of `jobs`."""
     places = sorted(range(len(jobs)), key=lambda at: (submitted(jobs[at]), at), reverse=True)[:number]
     return [jobs[at] for at in sorted(places)]
 
 
 def words(texts: Iterable[str]) -> frozenset[str] | None:
-    """The words of a flag that repeats and takes lists: `-u alice,bob -u eve`. None if there are none."""
+    """Split a flag that may be repeated and takes lists, as in `-u alice,bob -u eve`. None if it has no words."""
     found = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
     return found or None
 
 
 def states(texts: Iterable[str]) -> frozenset[JobState] | None:
-    """The same for states, whatever their capitals. Raises `UsageError` naming the nearest."""
+    """Parse the words of such a flag as states, in any case. Raises `UsageError` with the nearest state."""
     names = words(texts)
     return None if names is None else frozenset(_state(name) for name in sorted(names))
 

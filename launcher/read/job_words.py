@@ -1,4 +1,4 @@
-"""The jobs that several words mean: names, ids, patterns, and what they have in common. Pure."""
+"""Select jobs by words of the command line: names, ids and patterns, together with a filter. Pure."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _PATTERN = re.compile(r"[*?]|\[[^\]]*[^0-9\]][^\]]*\]")
 
 
 def is_pattern(word: str) -> bool:
-    """True for `sweep-*`, `run-?`, `run-[ab]`; `sweep[3]` is task 3 of a job."""
+    """Return True for `sweep-*`, `run-?` and `run-[ab]`. `sweep[3]` is no pattern, but task 3 of a job."""
     return _PATTERN.search(word) is not None
 
 
 def chosen(
     words: Sequence[str], view: View, meant: Filter, named: Callable[[str], FoundJob], *, user: str | None
 ) -> tuple[FoundJob, ...]:
-    """The jobs of these words that match, each once; without a word all that match and have not ended.
+    """Return the jobs of these words that match `meant`, each once; without words all that match and have not ended.
 
-    `named` is the job of a word that is no pattern, or raises `NotFound`.
-    A name or id means that job, whoever's it is. A pattern is held against names and ids of jobs that have not ended:
-    of `user`, unless `meant` says whose or `user` is None, everybody. Raises `NotFound`, `UsageError`.
+    `named` finds the job of a word that is no pattern, or raises `NotFound`. A name or id selects that job of any user.
+    A pattern is compared with the names and ids of jobs that have not ended. These are jobs of `user`, unless `meant`
+    names users; a `user` of None means all users. Raises `NotFound`, `UsageError`.
     """
     scope = replace(meant, users=meant.users or (frozenset({user}) if user else None), states=_live(meant))
     everything: list[Known] = [*view.state.jobs.values(), *view.unread]

@@ -1,4 +1,4 @@
-"""Jobs and their events for as long as the bucket lasts: of those that the state knows, and of those that left it."""
+"""Find jobs and their events, including jobs that left the state: the bucket keeps a tombstone of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
 def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | None = None) -> FoundJob:
-    """As `find`, and then among the jobs that left the state. Raises `NotFound` naming the nearest, `UsageError`."""
+    """Find a job as `find` does, then among the tombstones. Raises `NotFound` with the nearest name."""
     if found := known(word, view, task=task):
         return found
     wanted, number = of_word(word, task)
@@ -30,7 +30,10 @@ def look_up(word: str, view: View, bucket: Bucket, tasks: Tasks, *, task: int | 
 def records(
     bucket: Bucket, tasks: Tasks, view: View, found: FoundJob, holes: Holes, *, most: int | None = None
 ) -> Iterator[JournalObject]:
-    """The journal objects that hold the events of a job, a read each; with `most` the first and the newest, so many in all."""
+    """Yield the journal objects with the events of a job, one read each.
+
+    With `most`, yield at most that many: the first one and the newest ones. Objects that cannot be read go to `holes`.
+    """
     numbers = journal_reader.numbers_of(view.state, found.job) if found.job else []
     if most is not None and len(numbers) > most:
         numbers = [numbers[0], *numbers[-most + 1 :]]

@@ -1,4 +1,4 @@
-"""Why pending jobs wait: the bastion's own decision, taken again by the reader on what the journal says. Pure."""
+"""Explain why jobs are pending: the reader repeats the bastion's decision on what the journal holds. Pure."""
 
 from __future__ import annotations
 
@@ -15,36 +15,38 @@ from bastion.schedule.runner_choice import RunnerChoice, places
 from .view import View
 
 NOTHING = Plan(schedule=Schedule())
-"""What is decided where nothing waits."""
+"""The decision where no job is pending."""
 
 
 def derived(view: View) -> Mapping[str, str]:
-    """One line for each pending job that the bastion has read, by the job's id."""
+    """Return one line for each pending job that the bastion has read, by the id of the job."""
     return reasons(view, decided(view))
 
 
 def decided(view: View) -> Plan:
-    """The decision itself; nothing to decide if nothing waits."""
+    """Take the decision on this view; `NOTHING` if no job is pending."""
     if not view.state.pending:
         return NOTHING
     return plan(view.state, rested_on(view), decided_at(view))
 
 
 def decided_at(view: View) -> datetime:
-    """The moment of that decision: now, but for a journal that is ahead of this clock."""
+    """Return the time of that decision: now, or the journal's time if that is ahead of this clock."""
     return max(view.state.now or view.now, view.now)
 
 
 def reasons(view: View, answer: Plan) -> Mapping[str, str]:
-    """The decision's own reasons; but where no runner answers that a job could go to, nothing is decided of it, and that is its.
+    """Return the reasons of the decision, by job.
 
-    It is also the reason of those that have started and have no machines.
+    A job whose runners are all unreachable gets that as its reason instead.
+    So does a job that has started on an unreachable runner and has no machines yet.
     """
     told = {name: one.told(name, view.now) for name, one in view.state.blind.items()}
     if not told:
         return answer.reasons
     found, there = {**answer.reasons}, places(view.state, inputs(view.state).config)
     for job in (view.state.jobs[name] for name in view.state.pending):
+        # A reason that is not the schedule's comes from the job itself, as when it is held. It stands with any runner.
         by_itself = job.id in found and job.id not in answer.schedule.reasons and found[job.id] != UNREPORTED
         if not by_itself and (runners := unheard(view, there, job)):
             found[job.id] = "; ".join(told[runner] for runner in runners)
@@ -55,13 +57,13 @@ def reasons(view: View, answer: Plan) -> Mapping[str, str]:
 
 
 def unheard(view: View, there: RunnerChoice, job: Job) -> Sequence[str]:
-    """The runners that the job could go to, by any of its choices, if none of them answers."""
+    """Return the runners for any shape of the job if all of them are unreachable, else nothing."""
     sizes: list[Resources] = [choice.resources for choice in job.choices] or [job.resources]
     runners = dict.fromkeys(name for size in sizes for name in there.runners_of(size, job.max_tier))
     return list(runners) if runners.keys() <= view.state.blind.keys() else []
 
 
 def rested_on(view: View) -> Inputs:
-    """What the bastion rests its decision on now, beside the state."""
+    """Return the inputs of the bastion's decision at present, besides the state."""
     found = inputs(view.state)
     return replace(found, blind=places(view.state, found.config).passed_over(view.state.blind))

@@ -1,6 +1,7 @@
-"""Looks at a bastion: the inbox first, the journal last.
+"""Look at a bastion: the inbox first, the journal last.
 
-So a job is seen by every command once `launch` has exited: a request that vanished between the two is in the journal.
+In this order every command sees a job once `launch` has exited: a request that left the inbox between the two reads is
+in the journal.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from .view import Unread, View
 
 
 class Reader:
-    """Looks at a bastion, again and again; a look where nothing is new costs two lists and one read."""
+    """A reader of one bastion that looks again and again. A look without news costs two lists and one read."""
 
     def __init__(self, bucket: Bucket, clock: Clock, tasks: Tasks, *, user: str | None = None) -> None:
-        """`user`: of the unread requests, read only those of this user."""
+        """Create a reader. With `user`, it reads only the unread requests of this user."""
         self._bucket = bucket
         self._clock = clock
         self._tasks = tasks
@@ -37,10 +38,10 @@ class Reader:
         self._looks = 0
 
     def look(self, *, thrifty: bool = False) -> View:
-        """What is there now. Raises `BucketError`, `RecordError`.
+        """Return the present view. Raises `BucketError`, `RecordError`.
 
-        `thrifty`, for who looks every few seconds: the inbox and the sign of life are asked for in turn, so that a look
-        where nothing is new costs two requests. What is shown of one of them is then as old as the look before.
+        With `thrifty`, looks read the inbox and the status in turn, so that a look without news costs two requests. The
+        other of the two is then as old as the look before. That is for callers that look every few seconds.
         """
         asks_both = not thrifty or self._state is None
         self._looks += 1
@@ -49,7 +50,7 @@ class Reader:
         if asks_both or not self._looks % 2:
             self._status = read_status(self._bucket)
         state = self._grown()
-        if self._read(state):  # some were taken between list and read: they are in the journal now
+        if self._read(state):  # some requests were consumed after the list: they are in the journal now
             state = self._grown()
         return View(
             state=state,
@@ -60,7 +61,7 @@ class Reader:
         )
 
     def _grown(self) -> State:
-        """The state with all that the journal holds by now, as far as it can be read."""
+        """Return the state with everything that the journal holds by now and that can be read."""
         if self._state is None:
             self._state = journal_reader.load(self._bucket, self._tasks.map, self._holes)
         else:
@@ -68,7 +69,7 @@ class Reader:
         return self._state
 
     def _read(self, state: State) -> bool:
-        """Read what is listed and not consumed, each request once. True if one of them has vanished."""
+        """Read each listed request that is not consumed, once. Return True if one of them has vanished."""
         waiting = {stat.key: stat for stat in self._listed if layout.request_name(stat.key) not in state.requests}
         self._parsed = {key: value for key, value in self._parsed.items() if key in waiting}
         fresh = [stat for key, stat in waiting.items() if key not in self._parsed and _id(stat)]
@@ -83,13 +84,13 @@ class Reader:
         return vanished
 
     def _unread(self, state: State) -> Iterator[Unread]:
-        """The submits of the inbox that nobody has consumed."""
+        """Yield the submissions in the inbox that the bastion has not consumed."""
         for key, found in self._parsed.items():
             if found is not None and layout.request_name(key) not in state.requests:
                 yield found
 
     def _parse(self, stat: Stat) -> Unread | None:
-        """The job that a request asks for; None if it asks for something else, or makes no sense."""
+        """Return the job that a request submits; None if it is another kind of request, or not valid."""
         try:
             request: Request = parse(self._bucket.read(stat.key, REQUEST_BYTES_MAX).data)
         except (BucketError, Missing):
@@ -102,7 +103,7 @@ class Reader:
 
 
 def read_status(bucket: Bucket) -> Status | None:
-    """The bastion's sign of life, if there ever was one."""
+    """Return the bastion's status; None if the bucket has none."""
     try:
         return decode(bucket.read(layout.STATUS).data, Status, layout.STATUS)
     except Missing:

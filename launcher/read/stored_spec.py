@@ -1,4 +1,4 @@
-"""The spec of a job, from where it lies."""
+"""Find the spec of a job in its request or in the journal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from .job_lookup import FoundJob
 
 
 def stored_spec(bucket: Bucket, tasks: Tasks, found: FoundJob, holes: Holes) -> JobSpec | None:
-    """What is in force of a job's spec; None for one that was rejected, whose spec is not kept, or that lies in a hole."""
+    """Return the spec of a job as it is in force.
+
+    None if the job was rejected, as its spec is not stored, or if the spec lies in a gap of the journal.
+    """
     if found.unread:
         return found.unread.spec
     return journal_reader.spec_of(bucket, found.job, tasks.map, holes) if found.job else None
 
 
 def needed_spec(bucket: Bucket, tasks: Tasks, found: FoundJob) -> JobSpec:
-    """The same. Raises `RecordError` where there is none."""
+    """Return the spec as `stored_spec` does. Raises `RecordError` if there is none."""
     holes = Holes()
     spec = stored_spec(bucket, tasks, found, holes)
     if spec is None:

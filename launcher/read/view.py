@@ -1,4 +1,4 @@
-"""What a client knows of a bastion at one moment. Pure."""
+"""The view of a client on a bastion at one time. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from ..durations import short
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A submitted job that the bastion has not read yet. `stored` is when the request was written."""
+    """A submitted job whose request the bastion has not read yet.
+
+    request_id: id of the request.
+    spec: spec of the job.
+    stored: when the request was written, by the store's clock.
+    """
 
     request_id: str
     spec: JobSpec
@@ -34,9 +39,13 @@ Known = Job | Unread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """One look at a bastion. `status` is None if no bastion of this name was ever seen; `now` is the wall's time.
+    """The result of one look at a bastion.
 
-    `holes` are what of the journal could not be read: the state may lack what stood there.
+    state: the fold of the journal; it may lack what lies in a gap.
+    unread: submissions that the bastion has not read yet.
+    status: last status that the bastion wrote; None: it never wrote one, or the view is of the past.
+    now: wall-clock time of the look, or the time in the past that the view shows.
+    holes: gaps of the journal.
     """
 
     state: State
@@ -47,12 +56,12 @@ class View:
 
 
 def tick_age_s(status: Status | None, now: datetime) -> float | None:
-    """Seconds since the bastion's last known tick."""
+    """Return the seconds since the last tick in the bastion's status; None without a status."""
     return max(0.0, (now - status.last_tick).total_seconds()) if status else None
 
 
 def not_read_yet(status: Status | None, now: datetime) -> str:
-    """Why an unread request waits."""
+    """Say why an unread request waits."""
     age = tick_age_s(status, now)
     seen = "never seen" if age is None else f"last seen {short(age)} ago"
     return f"not read yet; bastion {seen}"

@@ -1,4 +1,4 @@
-"""Waiting for a job: looks that outlive a store's silence, and a word on standard error when something changes."""
+"""Wait for the end of a job: look until then, survive failures of the store, and report changes on the way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ TELL_S = 15.0
 
 
 class Waiter:
-    """Looks at one job, or at one task of it, and says where it stands: at once for a new state, else not too often."""
+    """A series of looks at one job, or at one of its tasks, with notes on it.
+
+    A new state is noted at once. A new reason for the same state is noted at most every `TELL_S` seconds.
+    """
 
     def __init__(self, reader: Reader, clock: Clock, found: FoundJob, note: Callable[[str], None]) -> None:
         self._reader, self._clock, self._found, self._note = reader, clock, found, note
@@ -29,7 +32,7 @@ class Waiter:
         self._problem = ""
 
     def look(self) -> View | None:
-        """What is there now; None if the store did not answer, which is said once. Raises `Denied`, `NoBucket`."""
+        """Return the present view; None, and one note, if the store does not answer. Raises `Denied`, `NoBucket`."""
         try:
             return self._reader.look()
         except (Denied, NoBucket):
@@ -39,7 +42,7 @@ class Waiter:
             return None
 
     def tell(self, view: View) -> None:
-        """Say where the job stands, if that is news."""
+        """Note the state and the reason of the job, if they are new."""
         text, now = standing(self._found, view), self._clock.monotonic()
         same_state = text.partition(":")[0] == self._said.partition(":")[0]
         if text == self._said or (same_state and now - self._said_at < TELL_S):
@@ -48,19 +51,19 @@ class Waiter:
         self._said, self._said_at = text, now
 
     def problem(self, text: str) -> None:
-        """Say once what keeps us from seeing."""
+        """Note what keeps us from reading, once."""
         if text != self._problem:
             self._note(f"{text}; trying on")
         self._problem = text
 
     def pause(self) -> None:
-        """Until the next look: shorter while the wait is young."""
+        """Sleep until the next look; shorter in the first `YOUNG_S` seconds."""
         young = self._clock.monotonic() - self._began < YOUNG_S
         self._clock.sleep(YOUNG_POLL_S if young else POLL_S)
 
 
 def wait(waiter: Waiter, clock: Clock, found: FoundJob, *, timeout_s: float | None) -> int:
-    """Look until the job, or the task that is meant, has ended. The exit code of its end; `NOT_ENDED` after `timeout_s`."""
+    """Look until the job, or the selected task, has ended. Return its exit code, or `NOT_ENDED` after `timeout_s`."""
     deadline = inf if timeout_s is None else clock.monotonic() + timeout_s
     while True:
         view = waiter.look()
@@ -74,7 +77,7 @@ def wait(waiter: Waiter, clock: Clock, found: FoundJob, *, timeout_s: float | No
 
 
 def code_now(found: FoundJob, view: View) -> int:
-    """The exit code of a job that was found before, as it stands now. A request that made no job was rejected."""
+    """Return the exit code of a job that was found before. It is `REJECTED` if its request made no job."""
     try:
         now = _now(found, view)
     except NotFound:
@@ -83,7 +86,7 @@ def code_now(found: FoundJob, view: View) -> int:
 
 
 def standing(found: FoundJob, view: View) -> str:
-    """Where a job stands, and why: `PENDING: no v4 is free`."""
+    """Return the state of a job and its reason: `PENDING: no v4 is free`."""
     try:
         row = QueueView(view, (), derived(view)).row(_now(found, view).known)
     except NotFound:
@@ -92,5 +95,5 @@ def standing(found: FoundJob, view: View) -> str:
 
 
 def _now(found: FoundJob, view: View) -> FoundJob:
-    """The job as the view knows it; one that has ended stays as it is, and may have left the view."""
+    """Return the job as the view has it. An ended job is returned as it is, as it may have left the view."""
     return found if found.job and found.job.ended else find(found.id, view)

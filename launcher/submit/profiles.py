@@ -26,7 +26,7 @@ from bastion.quota.toml_lines import TomlLines
 
 USUAL = ("bucket", "bastion", "project_id", "user_id")
 KEYS = (*USUAL, "docker_repo")
-"""The keys of a profile: the names of the flags that it sets. Keys outside `USUAL` are shown only where they are set."""
+"""Keys of a profile: the names of the flags that it sets. Keys outside `USUAL` are shown only where they are set."""
 
 FILE_BYTES_MAX = 256 * 1024
 NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")

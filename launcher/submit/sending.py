@@ -95,7 +95,7 @@ def send(bucket: Bucket, *, user: str, request_id: str, request: Request) -> Non
 
 
 def _places(status: Status | None, config: Config) -> RunnerChoice | None:
-    """Return the runners, or None until all have reported what they have: until then the job might go to another one."""
+    """Return the runners; None until all have reported what they have, as the job might yet go to another runner."""
     said = status.offers if status else {}
     return places_of(said, {}, config) if said.keys() >= {*config.runners} else None
 

@@ -35,7 +35,7 @@ class WithoutBastion:
         create_once(self.bucket, layout.order(self.key), encode(first_order(self.key, spec, workers=self.workers)))
 
     def gather(self) -> bool:
-        """Write the addresses of the gang once all workers have claimed. Return True if all is written that is needed."""
+        """Write the gang's addresses once all workers have claimed. Return True if they are written or not needed."""
         if self.workers == 1:
             return True
         members = []
