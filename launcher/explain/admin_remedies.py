@@ -1,4 +1,4 @@
-"""What an admin may change so that a job starts: limits, shares, the pool. Pure."""
+"""Changes that an admin may make so that a job starts: limits, shares, the capacity. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .what_if_state import WhatIfCase, allowed, enlarged, granted, pool
 
 
 def grants(at: Supply) -> Iterator[Lever]:
-    """All of them."""
+    """Yield the changes: a limit, a share where one could help, and more machines."""
     if limits := at.limits():
         yield _limit(at, limits)
     if governed := [kind for kind in at.lack() if kind in at.shares.governed and at.shares.pool.get(kind)]:
@@ -25,7 +25,7 @@ def grants(at: Supply) -> Iterator[Lever]:
 
 
 def _limit(at: Supply, limits: Mapping[str, int]) -> Lever:
-    """Users of its project may hold more."""
+    """Raise the limit of each user of the project."""
     project = at.job.project
 
     def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
@@ -45,7 +45,7 @@ def _limit(at: Supply, limits: Mapping[str, int]) -> Lever:
 
 
 def _share(at: Supply, kinds: Sequence[str]) -> Lever:
-    """More of the pool is promised to its project."""
+    """Raise the share of the project."""
     project, there, used = at.job.project, at.shares.pool, at.used.get(at.job.project, {})
     own = {kind: at.shares.units(project).get(kind, 0) for kind in kinds}
 
@@ -67,7 +67,10 @@ def _share(at: Supply, kinds: Sequence[str]) -> Lever:
 
 
 def _moved(before: WhatIfCase, after: WhatIfCase) -> list[dict[str, Any]]:
-    """The shares that differ: the units of the pool that each promises before and after, and its `share` in the quota file."""
+    """List the shares that differ.
+
+    Each row has the units that are promised before and after, and the new `share` as the quota file has it.
+    """
     was, new = before.inputs.quota, after.inputs.quota
     assert was is not None
     assert new is not None
@@ -82,7 +85,7 @@ def _moved(before: WhatIfCase, after: WhatIfCase) -> list[dict[str, Any]]:
 
 
 def _pool(at: Supply) -> Lever:
-    """More machines."""
+    """Add machines."""
 
     def made(case: WhatIfCase, more: Amounts) -> WhatIfCase:
         return enlarged(case, more)

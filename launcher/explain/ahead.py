@@ -1,4 +1,4 @@
-"""What lies before a job that has not ended: what it waits for and what would start it, and who may have it stopped. Pure."""
+"""The prospects of a job that has not ended: why it waits, what would start it, and its preemption risk. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ from .what_if_state import WhatIfCase, as_it_waits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prospects:
-    """`reasons` are of all that waits, if the job does; else of what has no machines. What does not apply is None."""
+    """The prospects of one job at one look.
+
+    reasons: why jobs wait, by id; if this job is not pending, only reasons that come from unreachable runners.
+    waiting: account of its pending tasks; None: it has none.
+    exposure: preemption risk of its running tasks; None: none runs, or no project has a share.
+    """
 
     reasons: Mapping[str, str] = field(default_factory=dict)
     waiting: WaitingAccount | None = None
@@ -28,7 +33,7 @@ class Prospects:
 
 
 def prospects(view: View, job: Job) -> Prospects:
-    """Of this job, as of this look."""
+    """Compute the prospects of a job on this view."""
     case = WhatIfCase(state=view.state, inputs=rested_on(view), now=decided_at(view))
     asked = WhatIfDecisions.about(job, view.state)
     found = Prospects(reasons=reasons(view, NOTHING))
@@ -36,7 +41,8 @@ def prospects(view: View, job: Job) -> Prospects:
         case = as_it_waits(case, job.id)
         job = case.state.jobs[job.id]
         answer = asked.plan(case)
-        told, against = reasons(view, answer), waiting(case, job, answer)  # before other decisions
+        # The reasons come from the index of pending jobs, which the next decisions change.
+        told, against = reasons(view, answer), waiting(case, job, answer)
         against = replace(
             against, outlook=outlook(case, job, answer, asked), gates=(*against.gates, *_unheard(view, case, job))
         )
@@ -48,6 +54,6 @@ def prospects(view: View, job: Job) -> Prospects:
 
 
 def _unheard(view: View, case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
-    """Nothing starts on a runner that does not answer."""
+    """Yield an obstacle if all runners of the job are unreachable: nothing starts there."""
     if runners := unheard(view, places(case.state, case.inputs.config), job):
         yield HeldBack(what="runner", text=f"an answer from the runner {' or '.join(runners)}")

@@ -1,4 +1,4 @@
-"""The whole account of one job: where it stands since when, what it waits for, where it runs, or how it ended. Pure."""
+"""The whole account of one job: its state, what it waits for, where it runs, or how it ended. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ from .waiting import WaitingAccount
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """How an attempt fares: when the store took its oldest last beat, and what its furthest worker said."""
+    """The last reports of an attempt's workers.
+
+    beat: oldest of the workers' last beats, by the store's clock; None: no beat was found.
+    phase: phase of the worker that is furthest ahead; empty: unknown.
+    step: its step; None: unknown.
+    checkpoint_at: time of its last checkpoint; None: unknown.
+    """
 
     beat: datetime | None
     phase: str
@@ -30,10 +36,20 @@ class Pulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """One live attempt: where it is since when, when it ends at the latest, and what its workers said last.
+    """One live attempt.
 
-    `finish_by` is when the rest of a gang is ended, because a worker of it has ended with 0. `waits_for` is what its machines
-    wait for, `for_job` for whose sake it is being stopped.
+    task: number of the task.
+    attempt: number of the attempt.
+    state: its state.
+    runner: name of its runner.
+    machines: addresses of the workers that have reported, or names of their machines.
+    since: when it ran first, or else when it was started.
+    until: its latest end; None: nothing bounds it.
+    finish_by: when the rest of a gang is stopped, because one worker has ended with 0; None: not the case.
+    waits_for: what its machines wait for; empty: nothing.
+    stopping: why it is being stopped; empty: it is not.
+    for_job: id of the job that it is stopped for; empty: none.
+    pulse: last reports of its workers; None: not read.
     """
 
     task: int
@@ -52,7 +68,15 @@ class Running:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """How a job, or a task of it, ended. `message` is the first fatal line; `advice` is what to do."""
+    """The end of a job, or of one of its tasks.
+
+    cause: cause of the end of the last attempt; empty: there was no attempt.
+    exit_code: exit code of the last attempt; None: it has none.
+    message: first fatal line of the log; empty: none.
+    tries: tries that failed.
+    max_tries: tries that the user allows.
+    advice: what to do about it; empty: nothing.
+    """
 
     cause: str
     exit_code: int | None
@@ -64,7 +88,16 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """What is known of a job that the bastion has read. What does not apply is empty."""
+    """The account of a job that the bastion has read. Parts that do not apply are None or empty.
+
+    since: when the job came into its state.
+    timing: conditions and times that its user set.
+    waiting: account of its pending tasks.
+    running: its live attempts.
+    end: how it ended.
+    stops: attempts that were stopped for other jobs.
+    exposure: its preemption risk.
+    """
 
     since: datetime
     timing: Timing | None
@@ -75,7 +108,7 @@ class Explanation:
     exposure: PreemptionRisk | None = None
 
     def row(self) -> Row:
-        """For scripts."""
+        """Return the account as plain values for scripts."""
         parts = {
             "timing": self.timing,
             "waiting": self.waiting,
@@ -88,13 +121,13 @@ class Explanation:
 
 
 def live(job: Job, task: int | None) -> list[tuple[AttemptKey, Attempt]]:
-    """The attempts of a job, or of one task, that hold resources."""
+    """Return the attempts of a job, or of one task, that hold resources."""
     tasks = job.tasks.items() if task is None else [(task, job.tasks[task])] if task in job.tasks else []
     return [(AttemptKey(job.id, number, one.live.number), one.live) for number, one in tasks if one.live]
 
 
 def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Running:
-    """One live attempt."""
+    """Describe one live attempt."""
     return Running(
         task=task,
         attempt=attempt.number,
@@ -112,7 +145,7 @@ def running(job: Job, attempt: Attempt, task: int, pulse: Pulse | None) -> Runni
 
 
 def end(job: Job, task: int | None) -> End | None:
-    """How it ended; None if it has not."""
+    """Describe the end of the job or the task; None if it has not ended."""
     state = job.state if task is None else job.task_state(task)
     if state not in ENDED:
         return None
@@ -133,7 +166,7 @@ def end(job: Job, task: int | None) -> End | None:
 
 
 def since(job: Job) -> datetime:
-    """Since when it has been in its state, as far as the state tells."""
+    """Return when the job came into its state, as far as the job itself shows it."""
     last = newest_attempt(job)
     if job.ended:
         return job.ended
@@ -167,7 +200,7 @@ _ADVICE: Mapping[Cause, str] = {
 
 
 def plain(value: Any) -> Any:
-    """A value of ours as JSON knows it."""
+    """Convert a record, and all values in it, into values that JSON has."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, datetime):

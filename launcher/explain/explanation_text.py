@@ -1,4 +1,4 @@
-"""The account of a job as lines for people: a word, and what there is to say of it. Pure."""
+"""The account of a job as lines for people: a word, and a text. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .waiting_text import SHOWN, Line, ago, more, waits
 
 
 def told(account: Explanation, name: str, project: str, now: datetime) -> Iterator[Line]:
-    """All there is to say."""
+    """Yield the lines of the whole account."""
     if account.timing:
         yield from timing.told(account.timing, now)
     if account.waiting:

@@ -1,7 +1,7 @@
-"""When a job that waits will start, if nothing more is submitted and everything runs as long as it may. Pure.
+"""Estimate when a pending job starts, if no job is submitted and each attempt runs until its latest end. Pure.
 
-The ends that are known (time limits, stops under way) are let happen one after the other, and after each the real
-decision is taken and has its effect. It is an estimate: jobs that end early, or are submitted, change it.
+The known ends (time limits, stops under way) happen one after the other. After each, the real decision is taken and
+carried out. This is an estimate: jobs that end early, or new ones, change it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from .what_if_decision import Other, WhatIfDecisions, effect
 from .what_if_state import WhatIfCase, WhatIfState
 
 STEPS = 12
-"""So many decisions at most; of more ends than that several are taken together, so that the estimate is rather late."""
+"""Most decisions for one estimate. If there are more ends, several happen at once, which makes the estimate later."""
 
 HORIZON = timedelta(days=1)
-"""Nobody knows what comes after that."""
+"""The estimate looks no further ahead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Over:
-    """A job of which an attempt ends: by its time limit, or because it is stopped."""
+    """A job with an attempt that ends before the expected start.
+
+    job: the job.
+    stopped: it is being stopped; else it reaches its time limit.
+    """
 
     job: Other
     stopped: bool
@@ -37,9 +41,11 @@ class Over:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """The start of the job, or of the next of its tasks. `over` are the jobs of the attempts that end just before.
+    """The expected start of a job, or of its next task.
 
-    `stopping_at` is when others are stopped for it, if they are.
+    at: time of the start.
+    over: jobs whose attempts end just before it.
+    stopping_at: when other jobs are stopped for it; None: none are.
     """
 
     at: datetime
@@ -48,10 +54,14 @@ class Expected:
 
 
 def forecast(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecisions) -> Expected | None:
-    """When it starts; None if no end that is known, and no time that passes, lets it start. `answer` is of `case`."""
+    """Return the expected start; None if no known end, and no passing of time, lets the job start.
+
+    `answer` is the decision on `case`.
+    """
     future = _Future(case, job)
     asked_at: datetime | None = None
     steps = min(STEPS, decisions.left // 3)
+    # Most of the decisions are left for the remedies.
     for step in range(steps):
         helped = effect(answer, job.id, future.case().state)
         asked_at = asked_at or (future.now if helped.stops else None)
@@ -65,7 +75,7 @@ def forecast(case: WhatIfCase, job: Job, answer: Plan, decisions: WhatIfDecision
 
 
 class _Future:
-    """What becomes of a case as time passes."""
+    """A case that changes as time passes. Mutable."""
 
     def __init__(self, case: WhatIfCase, job: Job) -> None:
         self._job = job
@@ -74,11 +84,11 @@ class _Future:
         self.over: tuple[Over, ...] = ()
 
     def case(self) -> WhatIfCase:
-        """As it is by now."""
+        """Return the case as it is by now."""
         return self._sketch.case()
 
     def happens(self, answer: Plan) -> None:
-        """What was decided is done at once."""
+        """Carry out a decision at once."""
         state = self._sketch.state
         self._sketch.happens(*stops(state, answer.schedule, self.now))
         seats = dict.fromkeys(answer.schedule.starts, ("", 1))
@@ -87,7 +97,11 @@ class _Future:
             self._sketch.happens(event, Claimed(**at, worker=0, machine="m"))  # type: ignore[arg-type]
 
     def moves(self, steps: int, again: datetime | None) -> bool:
-        """Go on to the next end, or to more of them if they are too many for the steps left. False: nothing is known."""
+        """Go on to the next end, or past several ends if there are more than steps left.
+
+        `again` is when the decision is to be taken again at the latest. Return False if there is nothing to go to
+        within `HORIZON`.
+        """
         ends = sorted(self._ends(), key=lambda row: row[0])
         moments = sorted({at for at, _ in ends})
         if moments:
@@ -109,7 +123,7 @@ class _Future:
         return Over(job=Other.of(state.jobs[key.job]), stopped=stopped)
 
     def _ends(self) -> Iterator[tuple[datetime, AttemptKey]]:
-        """Of those that hold something of what the job asks for, or would take."""
+        """Yield the known ends of attempts that hold a kind of resource that the job wants in any of its shapes."""
         wanted = {kind for demand in _demands(self._job) for kind, n in demand.items() if n}
         for key, other, attempt in self._sketch.state.live_attempts():
             at = until(other, attempt)
@@ -118,5 +132,5 @@ class _Future:
 
 
 def _demands(job: Job) -> list[Resources]:
-    """What a task of it asks for, and what it would take."""
+    """List the demands of one task in each of the job's shapes."""
     return [job.demand, *(choice.demand for choice in job.choices)]

@@ -1,4 +1,4 @@
-"""What keeps a job from its turn, whatever is free; and the case in which that is lifted. Pure."""
+"""Obstacles that hold a job back even if resources are free, and what-if cases without them. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, granted_clas
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldBack:
-    """`what` is one word for scripts, `text` what has to happen. `at` is when time alone opens it; None: it does not."""
+    """One obstacle.
+
+    what: one word for scripts.
+    text: what has to happen, for people.
+    at: when it ends by time alone; None: it does not.
+    """
 
     what: str
     text: str
@@ -30,7 +35,7 @@ class HeldBack:
 
 
 def gates(case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
-    """All that is shut before this job, first what people shut."""
+    """Yield all obstacles of this job, first those that people made."""
     if case.state.paused:
         yield HeldBack(what="paused", text=f"an admin's bastion resume: {paused(case.state)}")
     if job.held:
@@ -45,6 +50,7 @@ def gates(case: WhatIfCase, job: Job) -> Iterator[HeldBack]:
         yield HeldBack(what="after", text=f"{wanted}{_standing(case.state, wanted.job, wanted.task)}")
     if job.begin and job.begin > case.now:
         yield HeldBack(what="begin", text=f"time: it begins at {clock(job.begin, case.now)}", at=job.begin)
+    # Those obstacles are listed above; without them the next one shows.
     shut = gate(
         case.state, structs.replace(job, held=None, build="", after=(), begin=None), case.inputs.quota, case.now
     )
@@ -71,7 +77,7 @@ def _standing(state: State, job: str, task: int | None) -> str:
 
 
 def lifted(case: WhatIfCase, job: Job) -> WhatIfCase:
-    """The same with each gate open that people shut, as if they had just opened it."""
+    """Return the case without the obstacles that people made, as if they had just been removed."""
     quota = case.inputs.quota
     if quota is not None and not quota.admits(job.user, job.project):
         case = member(case, job.project, job.user)
@@ -85,7 +91,7 @@ def lifted(case: WhatIfCase, job: Job) -> WhatIfCase:
 
 
 def met(case: WhatIfCase, job: Job) -> WhatIfCase:
-    """The same with what it waits for beside room, as if that had just come: its image, the ends of others and the time."""
+    """Return the case at the time when everything but room has come: its image, the ends of other jobs, its begin."""
     if job.build or job.after:
         case = asking(case, job.id, build="", after=(), since=case.now)
     live = len(case.state.live.get(job.id, ()))

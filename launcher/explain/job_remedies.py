@@ -1,4 +1,4 @@
-"""What may be changed so that a job starts: of the job, of others, and by an admin. Pure."""
+"""Changes that may start a job: of the job itself, of other jobs, and by an admin. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .supply import Supply
 from .what_if_state import WhatIfCase, asking, ended, held_back
 
 TRIED = 4
-"""So many jobs are tried one by one, and so many together: what helps only with more others is no advice."""
+"""Most jobs tried one by one, and most tried together. A change that needs more jobs is no useful advice."""
 
 
 def levers(at: Supply) -> Iterator[Lever]:
-    """All of them, first what its user can do."""
+    """Yield all changes, first those that the user can make."""
     if at.job.priority > 1:
         yield _priority(at.job)
     yield from (_class(at.job, name) for name in CLASSES if name != at.job.job_class)
@@ -71,7 +71,7 @@ def _tier(job: Job, tiers: int) -> Lever:
 
 
 def _less(at: Supply) -> Lever:
-    """Less of each kind."""
+    """Ask for less of each kind."""
     job = at.job
     asked = {kind: n for kind, n in job.resources.items() if n}
 
@@ -91,7 +91,7 @@ def _less(at: Supply) -> Lever:
 
 
 def _fewer(at: Supply) -> Lever:
-    """Fewer replicas."""
+    """Ask for fewer replicas."""
     job = at.job
 
     def made(case: WhatIfCase, fewer: Amounts) -> WhatIfCase:
@@ -107,7 +107,7 @@ def _fewer(at: Supply) -> Lever:
 
 
 def _others(job: Job, holders: Sequence[Job], ahead: Sequence[Job], *, instead: bool = False) -> Lever:
-    """The first of the holders end, and the first of those ahead do not want to start."""
+    """End the first of the holders, and hold the first of the jobs ahead."""
 
     def meant(number: Amounts) -> tuple[Sequence[Job], Sequence[Job]]:
         return holders[: number.get("ends", 0)], ahead[: number.get("ahead", 0)]

@@ -1,6 +1,6 @@
-"""Whether what runs may be stopped for others: by those who wait as time passes, and by jobs that might come. Pure.
+"""The preemption risk of running jobs: from jobs that wait, as time passes, and from jobs that may come. Pure.
 
-As of what would start a job, nothing is told of it that a decision did not say.
+Each risk is the answer of a decision, as the remedies are.
 """
 
 from __future__ import annotations
@@ -20,15 +20,19 @@ from .what_if_decision import Other, Spent, WhatIfDecisions
 from .what_if_state import NOBODY, WhatIfCase, WhatIfState, asking, member
 
 AHEAD = 4
-"""So many moments are looked ahead."""
+"""Most times that a threat is looked for, one after the other."""
 
 PROJECTS = 3
-"""So many projects are asked about, first those with most room in their shares."""
+"""Most projects for which a claim is looked for, first those with most room in their shares."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Threat:
-    """A job that waits has the running one stopped at this time, if nothing happens until then. None: the pool shrank."""
+    """A future stop of the running job, if nothing else happens until then.
+
+    by: pending job that it is stopped for; None: no job, the capacity shrank.
+    at: time of the stop.
+    """
 
     by: Other | None
     at: datetime
@@ -36,9 +40,11 @@ class Threat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShareClaim:
-    """A job of this project that asks for this much, within its share, would have the running one stopped.
+    """The smallest demand of a project, within its share, that would have the running job stopped.
 
-    It would not for one unit less. It must have waited `after_s` before.
+    project: the project.
+    resources: units by kind; with one unit less the job would not be stopped.
+    after_s: seconds that such a demand must wait before the stop.
     """
 
     project: str
@@ -48,7 +54,12 @@ class ShareClaim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreemptionRisk:
-    """`borrowed` are the units that its project holds beyond its share, of what the job has."""
+    """The preemption risk of one running job.
+
+    borrowed: units that its project holds beyond its share, of the kinds that the job holds.
+    threat: stop for a job that waits already; None: none found.
+    claims: demands that would have it stopped; not computed if there is a threat.
+    """
 
     borrowed: Mapping[str, int]
     threat: Threat | None
@@ -56,7 +67,10 @@ class PreemptionRisk:
 
 
 def exposure(case: WhatIfCase, job: Job, asked: WhatIfDecisions) -> PreemptionRisk | None:
-    """Of a job that runs; None where nobody has a share."""
+    """Compute the risk of a running job; None where no project has a share.
+
+    If the decisions are spent on the way, what was found until then is returned.
+    """
     quota = case.inputs.quota
     if quota is None or not any(n for row in quota.shares.values() for n in row.values()):
         return None
@@ -109,13 +123,13 @@ def _claims(case: WhatIfCase, job: Job, promised: Shares, asked: WhatIfDecisions
 
 
 class Newcomer:
-    """A job of a project that has waited for as long as it takes until others are stopped for it."""
+    """A what-if job of a project, which has waited until other jobs are stopped for it."""
 
     def __init__(self, case: WhatIfCase, project: str) -> None:
         self._case, self._project = member(case, project), project
 
     def stops(self, job: Job, resources: Amounts, asked: WhatIfDecisions) -> bool:
-        """True if the job would be stopped for it."""
+        """Return True if the job would be stopped for it."""
         wanted = new_jobspec(
             name=NOBODY, user=NOBODY, project=self._project, command=[NOBODY], resources=dict(resources)
         )

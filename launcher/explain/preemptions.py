@@ -1,4 +1,4 @@
-"""When a job was stopped for others: who asked, why it was the one, and what it cost. Pure."""
+"""The times when a job was stopped for others: for which job, why this one, and what it cost. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,17 @@ HOUR_S = 3_600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """An attempt that was stopped for somebody else, or is being stopped.
+    """An attempt that was stopped, or is being stopped, for another job.
 
-    `at` is when that was decided and `ended` when it was over, `by` for whom, None if the pool shrank or that job is not
-    known any more, and `why` the policy's words. `lost_s` is the work that no checkpoint held, `lost` the same in units
-    times hours, None where it was not counted. The task was stopped for others `before` so often.
+    task: number of the task.
+    attempt: number of the attempt.
+    at: when the stop was decided.
+    ended: when the attempt was over; None: not yet.
+    by: job that it was stopped for; None: the capacity shrank, or that job has left the state.
+    why: reason in the policy's words.
+    lost_s: seconds of work since the last checkpoint; None: not counted.
+    lost: the same in units times hours, by kind; None: not counted.
+    before: how often the task had been stopped for others before.
     """
 
     task: int
@@ -34,7 +40,7 @@ class Stopped:
 
 
 def stopped(state: State, job: Job, task: int | None) -> Iterator[Stopped]:
-    """All times, of a job or of one task of it, the latest last."""
+    """Yield all stops of a job, or of one of its tasks, oldest first."""
     rows = [
         _stopped(state, job, number, attempt, before)
         for number, each in job.tasks.items()
@@ -47,7 +53,7 @@ def stopped(state: State, job: Job, task: int | None) -> Iterator[Stopped]:
 def _stopped(state: State, job: Job, task: int, attempt: Attempt, before: int) -> Stopped:
     by = state.jobs.get(attempt.for_job)
     lost_s, deadline = attempt.lost_s, attempt.deadline
-    assert deadline is not None  # who is stopped has one
+    assert deadline is not None  # each stopping attempt has one
     return Stopped(
         task=task,
         attempt=attempt.number,

@@ -1,4 +1,4 @@
-"""A job's place among those that wait, and who goes first and why. Pure."""
+"""The position of a job among the pending ones, and the jobs that go first. Pure."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ from bastion.quota.resources import Resources
 from bastion.quota.shares import amounts
 from bastion.schedule.plan import Plan
 
-Use = tuple[float, float]  # of late, in parts of the pool times hours; and now, as a part of it
+Use = tuple[float, float]  # recent use, in parts of the capacity times hours; present use, as a part of it
 NOTHING: Use = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePosition:
-    """`place` 1 is the next of `of` jobs of its project that wait; `waiting` jobs wait in all projects together."""
+    """The position of a pending job.
+
+    place: its position among the jobs of its project; 1: the next.
+    of: number of pending jobs of its project.
+    waiting: number of pending jobs of all projects.
+    """
 
     place: int
     of: int
@@ -26,7 +31,15 @@ class QueuePosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """A job of the same project that goes first, with `tasks` that wait, and why it does."""
+    """A job of the same project that goes first.
+
+    job: id of the job.
+    user: its user.
+    resources: demand of one task.
+    priority: its priority.
+    tasks: number of its pending tasks.
+    why: why it goes first.
+    """
 
     job: str
     user: str
@@ -37,9 +50,9 @@ class Ahead:
 
 
 def line(state: State, job: Job, answer: Plan, sides: Sequence[Resources]) -> list[Job]:
-    """Those of its project that are considered, in this order; but for others that can never start. Empty: it is not.
+    """List the pending jobs of the project in the order of the decision. Empty if the decision does not consider `job`.
 
-    Those for whom room is kept go before all, and those that start.
+    Jobs that others are stopped for come first, then jobs that start. Other jobs that can never start are left out.
     """
     told = answer.schedule.reasons
     first = (*kept(state, answer), *(start.job for start in answer.schedule.starts))
@@ -51,19 +64,22 @@ def line(state: State, job: Job, answer: Plan, sides: Sequence[Resources]) -> li
 
 
 def kept(state: State, answer: Plan) -> dict[str, None]:
-    """The jobs for which others are being stopped."""
+    """Return the jobs for which others are being stopped."""
     return dict.fromkeys([*state.reclaims, *(stop.for_job for stop in answer.schedule.stops if stop.for_job)])
 
 
 def place(state: State, job: Job, order: list[Job]) -> QueuePosition | None:
-    """Its place in that line."""
+    """Return the position of the job in that order; None if it is not there."""
     if job not in order:
         return None
     return QueuePosition(place=order.index(job) + 1, of=len(order), waiting=len(state.pending))
 
 
 def ahead(job: Job, order: list[Job], uses: Mapping[str, Use], kept: Container[str]) -> Iterator[Ahead]:
-    """Those before it. `uses` is what each user of the project used of late, and holds; for `kept` ones room is kept."""
+    """Yield the jobs before this one.
+
+    `uses` is the recent and the present use of each user of the project. Others are stopped for the jobs in `kept`.
+    """
     for other in order[: order.index(job)] if job in order else ():
         yield Ahead(
             job=other.id,
@@ -76,7 +92,7 @@ def ahead(job: Job, order: list[Job], uses: Mapping[str, Use], kept: Container[s
 
 
 def _why(other: Job, job: Job, uses: Mapping[str, Use]) -> str:
-    """What tells the two apart, in the order in which it counts."""
+    """Say what puts the other job first, by the rules in the order in which they count."""
     if other.job_class != job.job_class:
         return f"{other.job_class} before {job.job_class}"
     if other.priority != job.priority:

@@ -1,7 +1,7 @@
-"""What would start a job that waits: changes, each as small as it can be, after which the real decision starts it. Pure.
+"""Remedies: smallest changes after which the real decision starts a pending job. Pure.
 
-Nothing here knows the rules. A change is made to a copy of what the decision rests on, the decision is taken, and what
-it does for the job is what is told. What is known of shares and of what is free only says where to look first.
+This module knows no rules of the policy. It changes a copy of the decision's inputs, takes the decision, and reports
+what it does for the job. Shares and free resources only tell where to look first.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from .what_if_state import WhatIfCase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """A change that was tried, and what the decision then does for the job.
+    """A change that was tried with success, and what the decision then does for the job.
 
-    `what` is one word for scripts, `change` its values, `text` the same for people, `how` the command, if there is one.
-    `at` is when it has this effect.
+    what: one word for scripts.
+    text: the change, for people.
+    how: command that makes it; empty: there is none.
+    change: values of the change, for scripts.
+    effect: what the decision does for the job.
+    at: when it does so.
     """
 
     what: str
@@ -32,15 +36,20 @@ class Remedy:
     at: datetime
 
 
-Told = tuple[str, str, Mapping[str, Any]]  # text, how, change
+Told = tuple[str, str, Mapping[str, Any]]  # text, how and change of a remedy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lever:
-    """A way to change a case, by amounts that are 0 as it is and at most `top`. `guess` is where to look first.
+    """A kind of change with variable amounts. Amounts of 0 change nothing.
 
-    `made` changes the case, `told` says amounts in words, as a command, and as values. What takes its effect only after a time of
-    waiting is tried `later`, too; what is `instead` only if nothing of the same sort was found.
+    what: one word for scripts.
+    guess: amounts to try first.
+    top: largest amounts to try.
+    made: function that applies amounts to a case.
+    told: function that describes amounts: in words, as a command, and as values.
+    later: also try it at the time when the job has waited long enough, as its effect needs a wait.
+    instead: try it only if no remedy of the same `what` was found.
     """
 
     what: str
@@ -55,7 +64,7 @@ class Lever:
 def remedies(
     case: WhatIfCase, waited: datetime, levers: Iterable[Lever], decisions: WhatIfDecisions
 ) -> tuple[Remedy, ...]:
-    """What was found, in the order of the levers. What cannot be settled in so many decisions is left out.
+    """Return the remedies that were found, in the order of the levers. Stops when the decisions are spent.
 
     `waited` is when the job will have waited long enough for others to be stopped for it.
     """
@@ -73,7 +82,7 @@ def remedies(
 
 
 def _first(case: WhatIfCase, lever: Lever, moments: Iterable[datetime], decisions: WhatIfDecisions) -> Iterator[Remedy]:
-    """What the lever does at the first moment at which it does anything."""
+    """Yield the remedy of the lever at the first time when it has an effect."""
     for at in moments:
         if remedy := _tried(case.at(at), lever, decisions):
             yield remedy

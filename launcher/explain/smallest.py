@@ -1,4 +1,4 @@
-"""The least amounts that suffice, found by asking. Pure."""
+"""Find the smallest amounts that suffice, by trying. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ Works = Callable[[Amounts], bool]
 
 
 def least(guess: Amounts, top: Amounts, works: Works) -> dict[str, int] | None:
-    """Amounts that work, while none of them works with one unit less; None if not even `top` does.
+    """Return amounts that work, while one unit less of any of them does not; None if not even `top` works.
 
-    Nothing is known not to work, and is not asked. Asking is dear: with a good `guess` it takes two questions an
-    amount, with a bad one the logarithm of what lies between. Where more may work worse there may be less that works
-    than what is returned; what is said of it is true all the same.
+    Zero of everything is taken not to work, and is not tried. Trying is expensive. A good `guess` needs two tries for
+    each amount, a bad one the logarithm of the range. If more can work worse, there may be smaller amounts that work;
+    the result still works, and one unit less of it does not.
     """
     known: dict[tuple[int, ...], bool] = {tuple(0 for _ in top): False}
 
@@ -30,12 +30,15 @@ def least(guess: Amounts, top: Amounts, works: Works) -> dict[str, int] | None:
 
 
 def _less(found: Amounts, kind: str, asked: Works) -> bool:
-    """True if one unit less of a kind works too."""
+    """Return True if one unit less of this kind works too."""
     return found[kind] > 0 and asked({**found, kind: found[kind] - 1})
 
 
 def _bisected(found: Amounts, kind: str, asked: Works) -> int:
-    """An amount that works, while one unit less does not, or it is 0. One unit less than what was found works."""
+    """Return a smaller amount that works: 0, or one where one unit less does not work.
+
+    One unit less than in `found` must work.
+    """
     if asked({**found, kind: 0}):
         return 0
     below, enough = 0, found[kind] - 1

@@ -1,4 +1,4 @@
-"""What is ahead of a job that waits: when it will start as things are, and what would start it now. Pure."""
+"""Estimate when a pending job starts as things are, and find what would start it now. Pure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ from .what_if_state import WhatIfCase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartEstimate:
-    """`now` is what the decision does for the job once its gates are open: if anything, then nothing else is needed.
+    """The start estimate of a pending job, and its remedies.
 
-    `expected` is an estimate, and `remedies` are facts: each was tried by a decision, of which so many were taken. There
-    may be more that helps if it is not `complete`: in a long queue a decision is dear.
+    now: what the decision does for the job without its obstacles; if anything, no remedy is needed.
+    expected: estimate of the start; None: no known end lets it start, or it starts at once.
+    remedies: changes that start it; each was tried by a real decision.
+    decisions: number of decisions that were taken.
+    complete: False: the decisions were spent, and more changes may help. In a long queue each decision is expensive.
     """
 
     now: Effect
@@ -34,9 +37,9 @@ class StartEstimate:
 
 
 def outlook(case: WhatIfCase, job: Job, answer: Plan, asked: WhatIfDecisions) -> StartEstimate:
-    """The outlook of a job with tasks that wait; `answer` is the decision that was taken on this case."""
+    """Return the start estimate of a job with pending tasks. `answer` is the decision on `case`."""
     expected, now, found = None, Effect(), tuple[Remedy, ...]()
-    _ = answer.schedule.reasons  # to be told while the lineup is of this case
+    _ = answer.schedule.reasons  # made now, while the index of pending jobs is that of this case
     try:
         opened = lifted(case, job)
         first = answer if opened is case else asked.plan(opened)

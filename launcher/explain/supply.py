@@ -1,4 +1,4 @@
-"""Where a job that waits stands: what there is of what it asks for, who has it, and who goes first. Pure."""
+"""The supply for a pending job: what exists of the kinds it asks for, and which jobs hold them or go first. Pure."""
 
 from __future__ import annotations
 
@@ -17,10 +17,17 @@ from .what_if_state import WhatIfCase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Supply:
-    """Where a job stands in a case.
+    """The supply for one pending job in a case. Amounts are in units by kind.
 
-    `used` is what each project uses, `own` what the job's user does in its project. `holders` have something of what it
-    asks for, those first whose end is the easiest to bring about; `ahead` go first in its project.
+    case: the case.
+    job: the job.
+    tiers: number of tiers.
+    shares: shares of all projects.
+    used: what each project holds.
+    own: what the job's user holds in its project.
+    free: what is not held; negative where more is held than exists.
+    holders: jobs that hold a kind that the job asks for, the easiest to end first.
+    ahead: jobs of the project that go first.
     """
 
     case: WhatIfCase
@@ -34,18 +41,18 @@ class Supply:
     ahead: Sequence[Job]
 
     def lack(self) -> dict[str, int]:
-        """What a task of it asks for beyond what is free."""
+        """Return what one task asks for beyond what is free."""
         return {kind: max(0, n - max(0, self.free.get(kind, 0))) for kind, n in self.job.demand.items() if n}
 
     def limits(self) -> dict[str, int]:
-        """What its user may hold of what it asks for."""
+        """Return the user's limits for the kinds that the job asks for."""
         quota = self.case.inputs.quota
         limits = quota.user_limits.get(self.job.project, {}) if quota else {}
         return {kind: limits[kind] for kind in self.lack() if kind in limits}
 
 
 def standing(case: WhatIfCase, job: Job, answer: Plan) -> Supply:
-    """Of a job with tasks that wait; `answer` is the decision that was taken on this case."""
+    """Compute the supply for a job with pending tasks. `answer` is the decision on `case`."""
     state, quota = case.state, case.inputs.quota
     assert quota is not None
     promised, used = shares(state, quota), held(state, quota)
@@ -56,7 +63,7 @@ def standing(case: WhatIfCase, job: Job, answer: Plan) -> Supply:
     holders = [other for other in rows.values() if any(job.demand.get(kind) for kind, n in other.demand.items() if n)]
 
     def nearness(other: Job) -> tuple[bool, bool, int, int]:
-        """Its user's own first, then those of its project; then who holds most of what it asks for."""
+        """Sort the user's own jobs first, then those of the project, then the ones that hold most."""
         size = sum(other.demand.get(kind, 0) for kind in job.demand) * len(state.live[other.id])
         return other.user != job.user, other.project != job.project, -size, other.order
 

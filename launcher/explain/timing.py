@@ -1,4 +1,4 @@
-"""What a job waits for beside room: others' ends, moments, its own other tasks. Pure."""
+"""The conditions and times that a job's user set: ends of other jobs, times, and the limit of parallel tasks. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from bastion.model.wording import clock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitedEnd:
-    """An end that is still to come: the condition, and how the job stands, or the task of it; empty if it is not known."""
+    """A condition on the end of another job.
+
+    condition: the condition, as the user wrote it with the job's id.
+    job: id of the other job.
+    task: number of its task; None: the whole job.
+    user: user of the other job; empty: unknown.
+    state: state of the other job or task; empty: unknown.
+    """
 
     condition: str
     job: str
@@ -24,7 +31,14 @@ class AwaitedEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """All of it. `live` tasks hold resources of at most `max_parallel` at once."""
+    """The conditions and times of one job.
+
+    after: conditions on the ends of other jobs.
+    begin: earliest start; None: none set.
+    deadline: time when the job is stopped; None: none set.
+    max_parallel: most tasks that hold resources at once; None: no limit.
+    live: number of tasks that hold resources now.
+    """
 
     after: tuple[AwaitedEnd, ...]
     begin: datetime | None
@@ -34,7 +48,7 @@ class Timing:
 
 
 def timing(state: State, job: Job) -> Timing | None:
-    """What the user said of it; None for most jobs."""
+    """Return the conditions and times of a job; None if it has none, as most jobs, or has ended."""
     if job.ended or not (job.after or job.begin or job.deadline or job.max_parallel):
         return None
     return Timing(
@@ -47,7 +61,7 @@ def timing(state: State, job: Job) -> Timing | None:
 
 
 def told(timing: Timing, now: datetime) -> Iterator[tuple[str, str]]:
-    """As lines for people: a word, and what there is to say of it."""
+    """Yield lines for people: a word, and a text."""
     for row in timing.after:
         yield "after", f"{row.condition}" + (f": it is {row.state}, of {row.user}" if row.state else "")
     if timing.begin and timing.begin > now:

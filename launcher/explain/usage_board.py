@@ -1,4 +1,4 @@
-"""What `bastion top` shows at one moment: who uses what of its share, the jobs, and why one is where it is. Pure."""
+"""The content of `bastion top` at one moment: usage of the shares, jobs, and the account of one job. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .waiting import waiting
 from .what_if_state import WhatIfCase, as_it_waits
 
 ROWS_MAX = 500
-"""Nobody reads more, and drawing them takes time."""
+"""Most jobs on the board. People read no more, and drawing takes time."""
 
 _STATES = tuple(known for known in JobState if known in LIVE)
 ORDERS: Mapping[str, Callable[[Known], Any]] = {
@@ -36,12 +36,17 @@ ORDERS: Mapping[str, Callable[[Known], Any]] = {
     "project": lambda known: (_spec(known).project, submitted(known)),
     "priority": lambda known: (_spec(known).priority, submitted(known)),
 }
-"""How the jobs may be sorted."""
+"""The orders of the jobs, by name: the key of each sort."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoardOptions:
-    """Which jobs are wanted: with this text in them, sorted like this; and the id of one of which more is wanted."""
+    """The options of the board.
+
+    text: show jobs that contain each of these words; empty: all.
+    order: a key of `ORDERS`.
+    job: id of the job to explain; empty: none.
+    """
 
     text: str = ""
     order: str = "submitted"
@@ -50,10 +55,17 @@ class BoardOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageBoard:
-    """One moment, ready to be drawn.
+    """The content of the board at one moment, ready to be drawn.
 
-    `bastion` is what `bastion.model.stored.status.summary` says. `uses` has what there is of the kind beside each.
-    `more` jobs match and are not in `ids` and `cells`. `why` is of the job asked for, empty if it is not there.
+    asked: options of this board.
+    bastion: summary of the status, from `bastion.model.stored.status.summary`.
+    problems: lines on what is wrong.
+    counts: number of jobs in each live state.
+    uses: usage of each project and kind, with the capacity of that kind.
+    ids: ids of the jobs shown.
+    cells: their lines, with the columns of the queue.
+    more: number of further jobs that match.
+    why: account of the job to explain; empty: it does not exist.
     """
 
     asked: BoardOptions
@@ -68,7 +80,7 @@ class UsageBoard:
 
 
 def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageBoard:
-    """The board of a view."""
+    """Build the board of a view."""
     jobs: list[Known] = [*view.state.jobs.values(), *view.unread]
     live = [known for known in jobs if state(known) in LIVE]
     found = sorted((known for known in live if _holds(known, asked.text)), key=ORDERS[asked.order])
@@ -91,7 +103,7 @@ def board(view: View, asked: BoardOptions, bastion: Mapping[str, Any]) -> UsageB
 
 
 def _why(shown: QueueView, known: Known, answer: Plan, settings: Inputs) -> Iterator[str]:
-    """The account of a job, as far as it can be told without asking the bucket."""
+    """Yield the account of a job, as far as it needs no read of the bucket."""
     row, now = shown.row(known), shown.view.now
     yield f"{row['id']} of {row['user']} in {row['project']}"
     yield row["state"] + (f": {row['reason']}" if row["reason"] else "")
@@ -117,7 +129,7 @@ def _spec(known: Known) -> Job | JobSpec:
 
 
 def _holds(known: Known, text: str) -> bool:
-    """True if each word of the text is found in the job's id, user, project or state."""
+    """Return True if each word of the text is in the job's id, user, project or state."""
     spec = _spec(known)
     said = f"{known.id} {spec.user} {spec.project} {state(known)}".lower()
     return all(word in said for word in text.lower().split())

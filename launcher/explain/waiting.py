@@ -1,4 +1,4 @@
-"""What a job that waits is up against: who has what it asks for, who is ahead, what keeps it from its turn. Pure."""
+"""The account of pending tasks: which attempts hold what they ask for, what is ahead, what holds them back. Pure."""
 
 from __future__ import annotations
 
@@ -25,9 +25,16 @@ from .what_if_state import WhatIfCase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """One kind that a task of the job asks for, in units: what there is of it, and how the job's project stands.
+    """One kind of resource that a task asks for, and the position of its project. Amounts are in units.
 
-    `share` is None where nobody has one.
+    kind: the kind.
+    asked: demand of one task.
+    pool: capacity of all tiers.
+    free: what is not held.
+    freeing: what attempts hold that are being stopped.
+    share: what the project is promised; None: no project has a share of this kind.
+    used: what the project holds.
+    borrowed: what the project holds beyond its share.
     """
 
     kind: str
@@ -42,7 +49,18 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holder:
-    """An attempt that has some of what is asked for. `until` is when it ends at the latest, if that is known."""
+    """An attempt that holds something of what the job asks for.
+
+    job: id of its job.
+    user: user of its job.
+    project: project of its job.
+    task: number of the task.
+    resources: what it holds.
+    since: when it ran first, or else when it was started.
+    until: its latest end; None: nothing bounds it.
+    stopping: it is being stopped.
+    for_job: id of the job that it is stopped for; empty: none.
+    """
 
     job: str
     user: str
@@ -57,10 +75,15 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingAccount:
-    """The whole account.
+    """The account of a job's pending tasks.
 
-    `ahead` are those of its project that go first, in their order. `gates` keep it from its turn. `never` says why it
-    can never start as it is. What would start it, and when it will, is in `outlook`, if that was asked.
+    amounts: kinds that a task asks for.
+    place: position of the job; None: the decision does not consider it.
+    ahead: jobs of the project that go first, in their order.
+    holders: attempts that hold something of what it asks for.
+    gates: obstacles that hold it back.
+    never: why it can never start as it is; empty: it can.
+    outlook: start estimate and remedies; None: not computed.
     """
 
     amounts: tuple[Amount, ...]
@@ -73,7 +96,7 @@ class WaitingAccount:
 
 
 def waiting(case: WhatIfCase, job: Job, answer: Plan) -> WaitingAccount:
-    """The account of a job with tasks that wait; `answer` is the decision that was taken on this case."""
+    """Return the account of a job with pending tasks. `answer` is the decision on `case`."""
     state, pool = case.state, pool_of(case.state, case.inputs)
     promised = shares(state, case.inputs.quota or Quota.open())
     rows = [_holder(*row) for row in state.live_attempts() if _shared(row[1].demand, job.demand)]
@@ -90,7 +113,7 @@ def waiting(case: WhatIfCase, job: Job, answer: Plan) -> WaitingAccount:
 
 
 def _uses(case: WhatIfCase, project: str, promised: Shares) -> dict[str, Use]:
-    """What each user of a project used of late, and holds now: as parts of the pool."""
+    """Return the recent and the present use of each user of a project, as parts of the capacity."""
     holds: dict[str, Resources] = {}
     for _, job, _ in case.state.live_attempts():
         if job.project == project:

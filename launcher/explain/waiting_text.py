@@ -1,4 +1,4 @@
-"""What a job waits for, as lines for people: a word, and what there is to say of it. Pure."""
+"""The account of pending tasks as lines for people: a word, and a text. Pure."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .waiting import Amount, Holder, WaitingAccount
 from .what_if_decision import Effect
 
 SHOWN = 5
-"""Of long lists, as many rows as people read."""
+"""Most rows of a list that are shown."""
 
 TOLD = ("after", "begin")
-"""Gates that the account has told before, with the other things that the user said of time."""
+"""Obstacles that are not shown here, as the lines on timing show them."""
 
 Line = tuple[str, str]
 
 
 def waits(waiting: WaitingAccount, project: str, now: datetime) -> Iterator[Line]:
-    """What it asks for, who is ahead, who has it, and what would have to happen."""
+    """Yield what the job asks for, the jobs ahead, the holders, and what would have to happen."""
     for amount in waiting.amounts:
         yield "asks for", _amount(amount, project)
     if waiting.place:
@@ -103,12 +103,12 @@ def _remedy(remedy: Remedy, now: datetime) -> str:
 
 
 def _does(effect: Effect) -> str:
-    """`starts it`."""
+    """Say what the decision does: `starts it`."""
     return f"starts {_tasks(effect)}" if effect.tasks else f"has {_some(effect.stops)} stopped for it"
 
 
 def _would(effect: Effect) -> str:
-    """`would start it`."""
+    """Say what the decision would do: `would start it`."""
     return f"would start {_tasks(effect)}" if effect.tasks else f"would have {_some(effect.stops)} stopped for it"
 
 
@@ -121,10 +121,10 @@ def _some(rows: Sequence[object]) -> str:
 
 
 def more(word: str, number: int) -> Iterable[Line]:
-    """The line that ends a list of which not all is shown."""
+    """Return the line that ends a list if not all of it is shown."""
     return [(word, f"and {number - SHOWN} more")] if number > SHOWN else []
 
 
 def ago(then: datetime, now: datetime) -> str:
-    """`2h3m`."""
+    """Return the time since then: `2h3m`."""
     return short((now - then).total_seconds())

@@ -1,6 +1,6 @@
-"""The real decision, taken on states as they might be, and what it does for one job. Pure.
+"""Take the real decision on what-if states, and find its effect on one job. Pure.
 
-The policy is a black box here: it is asked, and its answer is looked at. So what is said of it stays true when it changes.
+The policy is a black box here: only its answers count. So the explanations stay true when the policy changes.
 """
 
 from __future__ import annotations
@@ -19,16 +19,21 @@ Decide = Callable[[State, Inputs, datetime, PendingJobs], Plan]
 
 AT_MOST, LEAST = 40, 20
 WORK_MAX = 200_000
-"""Of decisions for one account, in jobs that wait: what some seconds allow."""
+"""Most work for one account: decisions times pending jobs. That takes some seconds."""
 
 
 class Spent(Exception):
-    """No more decisions may be taken."""
+    """The limit of decisions is reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Other:
-    """Another job, and whose it is."""
+    """A short reference to another job.
+
+    job: id of the job.
+    user: its user.
+    project: its project.
+    """
 
     job: str
     user: str
@@ -36,7 +41,7 @@ class Other:
 
     @classmethod
     def of(cls, job: Job) -> Other:
-        """The names of a job."""
+        """Return the reference to a job."""
         return cls(job=job.id, user=job.user, project=job.project)
 
     def __str__(self) -> str:
@@ -45,7 +50,11 @@ class Other:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a decision does for a job: how many of its tasks start, and whose attempts are stopped for its sake."""
+    """The effect of a decision on a job. True if there is any.
+
+    tasks: number of its tasks that start.
+    stops: jobs with attempts that are stopped for it.
+    """
 
     tasks: int = 0
     stops: tuple[Other, ...] = ()
@@ -55,7 +64,10 @@ class Effect:
 
 
 class WhatIfDecisions:
-    """Decisions about one job, so many at most, on cases that differ little: what was indexed for one serves the next."""
+    """A limited number of decisions about one job. Mutable.
+
+    The cases differ little, so one index of pending jobs serves them all.
+    """
 
     def __init__(self, job: str, most: int = AT_MOST, decide: Decide = plan) -> None:
         self.job = job
@@ -67,32 +79,33 @@ class WhatIfDecisions:
 
     @classmethod
     def about(cls, job: Job, state: State) -> WhatIfDecisions:
-        """As many as such a queue allows."""
+        """Create it with as many decisions as a queue of this length allows."""
         return cls(job.id, max(LEAST, min(AT_MOST, WORK_MAX // max(1, len(state.pending)))))
 
     @property
     def left(self) -> int:
-        """So many more."""
+        """The number of decisions that may still be taken."""
         return self._most - self.taken
 
     def plan(self, case: WhatIfCase) -> Plan:
-        """What would be decided. Raises `Spent`."""
+        """Take the decision on a case. Raises `Spent` if no more may be taken."""
         if not self.left:
             self.refused = True
             raise Spent
         self.taken += 1
-        self._lineup.differ({*self._changed, *case.changed, *self._opened})  # the last case may have been a later one
+        # The last case may have been at a later time, so jobs that time alone let in are indexed anew.
+        self._lineup.differ({*self._changed, *case.changed, *self._opened})
         self._changed = case.changed
         self._opened |= set(self._lineup.opening(case.now))
         return self._decide(case.state, case.inputs, case.now, self._lineup)
 
     def effect(self, case: WhatIfCase) -> Effect:
-        """What that would do for the job. Raises `Spent`."""
+        """Return what the decision on a case does for the job. Raises `Spent`."""
         return effect(self.plan(case), self.job, case.state)
 
 
 def effect(answer: Plan, job: str, state: State) -> Effect:
-    """What an answer does for a job."""
+    """Return what a decision does for a job."""
     stopped = [stop.job for stop in answer.schedule.stops if stop.for_job == job]
     return Effect(
         tasks=sum(start.job == job for start in answer.schedule.starts),

@@ -1,7 +1,7 @@
-"""A state as it might be: the same jobs but for one change, for whoever asks what the decision would be then. Pure.
+"""What-if states: copies of a state with one change, on which the decision can be taken. Pure.
 
-What happens in it is folded by the same rules as the journal. The state that it was made of is never touched: jobs are
-copied when something happens to them, and all others are shared.
+Events are applied to them by the same rules as in the journal. The original state is never changed: a job is copied
+when an event concerns it, and all other jobs are shared.
 """
 
 from __future__ import annotations
@@ -29,15 +29,21 @@ from bastion.schedule.plan import Inputs, pool_of
 _MUTABLE = (dict, list, set, Struct)
 
 NOBODY = "supposed"
-"""Whose request it is in a state that nobody is in."""
+"""The user and the request of events that did not happen."""
 
 _MILLION = 10**6
-"""A supposed share is a whole number of millionths."""
+"""What-if shares are whole numbers of millionths."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIfCase:
-    """What one decision rests on: as it is, or as it might be. `changed` are the jobs that are not as they are."""
+    """The inputs of one decision, real or what-if.
+
+    state: state to decide on.
+    inputs: quota, settings and rules.
+    now: time of the decision.
+    changed: ids of the jobs that differ from the real state.
+    """
 
     state: State
     inputs: Inputs
@@ -45,12 +51,12 @@ class WhatIfCase:
     changed: frozenset[str] = frozenset()
 
     def at(self, now: datetime) -> WhatIfCase:
-        """The same at another time."""
+        """Return the same case at another time."""
         return replace(self, now=now)
 
 
 class WhatIfState:
-    """A copy of a state in which something may happen, at a time."""
+    """A copy of a state to which events can be applied. Mutable."""
 
     def __init__(self, case: WhatIfCase) -> None:
         parts = {name: value for name, value in structs.asdict(case.state).items() if name not in ("jobs", "requests")}
@@ -62,19 +68,19 @@ class WhatIfState:
         self._own: set[str] = set()
 
     def case(self) -> WhatIfCase:
-        """What is decided on now."""
+        """Return the case with the present state."""
         assert self.state.now is not None
         return replace(self._case, state=self.state, now=self.state.now, changed=self._case.changed | self._own)
 
     def happens(self, *events: AnyEvent) -> None:
-        """Fold these events. Raises `IllegalMove`."""
+        """Apply these events. Raises `IllegalMove`."""
         for event in events:
             for job in concerned(event):
                 self._copy(job)
             apply(self.state, event, self.state.seq, 0)
 
     def over(self, keys: Iterable[AttemptKey]) -> None:
-        """Attempts end now: by their time limit, or by what they are being stopped for."""
+        """End these attempts now: by their time limit, or for the reason for which they are being stopped."""
         ending = set(keys)
         for key in ending:
             self._leave(key)
@@ -83,7 +89,7 @@ class WhatIfState:
             self.happens(*(event for event in verdicts if event.key in ending))
 
     def _leave(self, key: AttemptKey) -> None:
-        """Every machine of an attempt is gone, or never comes."""
+        """Let every machine of an attempt be gone, or never come."""
         attempt = self.state.attempt(key)
         assert attempt is not None
         by_limit = attempt.state is not AttemptState.STOPPING
@@ -95,7 +101,7 @@ class WhatIfState:
                 self.happens(Gone(**at) if worker.seen else Voided(**at))
 
     def _copy(self, job: str) -> None:
-        """The job, and those that wait for its end, which may be let go on."""
+        """Copy the job, and the jobs that wait for its end, as events may change those too."""
         jobs = self.state.jobs
         behind = (name for names in self.state.dependents.get(job, {}).values() for name in names)
         for name in {job, *behind} - self._own:
@@ -105,7 +111,10 @@ class WhatIfState:
 
 
 def _copied(value: Any) -> Any:
-    """What may be changed without changing the original. Of what is large the values are not looked at one by one."""
+    """Copy a value so that changes leave the original alone. A dict of immutable values is copied flat.
+
+    Only the first value of a dict is looked at, as a dict may be large.
+    """
     if isinstance(value, dict):
         deep = isinstance(next(iter(value.values()), None), _MUTABLE)
         return {key: deepcopy(each) for key, each in value.items()} if deep else dict(value)
@@ -113,7 +122,7 @@ def _copied(value: Any) -> Any:
 
 
 def ended(case: WhatIfCase, jobs: Iterable[str]) -> WhatIfCase:
-    """These jobs were stopped, and their machines are gone."""
+    """Return the case in which these jobs were stopped and their machines are gone."""
     sketch = WhatIfState(case)
     for job in jobs:
         sketch.happens(CancelRequested(request=NOBODY, user=NOBODY, job=job))
@@ -124,20 +133,23 @@ def ended(case: WhatIfCase, jobs: Iterable[str]) -> WhatIfCase:
 
 
 def held_back(case: WhatIfCase, jobs: Iterable[str]) -> WhatIfCase:
-    """Nothing more of these jobs starts; what runs goes on."""
+    """Return the case in which nothing more of these jobs starts. Running attempts go on."""
     sketch = WhatIfState(case)
     sketch.happens(*(Held(request=NOBODY, user=NOBODY, job=job) for job in jobs))
     return sketch.case()
 
 
 def asking(case: WhatIfCase, job: str, **fields: Any) -> WhatIfCase:
-    """The job had these fields when it was submitted; it keeps its place."""
+    """Return the case in which the job has had these fields since it was submitted. It keeps its place."""
     jobs = {**case.state.jobs, job: structs.replace(case.state.jobs[job], **fields)}
     return replace(case, state=structs.replace(case.state, jobs=jobs), changed=case.changed | {job})
 
 
 def as_it_waits(case: WhatIfCase, job: str) -> WhatIfCase:
-    """The job has the shape that it waits for: the first of its choices that can be, unless some of it runs."""
+    """Return the case in which the job has the shape that it waits for.
+
+    That is the first of its choices that is possible. A job with live attempts stays as it is.
+    """
     own = case.state.jobs[job]
     if not own.choices or job in case.state.live:
         return case
@@ -150,12 +162,15 @@ def as_it_waits(case: WhatIfCase, job: str) -> WhatIfCase:
 
 
 def pool(case: WhatIfCase) -> dict[str, int]:
-    """What all tiers hold together."""
+    """Return the capacity of all tiers together."""
     return pool_of(case.state, case.inputs).total()
 
 
 def enlarged(case: WhatIfCase, more: Resources) -> WhatIfCase:
-    """There are more machines, and the quota file knows of them: a fraction grows with the pool, an amount does not."""
+    """Return the case with more machines, which the quota file counts too.
+
+    A share that is a fraction grows with the capacity; one that is an amount stays.
+    """
     quota, capacity = case.inputs.quota, case.state.capacity
     assert quota is not None
     total = quota.total()
@@ -173,11 +188,12 @@ def enlarged(case: WhatIfCase, more: Resources) -> WhatIfCase:
 
 
 def granted(case: WhatIfCase, project: str, units: Resources, used: Mapping[str, Resources]) -> WhatIfCase:
-    """The project is promised so many units of each kind.
+    """Return the case in which the project is promised this many units of each kind.
 
-    What nobody is promised is taken first, then from those who leave most of theirs idle; `used` says who uses what.
-    The new shares have six digits, as the quota file will have them: what grows is rounded up, so that it is enough, and
-    the others are rounded down. So the decision here is the one that the bastion will make.
+    They come first from what no project is promised, then from the projects that leave most of theirs idle; `used` is
+    what each project holds. The new shares have six digits, as the quota file will have them. The share that grows is
+    rounded up, so that it is enough, and the others are rounded down. So the decision is the one that the bastion will
+    make.
     """
     quota, there = case.inputs.quota, pool(case)
     assert quota is not None
@@ -196,12 +212,12 @@ def granted(case: WhatIfCase, project: str, units: Resources, used: Mapping[str,
 
 
 def _said(share: Fraction, rounded: Callable[[Fraction], int]) -> Fraction:
-    """A share in six digits."""
+    """Round a share to six digits."""
     return Fraction(rounded(share * _MILLION), _MILLION)
 
 
 def allowed(case: WhatIfCase, project: str, limits: Resources) -> WhatIfCase:
-    """Each user of the project may hold so much at once."""
+    """Return the case in which each user of the project may hold this much at once."""
     quota = case.inputs.quota
     assert quota is not None
     new = {**quota.user_limits, project: {**quota.user_limits.get(project, {}), **limits}}
@@ -209,7 +225,7 @@ def allowed(case: WhatIfCase, project: str, limits: Resources) -> WhatIfCase:
 
 
 def member(case: WhatIfCase, project: str, user: str = NOBODY) -> WhatIfCase:
-    """The user belongs to the project."""
+    """Return the case in which the user belongs to the project."""
     quota = case.inputs.quota
     assert quota is not None
     members = {**quota.members, project: (*quota.members.get(project, ()), user)}
@@ -217,7 +233,7 @@ def member(case: WhatIfCase, project: str, user: str = NOBODY) -> WhatIfCase:
 
 
 def granted_class(case: WhatIfCase, project: str, name: str) -> WhatIfCase:
-    """The project may have jobs of this class."""
+    """Return the case in which the project may have jobs of this class."""
     quota = case.inputs.quota
     assert quota is not None
     classes = {**quota.classes, project: (*quota.classes.get(project, ()), name)}

@@ -1,4 +1,4 @@
-"""What the workers of live attempts said last: their facts and beats, read from the bucket."""
+"""Read the last facts and beats of the workers of live attempts from the bucket."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from bastion.model.stored.records import PAPER_BYTES_MAX, Facts
 from .explanation import Pulse
 
 WORKERS_MAX = 64
-"""Of a larger gang or array the first ones are asked for: a read for each of its workers is too much for one look."""
+"""Most workers that are read: the first ones. More reads would be too much for one look."""
 
 ATTEMPTS_MAX = 4
-"""Of so many attempts the beats are listed."""
+"""Most attempts for which the beats are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """What a worker said last."""
+    """The last report of a worker.
+
+    key: its attempt.
+    worker: its number.
+    facts: what it reported.
+    """
 
     key: AttemptKey
     worker: int
@@ -32,7 +37,10 @@ class WorkerReport:
 
 
 def facts_of(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) -> list[WorkerReport]:
-    """What the workers of a job's live attempts said, or of one task's: a read for each of at most `WORKERS_MAX`."""
+    """Read the last facts of the live workers of a job, or of one task. Takes one read for each of them.
+
+    Reads at most `WORKERS_MAX` workers.
+    """
     live = (
         (AttemptKey(job.id, number, state.live.number), worker)
         for number, state in sorted(job.tasks.items())
@@ -47,7 +55,7 @@ def facts_of(bucket: Bucket, tasks: Tasks, job: Job, task: int | None = None) ->
 def pulses(
     bucket: Bucket, tasks: Tasks, attempts: Sequence[AttemptKey], facts: Sequence[WorkerReport]
 ) -> dict[AttemptKey, Pulse]:
-    """How the first of these attempts fare: what their workers said, and a list each for their beats."""
+    """Return the last reports of the first `ATTEMPTS_MAX` of these attempts. Takes one list of beats each."""
     first = attempts[:ATTEMPTS_MAX]
     beats = tasks.map(lambda key: [stat.modified for stat in bucket.list(f"{layout.BEATS}{key}/")], first)
     found = {}
@@ -64,7 +72,7 @@ def pulses(
 
 
 def _facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
-    """What a worker said last; None where it said nothing, or nothing that can be read."""
+    """Read the last facts of a worker; None if there are none, or they cannot be read."""
     name = layout.facts(key, worker)
     try:
         return decode(bucket.read(name, PAPER_BYTES_MAX).data, Facts, name)
