@@ -1,6 +1,6 @@
-"""Who may do what in a bucket, and whether a bastion is well.
+"""Check the rights on a bucket, and the health of a bastion.
 
 For: `bastion doctor` and `bastion top`.
 Here: rights by the store's policy and its conditions; checks of health.
-Imports: nothing of `launcher` beside times. Pure.
+Imports: nothing of `launcher` but its times. Pure.
 """

@@ -1,7 +1,7 @@
-"""Who may write what in a bucket, by the policy that its store tells; and what is wrong with that. Pure.
+"""The rights of each account in a bucket, by the policy of its store, and what is wrong with them. Pure.
 
-The rules are those of `docs/security.md`: only the bastion writes what decides, nobody asks in another's name, what is
-written once is not written again, and nothing is public.
+The rules are those of `docs/security.md`: only the bastion writes what decides, each user sends requests under one
+name, what is written once is never overwritten, and nothing is public.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .health_checks import NAMED, Check, HealthLevel
 from .iam_conditions import holds
 
 CREATE, DELETE = "storage.objects.create", "storage.objects.delete"
-"""To overwrite takes both."""
+"""The two rights that matter. Overwriting an object takes both."""
 
 _ALL = frozenset({CREATE, DELETE})
 ROLES: Mapping[str, frozenset[str]] = {
@@ -36,7 +36,7 @@ ROLES: Mapping[str, frozenset[str]] = {
     "bastionAuditor": frozenset(),
     "bastionLister": frozenset(),
 }
-"""What roles allow of the two. The last two are those of `deploy/terraform`, of whichever project."""
+"""What each role allows of the two. The last two roles are those of `deploy/terraform`, in any project."""
 
 PUBLIC = frozenset({"allUsers", "allAuthenticatedUsers"})
 SEE = "see docs/security.md and deploy/terraform"
@@ -52,7 +52,12 @@ _ONCE = (layout.CLAIMS, layout.LOGS)
 
 @dataclass(frozen=True, slots=True)
 class BucketGrant:
-    """Some may do what a role allows, where the condition holds."""
+    """A role that a policy grants to members, if a condition holds.
+
+    role: name of the role.
+    members: accounts and groups that have it.
+    condition: condition in CEL; empty: always; `?`: not readable.
+    """
 
     role: str
     members: frozenset[str]
@@ -61,7 +66,13 @@ class BucketGrant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketRights:
-    """A bucket's rights. `uniform`: no object has rights of its own; `guarded`: it cannot be made public."""
+    """The rights on a bucket.
+
+    bucket: name of the bucket.
+    grants: roles that its policy grants.
+    uniform: no object can have rights of its own.
+    guarded: the bucket cannot be made public.
+    """
 
     bucket: str
     grants: tuple[BucketGrant, ...]
@@ -69,7 +80,10 @@ class BucketRights:
     guarded: bool
 
     def may(self, right: str, key: str) -> set[str]:
-        """Who may do this with the object of this key, or may be able to."""
+        """Return the members that may do this with the object of this key.
+
+        A condition that is not understood counts as true.
+        """
         name = f"projects/_/buckets/{self.bucket}/objects/{key}"
         return {
             member
@@ -80,7 +94,10 @@ class BucketRights:
 
 
 def read(bucket: str, policy: Any, settings: Any) -> BucketRights:
-    """The rights from two answers of the store. What has another form than it should is a grant that nobody knows."""
+    """Parse the rights from two answers of the store.
+
+    A binding of an unexpected form becomes a grant of the unknown role `?` to `?`, which counts as allowing everything.
+    """
     bindings = policy.get("bindings") if isinstance(policy, Mapping) else None
     rows = bindings if isinstance(bindings, Sequence) and not isinstance(bindings, str) else [bindings]
     access = settings if isinstance(settings, Mapping) else {}
@@ -109,7 +126,12 @@ def _rights(role: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A bucket that holds these prefixes and files of a bastion, whose keys begin with `below`."""
+    """A bucket with a part of a bastion's objects.
+
+    access: rights on the bucket.
+    below: prefix of all keys of the bastion in the bucket.
+    homes: prefixes and files of the bastion that lie in this bucket.
+    """
 
     access: BucketRights
     below: str
@@ -117,16 +139,19 @@ class Part:
 
     @property
     def url(self) -> str:
-        """Of the whole bucket."""
+        """The URL of the whole bucket."""
         return f"gs://{self.access.bucket}"
 
     def deciders(self) -> set[str]:
-        """Who may write the journal, and so is the bastion."""
+        """Return the members that may write the journal, and so act as the bastion.
+
+        Empty if the journal lies in another bucket.
+        """
         return self.access.may(CREATE, self.below + layout.journal(0)) if layout.JOURNAL in self.homes else set()
 
 
 def checks(parts: Sequence[Part]) -> Iterator[Check]:
-    """Every rule, of all buckets of a bastion whose rights are known."""
+    """Check every rule in all buckets of a bastion whose rights are known."""
     bastions = {member for part in parts for member in part.deciders()}
     for part in parts:
         yield _public(part)
@@ -187,7 +212,7 @@ def _once(part: Part, bastions: set[str]) -> Check:
 def _nobody_else(
     part: Part, rights: Iterable[str], homes: Sequence[str], bastions: set[str], name: str, verb: str
 ) -> Check:
-    """That nobody but the bastion has one of these rights below those of these prefixes that lie here."""
+    """Check that only the bastion has one of these rights on those of these prefixes that lie in this bucket."""
     here = [home for home in homes if home in part.homes]
     for home in here:
         key = part.below + home + ("x" if home.endswith("/") else "")
@@ -197,11 +222,12 @@ def _nobody_else(
 
 
 def _own_inbox(part: Part, bastions: set[str]) -> Check:
-    """Everybody but the bastion asks in one name only, and leaves what was asked as it is."""
+    """Check that each account but the bastion's sends requests under one name only, and cannot change sent requests."""
     name, access = f"requests in {part.url}", part.access
     users = sorted({user for grant in access.grants for user in _INBOX.findall(grant.condition)})
     asking: dict[str, list[str]] = {}
     removing: set[str] = set()
+    # `alice0` finds a condition that lacks the slash after `alice`; `_NOBODY` finds one that allows every inbox.
     for user in [*users, *(f"{user}0" for user in users if f"{user}0" not in users), _NOBODY]:
         key = part.below + layout.request(user, "x")
         removing |= access.may(DELETE, key) - bastions
@@ -226,7 +252,7 @@ def _own_inbox(part: Part, bastions: set[str]) -> Check:
 
 
 def _files(part: Part, bastions: set[str]) -> Check:
-    """Who is an admin in deed: to change the settings is to name the admins."""
+    """Check which accounts act as admins: to change the settings is to name the admins."""
     keys = [part.below + file for file in (layout.CONFIG, layout.QUOTA)]
     changing = {member for key in keys for right in _ALL for member in part.access.may(right, key)} - bastions
     name = f"who changes quota and settings in {part.url}"
@@ -253,7 +279,10 @@ def _some(names: Iterable[str]) -> str:
 
 
 def folder(url: str, mode: int, owner: str, group: str) -> Check:
-    """Who may write a folder as a bucket: it knows no inboxes of users, so all who may write it are trusted with all of it."""
+    """Check the write rights on a folder that serves as a bucket.
+
+    A folder has no separate inboxes of users, so each account that may write it is trusted with all of it.
+    """
     name = f"rights on {url}"
     if mode & _OTHERS:
         return Check(

@@ -1,4 +1,4 @@
-"""Is a bastion well? Each check is a function of what was gathered, and says what to do where it is not. Pure."""
+"""Checks of a bastion's health. Each check takes gathered facts, and says what to do if something is wrong. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..durations import short
 RIGHTS = ("list", "create", "read", "replace", "delete")
 OFF_S = 5.0
 LATE_S = 30.0
-"""So long a sign of life may be on its way to the store."""
+"""Longest time that a status may be on its way to the store."""
 SILENT = timedelta(seconds=60)
 FRESHLY_ENDED = timedelta(minutes=5)
 NAMED = 3
@@ -50,7 +50,12 @@ FILES = (layout.CONFIG, layout.QUOTA, layout.STATUS)
 
 
 class HealthLevel(StrEnum):
-    """How well it is."""
+    """The result of a check.
+
+    OK: all is well.
+    WARNING: something to look at.
+    FAILED: something to repair.
+    """
 
     OK = "ok"
     WARNING = "warning"
@@ -59,7 +64,13 @@ class HealthLevel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was looked at, what was found, and what to do unless it is well."""
+    """One check with its result.
+
+    level: how well it is.
+    name: what was checked.
+    found: what was found.
+    advice: what to do; empty if all is well.
+    """
 
     level: HealthLevel
     name: str
@@ -69,7 +80,12 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What came of trying each right below a prefix: nothing, or what the store said against it."""
+    """The result of trying each right below a prefix.
+
+    prefix: the prefix.
+    url: URL of the bucket.
+    refused: what the store answered, for each right that it refused.
+    """
 
     prefix: str
     url: str
@@ -77,7 +93,7 @@ class Probe:
 
 
 def rights(probe: Probe, *, user: str, admin: bool) -> Check:
-    """May the user do below this prefix what he has to? An admin runs the bastion, which has to do everything."""
+    """Check the rights of the user below this prefix. An admin needs all rights, as the bastion does."""
     needed = _ALL if admin else _OF_USERS[probe.prefix.split("/", 1)[0] + "/"]
     name = f"rights on {probe.prefix}"
     lacking = [right for right in RIGHTS if right in needed and right in probe.refused]
@@ -94,14 +110,14 @@ def rights(probe: Probe, *, user: str, admin: bool) -> Check:
 
 
 def readable(file: str, problem: str) -> Check:
-    """May it be read, if it is there?"""
+    """Check that a file can be read if it exists. `problem` is empty if so."""
     if problem:
         return Check(HealthLevel.FAILED, f"rights on {file}", problem, f"ask for the right to read {file}")
     return Check(HealthLevel.OK, f"rights on {file}", "read")
 
 
 def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
-    """Does the store create exclusively? `wrong` are the promises that it broke."""
+    """Check that the store creates exclusively. `wrong` lists the promises that it broke. `tried`: it was tested."""
     name = f"exclusive create in {url}"
     if not tried:
         return Check(HealthLevel.OK, name, "not tried: it takes the rights to list, create, read and delete")
@@ -113,7 +129,7 @@ def exclusive(url: str, wrong: Sequence[str], *, tried: bool) -> Check:
 
 
 def clock(moment: Moment | None) -> Check:
-    """How far is the clock of this machine from the store's?"""
+    """Compare this machine's clock with the store's. `moment` is None if no object could be written."""
     if moment is None:
         return Check(HealthLevel.OK, "clock", "not compared: nothing could be written")
     off = offset(moment)
@@ -128,8 +144,14 @@ def clock(moment: Moment | None) -> Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clocks:
-    """What is known of the clocks. `ours` was just measured on `host`; `theirs` are the bastion's time and the store's of its
-    last sign of life, which was on `their_host`. `journalled` is the journal's end, `folder_s` how far a folder dates ahead.
+    """The facts on clocks.
+
+    ours: a write by this machine, just now; None: not possible.
+    host: name of this machine.
+    theirs: time of the bastion's last status, by its own clock and by the store's; None: no status.
+    their_host: host of that bastion.
+    journalled: time of the journal's end; None: there is no journal.
+    folder_s: seconds by which a folder's times are ahead of its file system.
     """
 
     ours: Moment | None
@@ -141,7 +163,10 @@ class Clocks:
 
 
 def clocks(seen: Clocks, now: datetime) -> Iterator[Check]:
-    """Which clock is wrong: this machine's, the bastion's or the store's; or the journal's time? `now` is by the store's."""
+    """Find which clock is wrong: this machine's, the bastion's or the store's, or the journal's time.
+
+    `now` is by the store's clock.
+    """
     ours = offset(seen.ours) if seen.ours else 0.0
     theirs = _off_of(*seen.theirs) if seen.theirs else 0.0
     if seen.folder_s > OFF_MAX_S:
@@ -164,13 +189,16 @@ def clocks(seen: Clocks, now: datetime) -> Iterator[Check]:
 
 
 def _off_of(said: datetime, stored: datetime) -> float:
-    """Seconds to add to a clock by which something was `said` that the store then dated; it may have been late for that."""
+    """Return the seconds to add to the clock that showed `said` when an object was written, by the store's time of it.
+
+    0 if the difference is small, or if a late arrival explains it.
+    """
     off = (stored - said).total_seconds()
     return 0.0 if -OFF_S <= off <= LATE_S else off
 
 
 def age(status: Status | None, *, now: datetime, died: bool) -> Check:
-    """Does the bastion live?"""
+    """Check that the bastion lives."""
     if status is None:
         return Check(HealthLevel.FAILED, "bastion", "it has never started", "run bastion create")
     seen = f"last seen {short((now - status.written).total_seconds())} ago"
@@ -183,17 +211,17 @@ def age(status: Status | None, *, now: datetime, died: bool) -> Check:
 
 
 def troubles(status: Status | None, *, now: datetime, died: bool) -> Iterator[Check]:
-    """What the bastion itself says is wrong."""
+    """Yield a failed check for each problem that the bastion itself reports."""
     for said in problems(status, now=now, died=died) if status else ():
         if said in status.problems:  # type: ignore[union-attr]
             yield Check(HealthLevel.FAILED, "what the bastion says", said, "see bastion logs")
 
 
 def accounts(status: Status | None, url: str) -> Iterator[Check]:
-    """Whose account do jobs run under? What it can do on the bastion's host, everybody can who may submit a job."""
+    """Check the account of jobs' processes. Each user can do on the bastion's host what that account can."""
     if status is None or not (found := told(status)):
         return
-    shared = not url.startswith(("file://", "memory://"))  # else who submits has that account anyway, or its trust
+    shared = not url.startswith(("file://", "memory://"))  # on one machine users have that account, or are trusted
     if shared and status.jobs_as == status.account:
         advice = "start the bastion as root and let jobs run as another (run_as); see docs/run/secrets.md"
         yield Check(HealthLevel.WARNING, "jobs run as", found, advice)
@@ -202,7 +230,7 @@ def accounts(status: Status | None, url: str) -> Iterator[Check]:
 
 
 def damaged(what: str, problem: str) -> Check:
-    """An object of the bastion's own cannot be read."""
+    """Return the failed check of an object of the bastion that cannot be read."""
     return Check(
         HealthLevel.FAILED,
         what.rstrip("/"),
@@ -212,7 +240,7 @@ def damaged(what: str, problem: str) -> Check:
 
 
 def versions(client: str, status: Status | None, workers: Iterable[str]) -> Check:
-    """Are client, bastion and workers of one version?"""
+    """Check that client, bastion and workers have one version."""
     of_workers = sorted({version or "unknown" for version in workers})
     bastion = status.version if status else "none"
     found = f"client {client}, bastion {bastion}, workers {', '.join(of_workers) or 'none'}"
@@ -222,14 +250,14 @@ def versions(client: str, status: Status | None, workers: Iterable[str]) -> Chec
 
 
 def file(name: str, problem: str, in_force: str) -> Check:
-    """Does an admin's file make sense? `in_force`: what the bastion goes by now."""
+    """Check an admin's file. `in_force` says what the bastion uses now."""
     if problem:
         return Check(HealthLevel.FAILED, name, f"{problem} In force: {in_force}", f"correct it: bastion {name} edit")
     return Check(HealthLevel.OK, name, in_force)
 
 
 def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) -> Iterator[Check]:
-    """Do those beat that should, and only those? `now` and `beats` are by the store's clock."""
+    """Check that the workers of live attempts send beats, and no others. `now` and `beats` are by the store's clock."""
     live = {key: attempt for key, _, attempt in state.live_attempts()}
     silent = [
         f"{key}, worker {number}"
@@ -253,7 +281,7 @@ def workers(state: State, beats: Mapping[WorkerKey, datetime], now: datetime) ->
 
 
 def odd(found: Sequence[str], *, more: bool) -> Check:
-    """Objects that no program of ours writes or reads. They do no harm, and are never removed."""
+    """List objects that no program of ours writes or reads. They do no harm, and are never removed."""
     if not found:
         return Check(HealthLevel.OK, "odd objects", "none")
     names = ", ".join(found) + (" and more" if more else "")
@@ -261,7 +289,7 @@ def odd(found: Sequence[str], *, more: bool) -> Check:
 
 
 def claims(state: State, listed: Mapping[WorkerKey, datetime], now: datetime) -> Check:
-    """Are there claims of jobs that nobody knows?"""
+    """Check for claims of jobs that the state does not have."""
     unknown = [str(key) for (key, _), at in listed.items() if key.job not in state.jobs and now - at > FRESHLY_ENDED]
     advice = "do not remove them by hand: they keep a late machine from running a job twice"
     return _some("stale claims", unknown, "of jobs that nobody knows", f"none of {len(listed)}", advice)

@@ -1,7 +1,7 @@
-"""Conditions of Google's IAM, as far as rights on objects use them: does this one hold for an object of this name? Pure.
+"""Evaluate conditions of Google's IAM on objects: does this condition hold for an object of this name? Pure.
 
-They are written in CEL. What is understood are comparisons of the resource, `startsWith`, `endsWith`, `!`, `&&`, `||` and
-brackets; of all else the answer is that nobody knows.
+They are written in CEL. This module understands comparisons of the resource, `startsWith`, `endsWith`, `!`, `&&`, `||`
+and brackets. The answer for all else is unknown.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LENGTH_MAX = 16_384
 DEPTH_MAX = 32
 
 Answer = bool | None
-"""None: nobody knows."""
+"""True, False, or None for unknown."""
 
 _TOKEN = re.compile(
     r"""\s*(?:(?P<sign>&&|\|\||==|!=|!|\(|\))
@@ -25,11 +25,11 @@ _SERVICE = "storage.googleapis.com"
 
 
 class _Unknown(Exception):
-    """Something that is not understood here."""
+    """A part of a condition that is not understood here."""
 
 
 def holds(expression: str, name: str) -> Answer:
-    """Whether a condition holds for the object of this whole name, `projects/_/buckets/b/objects/key`."""
+    """Return whether a condition holds for the object of this full name, `projects/_/buckets/b/objects/key`."""
     if not expression.strip():
         return True
     try:
@@ -57,7 +57,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 class _Reader:
-    """Reads the tokens of one condition, and answers as it goes."""
+    """A parser of one condition's tokens that evaluates them on the way. Mutable."""
 
     def __init__(self, tokens: Sequence[tuple[str, str]], name: str) -> None:
         self._tokens, self._at = tokens, 0
@@ -65,11 +65,11 @@ class _Reader:
 
     @property
     def at_end(self) -> bool:
-        """Nothing is left."""
+        """True if no token is left."""
         return self._at == len(self._tokens)
 
     def any(self, depth: int) -> Answer:
-        """One of several, with `||`."""
+        """Evaluate parts that are joined with `||`."""
         return self._joined("||", lambda: self._all(depth), winner=True)
 
     def _all(self, depth: int) -> Answer:
@@ -79,6 +79,7 @@ class _Reader:
         parts = [part()]
         while self._takes(sign):
             parts.append(part())
+        # An unknown part does not matter if another part decides alone.
         if winner in parts:
             return winner
         return None if None in parts else not winner

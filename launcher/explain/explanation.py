@@ -182,7 +182,7 @@ def _advice(job: Job, state: JobState, cause: Cause | None, task: int) -> str:
     if state is JobState.TIMEOUT and cause is not Cause.TIME_LIMIT:
         return "launch it again with a later --deadline"
     if state is JobState.CANCELLED:
-        asked = job.cancelled_by or task in job.tasks  # else it never began, and nobody ended it
+        asked = job.cancelled_by or task in job.tasks  # else it could never begin
         return f"launch it again {'if that was not meant' if asked else 'with conditions that can be met'}"
     if state is JobState.FAILED and cause in (Cause.CODE, Cause.SIGNAL) and job.tasks[task].failures < job.max_tries:
         return f"see the end of its log: launch logs {name} --tail=50; to try on all the same: --no_crash_guard"

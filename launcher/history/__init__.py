@@ -1,6 +1,6 @@
-"""What happened: to a job, to a project, to an admin's file.
+"""Show what happened to a job, to a project, to an admin's file.
 
 For: `launch history`, `bastion history`, `bastion replay`.
-Here: lines from events, and decisions with what they rested on.
+Here: lines from events, and decisions with their inputs.
 Imports: `launcher.read`.
 """

@@ -1,4 +1,4 @@
-"""One decision in full: what it rested on, what the journal holds of its answer, and what it is when taken again. Pure."""
+"""One decision in full: its inputs, its answer in the journal, and its answer when taken again. Pure."""
 
 from __future__ import annotations
 
@@ -19,19 +19,23 @@ from ..read.job_rows import Row, rfc3339
 from .job_history import WORDS
 
 SHOWN = 20
-"""Of long lists, as many rows as people read."""
+"""Most rows of a list that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionBasis:
-    """For scripts, and for people."""
+    """One decision, described twice.
+
+    row: values for scripts.
+    lines: text for people.
+    """
 
     row: Row
     lines: tuple[str, ...]
 
 
 def told(each: Replayed, state: State) -> DecisionBasis:
-    """A decision; `state` is the one that it was taken on."""
+    """Describe a decision. `state` is the one on which it was taken."""
     said, rested = each.difference, _rested(state)
     row = {
         "seq": each.seq,
@@ -123,8 +127,9 @@ def _who(one: Row) -> str:
 
 
 def _answers(each: Replayed) -> Iterator[str]:
-    """Both answers, where they differ as `diff` shows it."""
+    """Yield both answers: once where they agree, else as `diff` shows them."""
     recorded = [_word(event) for event in each.written]
+    # The journal may lack the end of a large answer; only what it holds is compared.
     again = [_word(event) for event in each.again.events[: len(recorded)] or each.again.events]
     lines: list[str] = []
     for old, new in zip_longest(recorded, again):

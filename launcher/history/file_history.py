@@ -1,4 +1,4 @@
-"""Who changed an admin's file, when and how: from the events of the journal that tell of it. Pure."""
+"""The changes of an admin's file: who made them, when and how, from events of the journal. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ HEADS = ("TIME", "WHO", "WHAT")
 NEVER = "not read by the bastion yet"
 
 Compare = Callable[[str, str], Sequence[str]]
-"""What a text changes of the one before, which is empty if there was none; one line each."""
+"""A function that lists the changes from one text to the next, one line each. The first may be empty: none before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """One text that came into force, or a hindrance. `who` is empty where nobody is named, `time` where it is not known.
+    """A text that came into force, or one that could not.
 
-    `lines` say what it changed; `diff` is the difference of the two texts, line by line.
+    time: when it came into force, in RFC 3339; else the time in its audit line; empty: unknown.
+    seq: number of the journal object; None: the text lies in the bucket only.
+    who: user in its audit line; empty: none.
+    lines: what it changed, or why it could not come into force.
+    diff: unified diff of the two texts.
     """
 
     time: str
@@ -34,11 +38,11 @@ class FileChange:
     diff: tuple[str, ...] = ()
 
     def cells(self) -> tuple[str, ...]:
-        """One line of a table, in the order of `HEADS`."""
+        """Return a line of the table, with the columns of `HEADS`."""
         return self.time, self.who, "; ".join(self.lines)
 
     def row(self) -> Row:
-        """For scripts."""
+        """Return a row for scripts."""
         return {
             "time": self.time or None,
             "seq": self.seq,
@@ -50,14 +54,19 @@ class FileChange:
 
 @dataclass(slots=True)
 class Teller:
-    """Tells changes one after the other: each of them is one against the last good text."""
+    """A series of changes, each compared with the last valid text. Mutable.
+
+    file: name of the file.
+    compare: function that lists the changes.
+    text: last valid text; empty: none yet.
+    """
 
     file: str
     compare: Compare
     text: str = ""
 
     def told(self, record: JournalObject) -> Iterator[FileChange]:
-        """What a journal object says of the file."""
+        """Yield the changes of the file in a journal object."""
         for event in record.events:
             if isinstance(event, FileChanged) and event.file == self.file:
                 yield self.change(*split(event.text), at=record.now, seq=record.seq)
@@ -66,7 +75,7 @@ class Teller:
                 yield FileChange(time=_time(record.now), seq=record.seq, who="", lines=lines)
 
     def change(self, body: str, byline: Byline | None, *, at: datetime | None, seq: int | None) -> FileChange:
-        """The change to this text; without a time and a number it lies in the bucket only."""
+        """Describe the change to this text, and keep the text. Without a number (`seq`) it lies in the bucket only."""
         lines = [*self.compare(self.text, body)] or ["words and comments only"]
         diff = tuple(unified_diff(self.text.splitlines(), body.splitlines(), "before", "after", lineterm="", n=2))
         self.text = body

@@ -1,6 +1,6 @@
-"""What happened to a job, event by event, as lines for people. Pure.
+"""The history of a job, event by event, as lines for people. Pure.
 
-The job's own events are folded once more on the way: that tells from which state each of them led to which.
+The events of the job are applied to a state on the way. That shows the states before and after each event.
 """
 
 from __future__ import annotations
@@ -45,16 +45,26 @@ from bastion.quota import resources
 from ..read.job_rows import Row, rfc3339
 
 LATE = timedelta(seconds=30)
-"""More than the bastion usually takes to hear of something."""
+"""Delay of a report that counts as late: the bastion usually learns of an event sooner."""
 
 HEADS = ("TIME", "BY", "OF", "CHANGE", "WHAT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """An event of one job: when, by whom, to what of it, and what. Not its `own`: it happens to another for its sake.
+    """One event of a job.
 
-    `before` and `after` are the states of the task, or of the job where no task is meant; empty if that is not known.
+    at: time of the journal object.
+    seq: number of the journal object.
+    kind: type of the event.
+    actor: user, worker, runner or bastion that caused it.
+    job: id of the job.
+    own: it happened to this job; False: to another one, for the sake of this job.
+    task: number of the task; None: the whole job.
+    attempt: number of the attempt; None: the event concerns no attempt of this job.
+    before: state of the task, or else of the job, before the event; empty: unknown.
+    after: the same after the event; empty: unknown.
+    text: what happened, in words.
     """
 
     at: datetime
@@ -71,26 +81,29 @@ class Happening:
 
     @property
     def subject(self) -> str:
-        """What of the job it is about."""
+        """The part of the job that the event is about."""
         return "job" if self.attempt is None else f"task {self.task} attempt {self.attempt}"
 
     @property
     def change(self) -> str:
-        """`RUNNING -> PENDING`; empty if the state stayed."""
+        """The change of state, `RUNNING -> PENDING`; empty if the state stayed."""
         if self.before == self.after:
             return ""
         return f"{self.before} -> {self.after}" if self.before else self.after
 
     def cells(self) -> tuple[str, ...]:
-        """One line of a table, in the order of `HEADS`."""
+        """Return a line of the table, with the columns of `HEADS`."""
         return str(rfc3339(self.at)), self.actor, self.subject, self.change, self.text
 
     def line(self) -> str:
-        """`2026-01-31T09:30:00.250Z  bastion/1  task 0 attempt 1  PENDING -> PROVISIONING  begins on local`."""
+        """Return a line for people.
+
+        Example: `2026-01-31T09:30:00.250Z  bastion/1  task 0 attempt 1  PENDING -> PROVISIONING  begins on local`.
+        """
         return "  ".join(cell for cell in self.cells() if cell)
 
     def row(self) -> Row:
-        """For scripts."""
+        """Return a row for scripts."""
         return {
             "time": rfc3339(self.at),
             "seq": self.seq,
@@ -106,7 +119,7 @@ class Happening:
 
 
 def history(records: Iterable[JournalObject], job: str, task: int | None = None) -> Iterator[Happening]:
-    """The events of a job, or of one task of it, in the order of the journal."""
+    """Yield the events of a job, or of one of its tasks, in the order of the journal."""
     known = State()
     for record in records:
         known.now = record.now
@@ -119,7 +132,7 @@ def history(records: Iterable[JournalObject], job: str, task: int | None = None)
 
 
 def happening(known: State, record: JournalObject, index: int, event: AnyEvent, job: str) -> Happening:
-    """What an event is to a job. It is folded into `known`, which has to be of the record's time."""
+    """Describe an event from the view of a job, and apply it to `known`, whose time must be that of the record."""
     own = getattr(event, "job", "") == job
     task = getattr(event, "task", None) if own else None
     before, after = _led(known, record, index, event, job, task) if own else ("", "")
@@ -141,7 +154,7 @@ def happening(known: State, record: JournalObject, index: int, event: AnyEvent, 
 
 
 def _earlier(known: State, record: JournalObject, event: AnyEvent) -> str:
-    """When it was, if the bastion came to know it only later."""
+    """Return when it really happened, as the end of a sentence, if the bastion learned of it late. Else empty."""
     at: datetime | None = None
     if isinstance(event, Submitted | JobRejected):
         at = event.at
@@ -155,11 +168,11 @@ def _earlier(known: State, record: JournalObject, event: AnyEvent) -> str:
 def _led(
     known: State, record: JournalObject, index: int, event: AnyEvent, job: str, task: int | None
 ) -> tuple[str, str]:
-    """Fold the event. The states before and after it, as far as they are known."""
+    """Apply the event. Return the states before and after it, as far as they are known."""
     before = _state(known, job, task)
     try:
         apply(known, event, record.seq, index)
-    except IllegalMove:  # something before it could not be read
+    except IllegalMove:  # an event before it lies in a gap of the journal
         return "", "PROVISIONING" if isinstance(event, Started) else str(getattr(event, "outcome", ""))
     return before, _state(known, job, task)
 
@@ -172,7 +185,7 @@ def _state(known: State, job: str, task: int | None) -> str:
 
 
 def _actor(known: State, record: JournalObject, event: AnyEvent) -> str:
-    """Who brought it about: a user, a worker, the runner, or the bastion of that epoch."""
+    """Return the cause of an event: a user, a worker, a runner, or the bastion of that epoch."""
     if isinstance(event, Submitted):
         return event.spec.user
     if isinstance(event, Claimed | Exited):
@@ -241,4 +254,4 @@ WORDS: dict[type, Callable[[Any], str]] = {
     Lapsed: lambda event: f"what waits of it ends as {event.outcome}: {event.reason}",
     ReclaimDropped: lambda event: "what was freed for it is free for all again",
 }
-"""In words: every event that has a job."""
+"""The words for each type of event that has a job."""

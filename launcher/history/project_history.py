@@ -1,4 +1,4 @@
-"""What happened to the jobs of a project and to its share, with what it used at each moment. Pure but for itself."""
+"""The history of a project: events of its jobs and of its share, with what it held after each. Pure but for itself."""
 
 from __future__ import annotations
 
@@ -26,8 +26,12 @@ HEADS = ("TIME", "BY", "JOB", "CHANGE", "USED", "WHAT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectEntry:
-    """One event, and how the project stood after it. Amounts are in units by kind: `used` holds what stopping attempts
-    still have, `borrowed` is what of it is beyond the share.
+    """One event, and the usage of the project after it. Amounts are in units by kind.
+
+    told: the event.
+    used: what the project's attempts hold, stopping ones included.
+    share: what the project is promised.
+    borrowed: part of `used` beyond the share.
     """
 
     told: Happening
@@ -36,18 +40,18 @@ class ProjectEntry:
     borrowed: Resources
 
     def cells(self) -> tuple[str, ...]:
-        """One line of a table, in the order of `HEADS`."""
+        """Return a line of the table, with the columns of `HEADS`."""
         told = self.told
         job = told.job + (f"[{told.task}]" if told.task else "")
         return str(rfc3339(told.at)), told.actor, job, told.change, self._amounts(), told.text
 
     def row(self) -> Row:
-        """For scripts."""
+        """Return a row for scripts."""
         amounts = {"used": dict(self.used), "share": dict(self.share), "borrowed": dict(self.borrowed)}
         return {"job": self.told.job or None, **self.told.row(), **amounts}
 
     def _amounts(self) -> str:
-        """`v4 96/64 +32`: used, share, borrowed."""
+        """Format used, share and borrowed amounts: `v4 96/64 +32`."""
         kinds = sorted({*self.used, *self.share})
         return ", ".join(
             f"{kind} {self.used.get(kind, 0)}/{self.share.get(kind, 0)}"
@@ -57,9 +61,10 @@ class ProjectEntry:
 
 
 class ProjectHistory:
-    """Takes journal objects in their order, and has an entry for each event of a project.
+    """A collector of journal objects that makes an entry of each event of a project. Mutable.
 
-    `jobs` are the project's, to which others may be added; `facts` hold quota and capacity as they were before the first object.
+    `jobs` are the jobs of the project; the caller may add more to it. `facts` holds quota and capacity as they were
+    before the first object.
     """
 
     def __init__(self, project: str, jobs: Mapping[str, Job], facts: State) -> None:
@@ -71,7 +76,7 @@ class ProjectHistory:
         self._entries: list[tuple[ProjectEntry, Shares]] = []
 
     def take(self, record: JournalObject) -> None:
-        """Take one journal object."""
+        """Add one journal object. Objects must come in the order of the journal."""
         self._known.now = record.now
         for index, event in enumerate(record.events):
             if isinstance(event, FileChanged | CapacityChanged):
@@ -81,7 +86,7 @@ class ProjectHistory:
                     self._happened(happening(self._known, record, index, event, job), event)
 
     def entries(self, before: Resources) -> Iterator[ProjectEntry]:
-        """All of them; `before` is what the project held before the first one."""
+        """Yield all entries. `before` is what the project held before the first one."""
         for entry, promised in self._entries:
             used = {kind: amount for kind, amount in sorted(plus(before, entry.used).items()) if amount}
             yield replace(entry, used=used, borrowed=promised.borrowed(self._project, used))
@@ -94,17 +99,17 @@ class ProjectHistory:
         self._enter(told)
 
     def _demand(self, event: Started | Ended) -> Resources:
-        """What the attempt holds, or held."""
+        """Return what the attempt holds or held."""
         job = self._jobs[event.job]
         task = job.tasks.get(event.task)
-        known = task is not None and event.attempt < len(task.attempts)  # else it is told of in a hole of the journal
+        known = task is not None and event.attempt < len(task.attempts)  # else its start lies in a gap of the journal
         return shape(job, task.attempts[event.attempt].choice if task and known else 0).demand
 
     def _changed(self, record: JournalObject, event: FileChanged | CapacityChanged) -> None:
-        """A new quota file or pool: an entry if it moves the project's share."""
+        """Apply a new quota file or capacity, and make an entry if it changes the project's share."""
         before = self._shares.units(self._project)
         apply(self._facts, event, record.seq, 0)
-        if isinstance(event, FileChanged):  # parsing it is slow, and the pool changes more often
+        if isinstance(event, FileChanged):  # parsing is slow, and the capacity changes more often
             self._quota = inputs(self._facts).quota or Quota.open()
         self._shares = shares(self._facts, self._quota)
         after = self._shares.units(self._project)
@@ -135,7 +140,7 @@ class ProjectHistory:
 
 
 def held_at(jobs: Iterable[Job], moment: datetime) -> Resources:
-    """What the attempts of these jobs held just before a moment."""
+    """Sum up what the attempts of these jobs held just before a time."""
     used: Resources = {}
     for job in jobs:
         for task in job.tasks.values():

@@ -1,4 +1,4 @@
-"""The history of a project, from the bucket: only the journal objects that speak of it are read, where that is known."""
+"""Read the history of a project from the bucket. Reads only the journal objects about it, where they are known."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bastion.model.stored.journal_object import JournalObject
 from .project_history import ProjectEntry, ProjectHistory, held_at
 
 MARKS_BEFORE = 16
-"""So many changes before the window are read to know what was in force when it began."""
+"""Changes of each file and of the capacity before the window that are read, to find what was in force at its begin."""
 
 
 def project_history(
     bucket: Bucket, tasks: Tasks, state: State, project: str, since: datetime, holes: Holes
 ) -> Iterator[ProjectEntry]:
-    """An entry for each event of a project's jobs, and for each change of its share, since then.
+    """Yield an entry for each event of the project's jobs, and each change of its share, since then.
 
-    The state knows the objects that hold them, but for jobs that it has forgotten: as far as these were at work in the
-    window, the journal is read in full. Raises `BucketError`, `RecordError`.
+    The state knows the journal objects of its jobs. It does not know those of jobs that left it: as far as such jobs
+    ran in the window, the journal is read in full. Raises `BucketError`, `RecordError`.
     """
     first = journal_reader.number_at(bucket, state, since, tasks.map)
     full = range(first, _known_from(bucket, tasks, state, first, since))
@@ -45,7 +45,7 @@ def project_history(
 
 
 def _known_from(bucket: Bucket, tasks: Tasks, state: State, first: int, since: datetime) -> int:
-    """The number from which on the state knows all that there is."""
+    """Return the number of the journal object from which on the state knows all objects and jobs."""
     assert state.indexed is not None
     known = max(first, state.indexed)
     if state.forgotten is None or state.forgotten < since:
@@ -54,7 +54,7 @@ def _known_from(bucket: Bucket, tasks: Tasks, state: State, first: int, since: d
 
 
 def _newly_met(bucket: Bucket, tasks: Tasks, record: JournalObject, met: dict[str, Job | None]) -> list[Job]:
-    """Jobs of a journal object that were forgotten and not met before: a read each."""
+    """Find the jobs of a journal object that left the state and were not met before. Takes one read each."""
     named = dict.fromkeys(job for event in record.events for job in concerned(event) if job not in met)
     found = tasks.map(lambda job: tombstones.of(bucket, job), list(named))
     for job in found:
@@ -65,7 +65,7 @@ def _newly_met(bucket: Bucket, tasks: Tasks, record: JournalObject, met: dict[st
 
 
 def _facts(bucket: Bucket, tasks: Tasks, state: State, first: int, holes: Holes) -> State:
-    """Quota, settings and capacity as they were before this number, as far as can be known."""
+    """Return quota, settings and capacity as they were before this number, as far as they can be read."""
     marks = {what: state.marks.get(what, ()) for what in ("quota", "config", "capacity")}
     if all(number < first for numbers in marks.values() for number in numbers):
         return State(files={**state.files}, capacity={**state.capacity}, offers={**state.offers})

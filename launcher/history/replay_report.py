@@ -1,4 +1,4 @@
-"""Decisions that were taken again: how many came out equal, and the first that did not, in full. Pure."""
+"""The replay report: how many decisions came out equal when taken again, and the first others in full. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,24 @@ from ..read.job_rows import Row, rfc3339
 from .decision_basis import DecisionBasis, told
 
 SHOWN = 3
-"""So many decisions that differ are shown."""
+"""Most decisions that differ and are shown."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ReplayReport:
-    """What came of it. `version` is of this program; `others` are decisions of another one, which may differ.
+    """The result of a replay. Mutable.
 
-    `every`: tell every decision in full, also one that came out equal.
+    version: version of this program.
+    every: describe every decision in full, also equal ones.
+    decisions: decisions that this version took.
+    equal: those of them that came out equal.
+    others: decisions of other versions, which may differ.
+    others_equal: those of them that came out equal.
+    starts: starts in all recorded answers.
+    stops: stops and other events in all recorded answers.
+    first: time of the first decision; None: there was none.
+    last: time of the last decision; None: there was none.
+    told: decisions described in full.
     """
 
     version: str
@@ -37,7 +47,7 @@ class ReplayReport:
     told: list[DecisionBasis] = field(default_factory=list)
 
     def take(self, each: Replayed, state: State) -> None:
-        """Count a decision that was taken on this state."""
+        """Count a decision, and describe it if it is to be shown. `state` is the one on which it was taken."""
         same, starts = (
             each.difference is DecisionDifference.NONE,
             sum(isinstance(event, Started) for event in each.written),
@@ -56,11 +66,11 @@ class ReplayReport:
 
     @property
     def proven(self) -> bool:
-        """What this program decided, it decides again."""
+        """True if each decision of this version came out equal."""
         return self.equal == self.decisions
 
     def row(self) -> Row:
-        """For scripts."""
+        """Return the report for scripts."""
         return {
             "version": self.version,
             "decisions": self.decisions,
@@ -75,7 +85,7 @@ class ReplayReport:
         }
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """Yield the report for people."""
         for number, one in enumerate(self.told):
             yield from one.lines if not number else ("", *one.lines)
         if self.every:

@@ -1,4 +1,4 @@
-"""The logs of an array as one: lines of all its tasks, each with the number of its task in front."""
+"""The logs of an array as one log: lines of all its tasks, each with the number of its task in front."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .log_lines import Choice, Stream, streams
 from .task_follower import END_MARKER_S, LOOK_S, POLL_S, READS_A_S, FollowContext, Screen
 
 TASKS_MAX = 100
-"""Tasks whose logs are shown together: each costs requests, and nobody reads more."""
+"""Most tasks whose logs are shown together. Each log costs requests, and people read no more."""
 
 WATCHED_MAX = 20
-"""Tasks whose workers are asked to upload soon. Those of the others upload as if nobody looked."""
+"""Most tasks whose workers are asked to upload soon. Other workers upload as if no one followed."""
 
 _BAD = frozenset({JobState.FAILED, JobState.TIMEOUT})
 
 
 def chosen(job: Job, *, failed: bool, most: int = TASKS_MAX) -> tuple[list[int], int]:
-    """The tasks to show, in their order, and how many there are to choose from.
+    """Select the tasks to show, and return them in order, with the number of tasks to choose from.
 
-    Those that run come first, then those that ended last. `failed`: only those that failed.
+    Running tasks come first, then those that ended last. With `failed`, only failed tasks are selected.
     """
     meant = [
         (number, task) for number, task in job.tasks.items() if task.attempts and (task.state in _BAD or not failed)
@@ -46,7 +46,10 @@ def _rank(numbered: tuple[int, Task]) -> tuple[bool, float, int]:
 
 
 def snapshot(doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen, *, failed: bool) -> int:
-    """Print what is there now, task after task, and return at once with the job's exit code."""
+    """Print what the logs hold now, task after task, and return at once with the exit code of the job.
+
+    Raises `UsageError` if the choice names an attempt.
+    """
     _refuse_attempt(found, choice)
     view = doors.reader.look()
     job = _job(found, view)
@@ -62,16 +65,20 @@ def snapshot(doors: FollowContext, found: FoundJob, choice: Choice, screen: Scre
 
 
 def follow(doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen) -> int:
-    """Print what the tasks print, as it comes, until the array has ended. Its exit code.
+    """Print what the tasks print, as it comes, until the array has ended. Return its exit code.
 
-    At most `TASKS_MAX` logs are read at one time: those of later tasks follow as others end, and none is left out.
+    Reads at most `TASKS_MAX` logs at one time. Logs of later tasks follow as others end, and none is left out. Raises
+    `UsageError` if the choice names an attempt.
     """
     _refuse_attempt(found, choice)
     return _Follower(doors, found, choice, screen).run()
 
 
 class _Follower:
-    """Follows the tasks of an array. `_known` is how many attempts of each task were met, `_queue` what is to be opened."""
+    """A loop that follows the tasks of an array. Mutable.
+
+    `_known` is the number of attempts of each task that were seen. `_queue` holds the logs to open.
+    """
 
     def __init__(self, doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen) -> None:
         self._doors, self._found, self._choice, self._screen = doors, found, choice, screen
@@ -104,13 +111,14 @@ class _Follower:
                 clock.sleep(began + max(POLL_S, len(self._open) / READS_A_S) - clock.monotonic())
 
     def _take_in(self, job: Job) -> None:
-        """Queue the attempts that began since the last look; at the first look a choice of those that are there."""
+        """Queue the attempts that began since the last look. The first look queues a selection of those that exist."""
         now = {number: len(task.attempts) for number, task in job.tasks.items() if task.attempts}
         if self._first and now:
             numbers, of = chosen(job, failed=False)
             _say_which(self._found, len(numbers), of, self._screen, failed=False)
             self._queue.extend((number, now[number] - 1, self._choice) for number in numbers)
         elif not self._first:
+            # Output of a new attempt is all new, so `--tail` and `--since` leave out nothing of it.
             whole = replace(self._choice, tail=None, since=None)
             fresh = ((n, attempt) for n in sorted(now) for attempt in range(self._known.get(n, 0), now[n]))
             self._queue.extend((*key, whole) for key in fresh)
@@ -136,7 +144,10 @@ class _Follower:
             self._waiter.problem(str(error))
 
     def _watch(self, number: int) -> None:
-        """Ask the workers of a task to upload soon. Who may not write sees it a little later."""
+        """Ask the workers of a task to upload soon.
+
+        A follower without the right to write sees the output a little later.
+        """
         doors = self._doors
         watching = self._watching.setdefault(number, FollowerNotice(doors.bucket, doors.clock, self._found.id, number))
         try:
@@ -145,7 +156,7 @@ class _Follower:
             self._waiter.problem(f"the workers are not told that somebody follows: {error}")
 
     def _let_go(self, job: Job) -> None:
-        """Close the logs of attempts that are over: whole, or long after their end."""
+        """Close the logs of attempts that are over, once they are complete or `END_MARKER_S` have passed."""
         now = self._doors.clock.monotonic()
         for (number, attempt), logs in list(self._open.items()):
             known = job.tasks[number].attempts[attempt]

@@ -1,4 +1,4 @@
-"""Telling the workers of a task that somebody follows it: one word for all who follow, however many they are."""
+"""Notify the workers of a task that its log is followed. All followers of a task share one notice."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from bastion.model import layout
 from bastion.model.interfaces import Bucket, Clock, Stat
 
 WATCH_S = 30.0
-"""Between two words. Workers flush fast for twice as long after each."""
+"""Seconds between two notices. Workers upload fast for twice as long after each."""
 
 
 class FollowerNotice:
-    """Renews the word when it is `WATCH_S` old, unless another follower was faster: then that one's counts.
+    """A notice that is renewed when it is `WATCH_S` old, unless another follower renewed it earlier. Mutable.
 
-    How old another's word is, the store's clock and ours say together. If ours is wrong, that costs one word too many
-    when we come, or makes our first one late by `WATCH_S`.
+    The age of another follower's notice comes from the store's clock and ours. If ours is wrong, we write one notice
+    too many at the start, or our first one comes `WATCH_S` late.
     """
 
     def __init__(self, bucket: Bucket, clock: Clock, job: str, task: int) -> None:
@@ -25,7 +25,7 @@ class FollowerNotice:
         self._seen: tuple[str, float] | None = None
 
     def renew(self) -> None:
-        """To be called at every turn: looks when a renewal may be due, and writes if it is. Raises `BucketError`."""
+        """Write the notice if it is due. To be called at every turn. Raises `BucketError`."""
         now = self._clock.monotonic()
         if now < self._due:
             return
@@ -37,13 +37,16 @@ class FollowerNotice:
             self._due = now + WATCH_S - age
             return
         create, replace = self._bucket.create, self._bucket.replace
+        # If another follower was faster, the write is refused, and its notice serves as ours.
         mine = replace(self._key, self._word(), stat.version) if stat else create(self._key, self._word())
         if mine is not None:
             self._seen = mine, now
 
     def _age(self, stat: Stat, now: float) -> float:
-        """Seconds since the word was written. One that is new to us cannot be older than our last look: our time of day
-        is wrong if it says so, and then the word counts as written now.
+        """Return the seconds since the notice was written.
+
+        A version that is new to us was written after our last look. If our wall clock says otherwise, it is wrong, and
+        the notice counts as written now.
         """
         version, written = self._seen or ("", -inf)
         if version != stat.version:
@@ -53,5 +56,5 @@ class FollowerNotice:
         return now - written
 
     def _word(self) -> bytes:
-        """No two are equal: some stores name a version by its content."""
+        """Return the content of a notice. No two are equal, as some stores derive the version from the content."""
         return self._clock.wall().isoformat().encode()

@@ -1,4 +1,4 @@
-"""The logs of an attempt's workers, as lines from where the user wants them; and the bastion's own, of one job."""
+"""The logs of an attempt's workers as lines, and the lines of the bastion's own log that mention one job."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from bastion.model.errors import UsageError
 from bastion.model.interfaces import AttemptKey, Bucket, Stat, Tasks
 
 _SHORTEST_CUT, _TASKS = 16 * 1024, 100
-"""Each log that is followed may hold a line without end: together they hold no more than one, and none is cut below this."""
+"""Bounds for lines without end: all followed logs share one limit of memory, but no line is cut below the first."""
 
 _WORKERS = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """Which part of the logs: None stands for all of it. `tail` counts lines of each worker."""
+    """The part of the logs that is wanted. None means no limit.
+
+    tail: number of last lines of each worker.
+    since: only output that was stored then or later.
+    workers: numbers of the workers.
+    attempt: number of the attempt; None: the newest.
+    grep: only lines that match this.
+    """
 
     tail: int | None = None
     since: datetime | None = None
@@ -31,7 +38,7 @@ class Choice:
 
 
 class Stream:
-    """The log of one worker. An error loses and repeats nothing: ask again."""
+    """The log of one worker. Mutable. After an error, call again: nothing is lost and nothing repeated."""
 
     def __init__(
         self, bucket: Bucket, prefix: str, choice: Choice, *, worker: int, label: str, longest: int = logs.LINE_MAX
@@ -44,11 +51,11 @@ class Stream:
 
     @property
     def ended(self) -> bool:
-        """Its end marker was read: nothing follows."""
+        """True if the end marker was read: nothing follows."""
         return self._follower is not None and self._follower.ended
 
     def stored(self, tasks: Tasks) -> Iterator[list[str]]:
-        """What is there now, many segments at a time."""
+        """Yield what the log holds now, read many segments at a time."""
         extent = logs.survey(self._bucket, self._prefix)
         segments = [stat for stat in self._chosen(extent) if layout.seq_of(stat.key) >= self._next]
         held: Mapping[str, bytes] = {}
@@ -64,7 +71,7 @@ class Stream:
         self._follower = logs.Follower(self._bucket, self._prefix, extent.next)
 
     def more(self, tasks: Tasks) -> Iterator[list[str]]:
-        """What came since the last call."""
+        """Yield what has come since the last call."""
         if self._follower is None:
             yield from self.stored(tasks)
             return
@@ -72,7 +79,7 @@ class Stream:
             yield self._shown(self._lines.feed(data))
 
     def close(self) -> list[str]:
-        """The last line, if it has no end."""
+        """Return the last line if it has no line end."""
         return self._shown(self._lines.close())
 
     def _chosen(self, extent: logs.Extent) -> Sequence[Stat]:
@@ -84,7 +91,10 @@ class Stream:
 
 
 def streams(bucket: Bucket, key: AttemptKey, workers: int, choice: Choice, *, task: int | None = None) -> list[Stream]:
-    """The chosen logs of an attempt; each line names its worker if there are several, and its `task` if that is said."""
+    """Return the chosen logs of an attempt.
+
+    Each line names its worker if there are several, and the `task` if one is given.
+    """
     numbers = [n for n in range(workers) if choice.workers is None or n in choice.workers]
     labels = {n: _label(task, n if workers > 1 else None) for n in numbers}
     longest = min(
@@ -99,7 +109,7 @@ def _label(task: int | None, worker: int | None) -> str:
 
 
 def pattern(text: str) -> re.Pattern[str]:
-    """A regular expression. Raises `UsageError`."""
+    """Compile a regular expression. Raises `UsageError`."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -107,7 +117,7 @@ def pattern(text: str) -> re.Pattern[str]:
 
 
 def worker_list(text: str) -> frozenset[int]:
-    """`0,3-7` as numbers. Raises `UsageError`."""
+    """Parse `0,3-7` into numbers. Raises `UsageError`."""
     found: set[int] = set()
     for part in text.split(","):
         match = _WORKERS.fullmatch(part.strip())
@@ -118,7 +128,7 @@ def worker_list(text: str) -> frozenset[int]:
 
 
 def bastion_lines(bucket: Bucket, tasks: Tasks, job: str, *, since: datetime) -> Iterator[list[str]]:
-    """Lines that hold the job's id, of all bastions that were at work since then, in their order."""
+    """Yield the lines that contain the job's id, in order, from all bastions that ran since then."""
     stored = [stat for stat in bucket.list(layout.BASTION_LOG) if stat.modified >= since]
     for _, segments in groupby(stored, key=_log_of):
         lines = logs.Lines()
@@ -128,5 +138,5 @@ def bastion_lines(bucket: Bucket, tasks: Tasks, job: str, *, since: datetime) ->
 
 
 def _log_of(segment: Stat) -> str:
-    """Each bastion has a log of its own, and may have fallen in the middle of a line."""
+    """Return the key of the log of a segment. Each bastion has its own log, which may end in the middle of a line."""
     return segment.key.rpartition("/")[0]

@@ -1,4 +1,4 @@
-"""Following what a task prints, attempt after attempt, to its end."""
+"""Follow what a task prints, attempt after attempt, until it ends."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ from .follower_notice import FollowerNotice
 from .log_lines import Choice, Stream, streams
 
 POLL_S, QUIET_POLL_S, QUIET_S = 0.5, 0.8, 30.0
-"""Between two looks for output: while it comes, and after `QUIET_S` without any."""
+"""Seconds between two looks for output: while output comes, and after `QUIET_S` without any."""
 
 READS_A_S = 20.0
-"""Of a large gang's logs no more are looked at in a second."""
+"""Most log reads in one second. It slows down the looks at the logs of a large gang."""
 
 LOOK_S, END_LOOK_S = 5.0, 0.5
-"""Between two looks into the journal: while a log may go on, and when only the journal's word is missing."""
+"""Seconds between two looks at the journal: while a log may go on, and when only the journal's end is missing."""
 
 END_MARKER_S = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Screen:
-    """Where things go: `lines` of the log, and `note`s about the job."""
+    """The output of a follower.
+
+    lines: function that prints lines of the log.
+    note: function that prints a note about the job.
+    """
 
     lines: Callable[[list[str]], None]
     note: Callable[[str], None]
@@ -41,7 +45,13 @@ class Screen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowContext:
-    """What following needs of the world."""
+    """The interfaces that a follower needs.
+
+    bucket: the bucket.
+    clock: the clock.
+    tasks: parallel execution.
+    reader: reader of the bastion.
+    """
 
     bucket: Bucket
     clock: Clock
@@ -50,7 +60,10 @@ class FollowContext:
 
 
 def snapshot(doors: FollowContext, found: FoundJob, task: int, choice: Choice, screen: Screen) -> int:
-    """Print what is there now of one attempt, and return at once with the job's exit code."""
+    """Print what the log of one attempt holds now, and return at once with the exit code of the task.
+
+    Raises `BastionError` if the chosen attempt does not exist.
+    """
     view = doors.reader.look()
     begun = _task(found, task, view)
     number = _number(begun, choice, found)
@@ -64,7 +77,10 @@ def snapshot(doors: FollowContext, found: FoundJob, task: int, choice: Choice, s
 
 
 def follow(doors: FollowContext, found: FoundJob, task: int, choice: Choice, screen: Screen) -> int:
-    """Print what the task prints until it has ended. Its exit code."""
+    """Print what the task prints until it has ended. Return its exit code.
+
+    If the choice names an attempt, stop at the end of that attempt. Raises `BastionError` if it does not exist.
+    """
     found = replace(found, task=task)
     waiter = Waiter(doors.reader, doors.clock, found, screen.note)
     number = _number(_task(found, task, doors.reader.look()), choice, found)
@@ -84,7 +100,7 @@ def follow(doors: FollowContext, found: FoundJob, task: int, choice: Choice, scr
 
 
 def _begun(waiter: Waiter, found: FoundJob, task: int, number: int) -> View:
-    """Look until this attempt is there, or will never be; say what it waits for."""
+    """Look until this attempt exists or never will, and note what it waits for."""
     while True:
         view = waiter.look()
         if view is not None:
@@ -96,7 +112,7 @@ def _begun(waiter: Waiter, found: FoundJob, task: int, number: int) -> View:
 
 
 class _Follower:
-    """Follows one attempt of a task to its end."""
+    """A loop that follows one attempt of a task to its end. Mutable."""
 
     def __init__(
         self, doors: FollowContext, waiter: Waiter, key: AttemptKey, logs: list[Stream], screen: Screen
@@ -110,7 +126,10 @@ class _Follower:
         self._over: float | None = None
 
     def run(self) -> View:
-        """Print until every log has ended, or the journal says so and no more has come for `END_MARKER_S`."""
+        """Print until the attempt has ended and its logs are complete, or `END_MARKER_S` have passed since its end.
+
+        Return the last view.
+        """
         view = None
         while True:
             began = self._clock.monotonic()
@@ -125,7 +144,7 @@ class _Follower:
             self._clock.sleep(began + self._pause() - self._clock.monotonic())
 
     def _pause(self) -> float:
-        """From the beginning of one turn to that of the next."""
+        """Return the seconds from the beginning of one turn to that of the next."""
         quiet = self._clock.monotonic() - self._printed >= QUIET_S
         return max(QUIET_POLL_S if quiet else POLL_S, len(self._logs) / READS_A_S)
 
@@ -135,6 +154,7 @@ class _Follower:
             return False
         self._over = self._over if self._over is not None else self._clock.monotonic()
         silent = {n for n, worker in enumerate(attempt.workers) if worker.voided} if attempt else set()
+        # A worker that never ran writes no log, so its end marker is not waited for.
         complete = all(log.ended or log.worker in silent for log in self._logs)
         return complete or self._clock.monotonic() - self._over >= END_MARKER_S
 
@@ -150,7 +170,10 @@ class _Follower:
             self._waiter.problem(str(error))
 
     def _watch(self) -> None:
-        """Tell the workers that somebody looks, so that they flush fast. Who may not write sees it a little later."""
+        """Notify the workers that their log is followed, so that they upload fast.
+
+        A follower without the right to write sees the output a little later.
+        """
         try:
             self._watching.renew()
         except BucketError as error:
@@ -160,7 +183,7 @@ class _Follower:
 
 
 def _was_last(task: Task | None, number: int) -> bool:
-    """No attempt follows this one."""
+    """Return True if no attempt follows this one."""
     return task is None or (task.state in ENDED and number + 1 >= len(task.attempts))
 
 
@@ -170,7 +193,7 @@ def _task(found: FoundJob, task: int, view: View) -> Task | None:
 
 
 def _number(begun: Task | None, choice: Choice, found: FoundJob) -> int:
-    """The attempt that is meant: the newest, unless one was named. Raises `BastionError` if that one is not there."""
+    """Return the chosen attempt, or else the newest. Raises `BastionError` if the chosen one does not exist."""
     count = len(begun.attempts) if begun else 0
     if choice.attempt is None:
         return max(0, count - 1)

@@ -47,7 +47,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiles:
-    """All profiles of one file.
+    """The profiles of one file.
 
     where: path of the file, for messages.
     active: name of the active profile; empty: none.
