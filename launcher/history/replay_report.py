@@ -28,7 +28,7 @@ class ReplayReport:
     others: decisions of other versions, which may differ.
     others_equal: those of them that came out equal.
     starts: starts in all recorded answers.
-    stops: stops and other events in all recorded answers.
+    stops: stops in all recorded answers; moves to another tier count, too.
     first: time of the first decision; None: there was none.
     last: time of the last decision; None: there was none.
     told: decisions described in full.
