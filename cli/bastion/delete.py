@@ -28,9 +28,7 @@ ABANDONED_MAX = 200
 
 PATIENCE_S = 10.0
 NOTED_MAX = 20
-"""The limits for printing problems of a bastion if its jobs do not end: the seconds before it, and the most
-problems.
-"""
+"""Limits for printing a bastion's problems while its jobs do not end: the seconds before it, and the most problems."""
 
 
 def run(call: Call) -> int:

@@ -77,7 +77,7 @@ def _listed(bucket: Bucket, prefixes: Iterable[str]) -> Iterable[Stat]:
 
 @dataclass(frozen=True, slots=True)
 class _Needed:
-    """What jobs need that have not ended.
+    """The objects of a bucket that jobs still need, because these jobs have not ended.
 
     bundles: keys of bundles.
     folders: folders below `outputs/`, as prefixes of keys.

@@ -18,6 +18,7 @@ def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None
     def put() -> bool:
         if version is None:
             return create_once(bucket, key, data).mine
+        # A refused write may be our own earlier one, if its answer was lost.
         return bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
 
     if not settled(put):

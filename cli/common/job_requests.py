@@ -84,7 +84,7 @@ class JobRequest:
         Raises `Forbidden`, `BastionError`, `UsageError`.
         """
         asked = [(_whole(job), request(job)) for job in found.jobs]
-        self.check(asked)
+        self.check(asked)  # all before the first request: so it is all jobs or none
         self.send(asked)
         for job in found.jobs:
             self.call.output.note(told(job))

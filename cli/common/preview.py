@@ -19,7 +19,7 @@ from .place import BastionPlace, known_place_of
 from .runner_contexts import ground
 
 _IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
-_DIGEST = "DIGEST"
+_DIGEST = "DIGEST"  # stands for the digest, which is known only after the build
 
 
 def preview(call: Call, job: str, spec: JobSpec, settings: BundlerSettings | None = None) -> None:

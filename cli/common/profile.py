@@ -79,7 +79,7 @@ def store_for_all(environ: Mapping[str, str], change: Change) -> Profiles:
 
 def _change(path: Path, change: Change, *, folder: int, file: int) -> Profiles:
     before = _text(path)
-    parse(before, str(path))
+    parse(before, str(path))  # refuse to change a file that is broken already
     text = amended(before, change)
     found = parse(text, str(path))
     path.parent.mkdir(parents=True, exist_ok=True, mode=folder)
@@ -112,6 +112,6 @@ def _replace(path: Path, text: str, mode: int) -> None:
             os.fchmod(number, mode)
             os.fsync(file.fileno())
         os.replace(half, target)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too, must leave no half-written file
         os.unlink(half)
         raise

@@ -159,7 +159,7 @@ def told(place: BastionPlace) -> str:
 
 
 def forget(place: BastionPlace) -> dict[str, Any]:
-    """Return the settings of a bastion whose hosting was deleted."""
+    """Return the settings after the hosting was deleted; empty if there was none."""
     gone = _gone(place)
     return _known(gone).forget(place) if gone else {}
 

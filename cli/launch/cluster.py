@@ -60,7 +60,7 @@ def up(call: Call, name: str) -> int:
     request_id, dry = desk.ids.new(), call.flags["dry_run"]
     said = {
         "name": name,
-        "command": ray_cluster.MARK,
+        "command": ray_cluster.MARK,  # a placeholder: the command depends on the checked resources
         "count": 1,
         "max_parallel": None,
         "output_dir": "",
@@ -89,6 +89,7 @@ def up(call: Call, name: str) -> int:
 def down(call: Call, name: str) -> int:
     """Stop the job. Everything on the cluster ends with it."""
     found = _cluster(desk := desk_of(call), name, desk.reader().look())
+    # `launch stop` reads flags that `launch cluster` does not have.
     unsaid = {"all": False, "user": [], "project_id": [], "state": [], "since": None, "yes": False, "task": None}
     return launch_stop.run(replace(call, words=(found.id,), flags={**call.flags, **unsaid}, given=frozenset()))
 

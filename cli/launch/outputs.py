@@ -76,7 +76,9 @@ def _delete(call: Call, desk: CommandContext, found: FoundJob, outputs: JobFiles
 
 
 def _in_use(desk: CommandContext, url: str) -> str:
-    """Return the id of a live job whose folder is this one, contains it, or lies in it; "" if there is none."""
+    """Return the id of a job that has not ended and uses this folder, one around it, or one in it; "" if there is
+    none.
+    """
     jobs = [job for job in desk.reader().look().state.jobs.values() if job.ended is None]
     for job, spec in zip(jobs, desk.tasks.map(lambda job: spec_of(desk.bucket, job), jobs), strict=True):
         if isinstance(spec, Exception):

@@ -122,6 +122,6 @@ def _print(call: Call, argv: Sequence[str]) -> int:
 
 def _become(argv: Sequence[str], environ: Mapping[str, str]) -> int:
     """Replace this process with that command: it gets the terminal and the signals, and its exit code is ours."""
-    sys.stdout.flush()
+    sys.stdout.flush()  # exec drops what is still in a buffer
     sys.stderr.flush()
     os.execvpe(argv[0], list(argv), dict(environ))

@@ -49,6 +49,7 @@ def run(call: Call) -> int:
     (job,) = found.jobs
     said |= _when(call, asking.desk)
     if call.after:
+        # The empty bundle is a placeholder: the request is checked before the code is packed.
         said |= {"command": command(call.after, literal=call.flags["literal"]), "bundle": BundleRef()}
     changes = Changes(**said)
     if wrong := complaints(changes):

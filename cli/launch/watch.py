@@ -40,7 +40,7 @@ def looks(first: View, reader: Reader, clock: Clock, every_s: float) -> Looks:
         clock.sleep(every_s)
         try:
             view, problem = reader.look(thrifty=True), ""
-        except (Denied, NoBucket):
+        except (Denied, NoBucket):  # waiting would not help
             raise
         except BucketError as error:
             problem = f"{error}; trying on"

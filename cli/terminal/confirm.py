@@ -39,4 +39,5 @@ def _says_yes(call: Call, question: str, *, usual: bool) -> bool:
     call.output.note(question)
     line = sys.stdin.readline()
     word = line.strip().lower()
+    # An empty line is Enter and means the usual answer. No line at all is the end of input.
     return word in ("y", "yes") or (usual and line != "" and word == "")

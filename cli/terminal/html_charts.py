@@ -77,7 +77,7 @@ def save(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        new.chmod(0o666 & ~_umask())
+        new.chmod(0o666 & ~_umask())  # mkstemp makes private files; a page gets the usual mode
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
@@ -91,7 +91,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _umask() -> int:
-    mask = os.umask(0o077)
+    mask = os.umask(0o077)  # the mask can only be read by setting it
     os.umask(mask)
     return mask
 

@@ -28,14 +28,14 @@ class StopSignals:
     """A flag that is True once SIGTERM or SIGINT came. A second signal of the same kind ends the process at once.
 
     The process also ends, with exit code 1, `limit_s` seconds after the signal, for example if a store does not answer.
-    What was not written by then is lost, and the next process decides it anew.
+    What was not written by then is lost, and the next process decides it again.
     """
 
     def __init__(self, limit_s: int = LIMIT_S) -> None:
         self._asked = False
         self._limit_s = limit_s
         self._read, self._write = os.pipe()
-        os.set_blocking(self._write, False)
+        os.set_blocking(self._write, False)  # set_wakeup_fd requires it
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in ASKS:
             signal.signal(number, self._ask)
@@ -84,14 +84,14 @@ class StopSignals:
     def _ask(self, number: int, _frame: object) -> None:
         log.info("asked to stop: %s; its sender is not known", signal.Signals(number).name)
         self._asked = True
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)  # the second signal of this kind ends the process
         signal.signal(signal.SIGALRM, self._give_up)
         signal.alarm(self._limit_s)
 
     def _give_up(self, *_: object) -> None:
         text = f"error: no last word in {self._limit_s} s, the bucket does not answer: ended without it; what runs goes on\n"
-        os.write(2, text.encode())
-        os._exit(1)
+        os.write(2, text.encode())  # unbuffered: this may run inside a signal handler
+        os._exit(1)  # a usual exit would wait for threads that hang
 
 
 def told(found: Any) -> str:

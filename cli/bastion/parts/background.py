@@ -77,7 +77,7 @@ class BackgroundOutput(logging.StreamHandler[TextIO]):
         os.replace(self._file, self._file.with_name(f"{self._file.name}.1"))
         fresh = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for way in self._ways:
-            os.dup2(fresh, way)
+            os.dup2(fresh, way)  # output that does not come from the logger follows into the new file
         os.close(fresh)
 
 

@@ -85,6 +85,7 @@ def _in_place_of(old: Mapping[str, Any], value: Any) -> Any:
     """Return the change from one value to another. Of a table, keys that the new value lacks are removed."""
     if not isinstance(value, dict):
         return value
+    # In a change, None removes a key.
     return {**dict.fromkeys(old), **{key: _in_place_of(_table(old.get(key)), inner) for key, inner in value.items()}}
 
 

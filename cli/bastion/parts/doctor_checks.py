@@ -152,6 +152,7 @@ class DoctorLook:
         after = self._clock.wall()
         self._ask(refused, "read", lambda: self._bucket.read(key))
         self._ask(refused, "list", lambda: stats.extend(self._bucket.list(key)))
+        # Without an object of ours, any version shows whether we may replace: a missing object is no refusal.
         self._ask(refused, "replace", lambda: self._bucket.replace(key, b"again", (versions or ["1"])[0]))
         self._ask(refused, "delete", lambda: self._bucket.delete([key]))
         moment = Moment(before, stats[0].modified, after) if versions and stats else None

@@ -50,6 +50,7 @@ def _keep(path: Path, names: Iterable[str]) -> None:
     lines = islice(dict.fromkeys(name for name in names if NAME.fullmatch(name)), NAMES_MAX)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Not in the folder of names: completion scripts read every file there.
         number, half = tempfile.mkstemp(dir=path.parent.parent)
         with os.fdopen(number, "w") as file:
             file.writelines(f"{name}\n" for name in lines)

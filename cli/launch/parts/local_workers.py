@@ -112,6 +112,7 @@ class LocalWorkers:
             "steady_flush_s": FLUSH_S,
         }
         argv = [sys.executable, "-I", "-m", "bastion", "worker", *(f"--{k}={v}" for k, v in flags.items())]
+        # This process may run inside a job, and the job's own variables are not for these workers.
         kept = {name: value for name, value in self._call.environ.items() if not name.startswith("BASTION_")}
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(
