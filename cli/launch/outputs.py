@@ -76,8 +76,9 @@ def _delete(call: Call, desk: CommandContext, found: FoundJob, outputs: JobFiles
 
 
 def _in_use(desk: CommandContext, url: str) -> str:
-    """Return the id of a job that has not ended and uses this folder, one around it, or one in it; "" if there is
-    none.
+    """Return the id of a job that has not ended and uses this folder; "" if there is none.
+
+    Its own folder may be this one, one around it, or one in it.
     """
     jobs = [job for job in desk.reader().look().state.jobs.values() if job.ended is None]
     for job, spec in zip(jobs, desk.tasks.map(lambda job: spec_of(desk.bucket, job), jobs), strict=True):
