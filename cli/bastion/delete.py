@@ -144,8 +144,7 @@ def cancel_all(
     """Request the end of every job, also of jobs that are submitted meanwhile, and return when all have ended.
 
     After `PATIENCE_S` seconds, `note` gets each problem of the bastion once: it may be the reason. Raises
-    `BastionError` if the
-    bastion ends before the jobs.
+    `BastionError` if the bastion ends before the jobs.
     """
     asked: set[str] = set()
     noted: set[str] = set()

@@ -118,8 +118,7 @@ def _text(place: BastionPlace, start: Sequence[str], environ: Mapping[str, str],
     """Return the text of the unit.
 
     Jobs outlive the bastion: only its own process is stopped (KillMode). The jobs' control groups are made below the
-    unit's own
-    (Delegate). A bastion that `bastion stop` has stopped stays stopped (Restart).
+    unit's own (Delegate). A bastion that `bastion stop` has stopped stays stopped (Restart).
     """
     variables = [f"Environment={_quoted(f'{name}={environ[name]}')}" for name in _KEPT if environ.get(name)]
     lines = [

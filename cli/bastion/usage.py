@@ -200,8 +200,7 @@ def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Ho
     """Return the closed ledger of a window. `by` is one of `ledger.BY`. Raises `BucketError`, `Newer`.
 
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be
-    read are
-    left out and listed in `holes`.
+    read are left out and listed in `holes`.
     """
     state = recover.newest_snapshot(bucket, upto=point_in_time.number_at(bucket, window.since, at_once))
     begin, end = state.seq if state else 0, point_in_time.end(bucket)

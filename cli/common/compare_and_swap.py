@@ -11,8 +11,7 @@ def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None
     """Write `data` in place of the version that was read. `version` None: there was no object.
 
     Raises `Overtaken` if somebody else changed the object meanwhile. A lost answer is not mistaken for that: an object
-    that
-    holds exactly `data` is ours, because its audit line names its author and time.
+    that holds exactly `data` is ours, because its audit line names its author and time.
     """
 
     def put() -> bool:

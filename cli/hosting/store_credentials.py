@@ -1,8 +1,7 @@
 """Find the credentials for a store, and their source. No secret is shown: only the last four characters of a key.
 
 The store's client is asked for the credentials that it would use. Nothing is sent to the store itself, but the client
-may
-ask the metadata server of the machine.
+may ask the metadata server of the machine.
 """
 
 from __future__ import annotations

@@ -52,10 +52,8 @@ class StopSignals:
         """Log the sender of a signal, too. A handler cannot learn it, so a thread waits for the signals.
 
         Call it before other threads start: the signals are blocked in all threads, so that they come to no other one.
-        Programs that
-        a thread starts must not inherit the blocking. A thread that has started a program has the signals unblocked and
-        may
-        receive one. Then the handler does the same work, without the sender.
+        Programs that a thread starts must not inherit the blocking. A thread that has started a program has the signals
+        unblocked and may receive one. Then the handler does the same work, without the sender.
         """
         if _WAIT is None:  # macOS
             return

@@ -30,12 +30,9 @@ def table(
     The first line holds the heads.
 
     Heads in `right` are aligned to the right. With a `width`, no line is longer. Columns in `caps` are cut to their
-    length,
-    in the middle. The columns in `spare` are dropped, the first one first, while they leave the last column less than
-    28
-    characters. The first column is never cut, because people copy ids from it; one that is too long gets lines of its
-    own.
-    A last cell without enough width wraps below its line.
+    length, in the middle. The columns in `spare` are dropped, the first one first, while they leave the last column
+    less than 28 characters. The first column is never cut, because people copy ids from it; one that is too long gets
+    lines of its own. A last cell without enough width wraps below its line.
     """
     lines = [[plain(cell) or "-" for cell in row] for row in (heads, *rows)]
     if width is None:

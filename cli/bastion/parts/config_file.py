@@ -64,8 +64,7 @@ def changed(text: str, said: Mapping[str, Any]) -> str:
     """Return the text with these settings; comments and everything else stay.
 
     A table is replaced, `table.key` changes one of its keys. Raises `UsageError` for a setting that is named as a table
-    and as a
-    value.
+    and as a value.
     """
     change: dict[str, Any] = {}
     for key, value in said.items():

@@ -25,10 +25,8 @@ def check_shape(call: Call, spec: JobSpec, home: str) -> None:
     """Refuse a folder with the checkpoints of a job of the other shape: the new job would start from zero.
 
     A plain job looks in `checkpoints/` of its folder, task 3 of an array in `3/checkpoints/`. `home` is the URL above
-    the
-    bastion's outputs. Only folders there and on this machine are checked, with at most two list requests: another store
-    may
-    not answer from here, and the user should not wait for that. Raises `UsageError`.
+    the bastion's outputs. Only folders there and on this machine are checked, with at most two list requests: another
+    store may not answer from here, and the user should not wait for that. Raises `UsageError`.
     """
     folder = spec.output_dir.rstrip("/")
     if not (folder.startswith(f"{home}/") or _is_local(folder)):
@@ -62,8 +60,7 @@ def resumed(call: Call, desk: CommandContext, found: FoundJob, before: JobSpec, 
     """Return the folders of a job that goes on where `found` ended: the same ones.
 
     `before` is the spec of that job, `home` the URL above the default output folders. Raises `UsageError` if the job
-    has not
-    ended, or if there is no checkpoint to go on from.
+    has not ended, or if there is no checkpoint to go on from.
     """
     if "output_dir" in call.given:
         raise UsageError(f"--resume goes on in the output folder of {found.id}; leave out --output_dir, or --resume")
