@@ -1,4 +1,4 @@
-"""`bastion auth`: whose rights are used at each bucket of a bastion and at Google's APIs, and whether they are accepted."""
+"""`bastion auth`: show the credentials for each bucket and for Google's APIs, and whether they are accepted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def run(call: Call) -> int:
 
 
 def _at_google(call: Call) -> Rows:
-    """Where the bastion has machines in Google's cloud. Who may not read its settings learns of the bucket only."""
+    """Return the rows for a bastion with machines in Google's cloud.
+
+    A user who may not read the settings gets no rows, but learns about the bucket.
+    """
     try:
         config = place_of(call).config()
     except (BastionError, OSError):
@@ -44,7 +47,10 @@ def _at_google(call: Call) -> Rows:
 
 
 def _urls(call: Call) -> Iterator[tuple[str, str]]:
-    """URL and names of each bucket; of the private one only, if that does not say where the others are."""
+    """Return the URL and the names of each bucket.
+
+    If the private one does not say where the others are, return only that.
+    """
     try:
         place = known_place_of(call)
     except BastionError:
@@ -57,7 +63,7 @@ def _urls(call: Call) -> Iterator[tuple[str, str]]:
 
 
 def _look(call: Call, url: str, names: str) -> Rows:
-    """What is in force, and what the store answers to a listing."""
+    """Return the credentials in force, and the store's answer to a listing."""
     rows = {"bucket": url, "holds": names}
     try:
         rows |= credentials(url if "://" in url else open_bucket(url).url, call.environ)
@@ -68,7 +74,7 @@ def _look(call: Call, url: str, names: str) -> Rows:
 
 
 def _part(call: Call, url: str) -> Bucket:
-    """The bastion's part: who has rights there need not have any beside it."""
+    """Return the bastion's part of the bucket: the user may have no rights outside it."""
     part: BastionPlace = place_of(call)
     return part.bucket if part.root.url == url else open_part(f"{url}/{part.name}")
 
@@ -77,7 +83,10 @@ _TEST = "cloudresourcemanager.projects.testIamPermissions"
 
 
 def look(config: Config) -> Rows:
-    """The account, and what it lacks; `problem` if Google does not say. No rows without a project."""
+    """Return rows with the account and the rights that it lacks.
+
+    `problem` if Google does not answer. No rows without a project.
+    """
     google = config.google
     needed = sorted(rights.needed(config.runners))
     if not google.project or not needed:

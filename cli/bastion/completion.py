@@ -1,4 +1,4 @@
-"""`bastion completion`."""
+"""`bastion completion`: print a completion script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`bastion config`: profiles, and the bastion's own settings. What the first word says."""
+"""`bastion config`: profiles, and the bastion's own settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .parts.admin_file_history import history
 
 
 def run(call: Call) -> int:
-    """Do what the first word says."""
+    """Do the action of the first word."""
     action, *rest = call.words
     if action == "list":
         return config_profiles.list_all(call)

@@ -1,4 +1,4 @@
-"""`bastion create`: the settings into the bucket, and the loop into the background."""
+"""`bastion create`: store the settings in the bucket, and start the loop in the background."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def run(call: Call) -> int:
 
 
 def _unit(call: Call, place: BastionPlace) -> Unit | None:
-    """The unit that --systemd asks for. Raises `UsageError` where it cannot be."""
+    """Return the unit for --systemd; None without the flag. Raises `UsageError` if it is not possible."""
     if not call.flags["systemd"]:
         return None
     unit = bastion_unit.unit(place, call.environ)
@@ -94,7 +94,7 @@ def _unit(call: Call, place: BastionPlace) -> Unit | None:
 
 
 def _shared_place(call: Call) -> BastionPlace:
-    """A folder that the accounts of this machine share. Raises `UsageError` where there cannot be one."""
+    """Return a folder that the accounts of this machine share. Raises `UsageError` if it is not possible."""
     if not call.flags["local"]:
         raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
     os.umask(0o022)
@@ -105,13 +105,16 @@ def _shared_place(call: Call) -> BastionPlace:
 
 
 def _fleet(place: BastionPlace) -> list[str]:
-    """What the bastion gives away."""
+    """Return a line with the capacity that the bastion gives away; nothing if it reports none."""
     status = place.status()
     return [f"it gives away {text(status.capacity)}"] if status and status.capacity else []
 
 
 def _elsewhere(call: Call, place: BastionPlace) -> int:
-    """Return 0 when the bastion ticks where it is to live, or all of that was told (--dry_run) or written down (--terraform)."""
+    """Create a bastion on a VM or in a cluster. Return 0 when it ticks there.
+
+    With --dry_run, print every step instead. With --terraform, write the steps down instead.
+    """
     if call.flags["systemd"]:
         raise UsageError("--systemd is for a bastion on this machine; leave it out")
     clock, way = SystemClock(), where.way(call, place)
@@ -141,7 +144,7 @@ def _elsewhere(call: Call, place: BastionPlace) -> int:
 
 
 def named(call: Call) -> Call:
-    """The call with --name in the place of --bastion. Raises `UsageError` if both were said and differ."""
+    """Return the call with --name in place of --bastion. Raises `UsageError` if both are set and differ."""
     name, bastion = call.flags["name"], call.flags["bastion"]
     if name and bastion and name != bastion:
         raise UsageError(f"--name={name} and --bastion={bastion} name two bastions; say one")
@@ -149,7 +152,7 @@ def named(call: Call) -> Call:
 
 
 def given(call: Call) -> dict[str, Any]:
-    """The settings that the command line says, by the words of `config.toml`. Raises `UsageError`."""
+    """Return the settings of the command line, by the names in `config.toml`. Raises `UsageError`."""
     said: dict[str, Any] = {name: call.flags[name] for name in SETTINGS if call.flags.get(name) is not None}
     if call.flags.get("local"):
         said["runners"] = ["local"]
@@ -164,9 +167,9 @@ def given(call: Call) -> dict[str, Any]:
 
 
 def prove(place: BastionPlace, said: dict[str, Any]) -> tuple[BastionPlace, dict[str, Any]]:
-    """The place with these settings, once stores that are new to the bastion have proved themselves; and the settings.
+    """Check the stores that are new to the bastion. Return the place with these settings, and the settings.
 
-    A bucket that is not said stays as it is.
+    A bucket that is not named stays as it is. Raises `BastionError` if a store is unfit or the clock is wrong.
     """
     old = _before(place.bucket)
     if old and "buckets" in said:
@@ -180,9 +183,9 @@ def prove(place: BastionPlace, said: dict[str, Any]) -> tuple[BastionPlace, dict
 
 
 def store(bucket: Bucket, said: dict[str, Any], user: str, now: datetime) -> list[str]:
-    """Put the settings into the bucket's `config.toml`; what differs from before, in words. All else of it is kept.
+    """Write the settings into the bucket's `config.toml`, and return the changes as text. Everything else in it stays.
 
-    The user who stores the first one is the first admin.
+    The user who stores the first settings is the first admin.
     """
     try:
         stored = bucket.read(CONFIG)
@@ -206,7 +209,7 @@ def _before(bucket: Bucket) -> Config | None:
 
 
 def _by_key(before: Config, said: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Settings as the file's words; of a table with keys of its own those that differ."""
+    """Return the settings by the names in the file. Of a table with fixed keys, only the keys that differ."""
     for key, value in said.items():
         if not isinstance(value, msgspec.Struct):
             yield key, value
@@ -216,7 +219,7 @@ def _by_key(before: Config, said: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _for_admin(user: str) -> Config:
-    """The defaults, with this admin if an inbox can bear the name."""
+    """Return the defaults with this admin, or without an admin if the name cannot be a folder of the inbox."""
     mine = Config(admins=[user])
     return Config() if config.check(mine) else mine
 
@@ -233,7 +236,7 @@ def _tell(call: Call, place: BastionPlace, *, already: bool) -> None:
 
 
 def _advise(call: Call, place: BastionPlace) -> None:
-    """How to be spared the flags."""
+    """Print how to store the flags in a profile."""
     if call.flags["bucket"] and not call.output.json and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")
         call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

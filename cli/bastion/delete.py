@@ -1,4 +1,4 @@
-"""`bastion delete`: end the jobs (with --force) and the loop; with --purge remove the objects, too."""
+"""`bastion delete`: end the jobs (with --force) and the loop. With --purge, remove the objects, too."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ABANDONED_MAX = 200
 
 PATIENCE_S = 10.0
 NOTED_MAX = 20
-"""The problems of a bastion whose jobs do not end are told after this time, and so many of them."""
+"""Limits for printing a bastion's problems while its jobs do not end: the seconds before it, and the most problems."""
 
 
 def run(call: Call) -> int:
@@ -69,7 +69,10 @@ def run(call: Call) -> int:
 
 
 def _abandon(call: Call, place: BastionPlace, view: View, clock: Clock) -> int:
-    """Delete a bastion of whose runners one cannot be asked: what it leaves is named, and is its admin's from now on."""
+    """Delete a bastion with a runner that is unreachable.
+
+    Its machines and jobs are named and stay as they are. They are the admin's task from now on.
+    """
     check_admin(place, user_of(call))
     live = view.state.live_attempts()
     left = [f"{key}: {worker.machine}" for key, _, attempt in live for worker in attempt.workers if worker.machine]
@@ -94,7 +97,7 @@ def _abandon(call: Call, place: BastionPlace, view: View, clock: Clock) -> int:
 
 
 def _start(call: Call, place: BastionPlace, clock: Clock) -> None:
-    """Start the bastion where it lives, so that it ends what it began."""
+    """Start the bastion where it is hosted, so that it ends what it began."""
     if lodged := where.lodging(place):
         status = place.status()
         lodged.start()
@@ -104,7 +107,10 @@ def _start(call: Call, place: BastionPlace, clock: Clock) -> None:
 
 
 def _leave(call: Call, place: BastionPlace, config: Config, clock: Clock) -> None:
-    """Delete its lodging, if it has one; with --purge the accounts at Google that were made with it, too."""
+    """Delete the bastion's hosting, if it has one.
+
+    With --purge, remove the accounts at Google that were made for it, too.
+    """
     lodged = where.lodging(place)
     if lodged:
         with call.output.progress(f"deleting {lodged.name}"):
@@ -118,7 +124,7 @@ def _leave(call: Call, place: BastionPlace, config: Config, clock: Clock) -> Non
 
 
 def _check(call: Call, place: BastionPlace, jobs: list[str], machines: list[str]) -> None:
-    """Refuse what was not asked for, and ask before what cannot be undone."""
+    """Refuse what no flag allows, and ask before what cannot be undone."""
     jobs_left = f"bastion {place.name} has jobs that have not ended ({teardown.named(jobs)})"
     machines_left = f"bastion {place.name} has machines that are not gone ({teardown.named(machines)})"
     if jobs and not call.flags["force"]:
@@ -135,10 +141,10 @@ def _check(call: Call, place: BastionPlace, jobs: list[str], machines: list[str]
 def cancel_all(
     place: BastionPlace, reader: Reader, admin: str, clock: Clock, ids: Ids, note: Callable[[str], None]
 ) -> None:
-    """Ask for the end of every job, also of those that are submitted meanwhile, and return when all have ended.
+    """Request the end of every job, also of jobs that are submitted meanwhile, and return when all have ended.
 
-    After a while `note` gets each problem that the bastion has, once: one of them may be why. Raises `BastionError` if the
-    bastion ends before them.
+    After `PATIENCE_S` seconds, `note` gets each problem of the bastion once: it may be the reason. Raises
+    `BastionError` if the bastion ends before the jobs.
     """
     asked: set[str] = set()
     noted: set[str] = set()
@@ -157,7 +163,10 @@ def cancel_all(
 
 
 def _new_problems(place: BastionPlace, noted: set[str]) -> list[str]:
-    """The problems of the bastion that are not in `noted`, which gets them; in all no more than `NOTED_MAX`."""
+    """Return the problems of the bastion that are not in `noted`, and add them there.
+
+    `noted` gets at most `NOTED_MAX`.
+    """
     status = place.status()
     new = [each for each in dict.fromkeys(status.problems if status else ()) if each not in noted]
     new = new[: NOTED_MAX - len(noted)]
@@ -166,7 +175,7 @@ def _new_problems(place: BastionPlace, noted: set[str]) -> list[str]:
 
 
 def purge(bucket: Bucket) -> None:
-    """Remove every object of the bastion, but two small ones that fence off whoever still sleeps."""
+    """Remove every object of the bastion, except two small ones: they fence off a bastion that still sleeps."""
     fence = snapshot.fence_off(bucket)
     keys = [stat.key for stat in bucket.list("") if stat.key not in fence]
     for start in range(0, len(keys), BATCH):

@@ -1,4 +1,4 @@
-"""`bastion doctor`: is all well, and what to do where it is not."""
+"""`bastion doctor`: find out whether all is well, and what to do if not."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def run(call: Call) -> int:
 
 
 def is_well(checks: Sequence[Check]) -> bool:
-    """True if there is nothing to do."""
+    """Return True if there is nothing to do."""
     return all(check.level is HealthLevel.OK for check in checks)
 
 
 def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
-    """One line a check, and one more where there is something to do."""
+    """Print one line for each check, and a second one where there is something to do."""
     if call.output.json:
         rows = [{"level": c.level, "check": c.name, "found": c.found, "advice": c.advice} for c in checks]
         call.output.data({"schema": 1, **about, "well": is_well(checks), "checks": rows})
@@ -49,6 +49,6 @@ def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
 
 
 def lines(check: Check) -> list[str]:
-    """For people."""
+    """Return the lines for people."""
     told = [plain(f"{check.level:<8} {check.name}: {check.found}")]
     return told if check.level is HealthLevel.OK else [*told, f"{'':<8} -> {plain(check.advice)}"]

@@ -1,4 +1,4 @@
-"""`bastion gc`: remove what is old, or have a cloud store do so by rules of its own."""
+"""`bastion gc`: remove old objects, or make a cloud store do so with its own rules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BATCH = 1000
 
 
 def run(call: Call) -> int:
-    """Return 0 when what is old is gone, or when the rules are printed or in force."""
+    """Return 0 when the old objects are gone, or when the rules are printed or in force."""
     printing, applying = call.flags["print_rules"], call.flags["apply_rules"]
     if printing and applying:
         raise UsageError("--print_rules changes nothing, and --apply_rules does; say one")
@@ -47,9 +47,10 @@ def run(call: Call) -> int:
 
 
 def expired(bucket: Bucket, said: Term, clock: Clock, tasks: Tasks) -> list[Stat]:
-    """All that is older than it may be and that nobody needs.
+    """List the objects that are older than their term and that nothing needs.
 
-    Bundles are listed before the jobs are looked at, and again after it: one that was uploaded meanwhile is young.
+    Bundles are listed before the jobs are read, and again afterwards: a bundle that was uploaded again meanwhile is
+    young.
     """
     now = clock.wall()
     old = {stat.key: stat.version for stat in _old_bundles(bucket, said, clock)}
@@ -76,14 +77,18 @@ def _listed(bucket: Bucket, prefixes: Iterable[str]) -> Iterable[Stat]:
 
 @dataclass(frozen=True, slots=True)
 class _Needed:
-    """What jobs need that have not ended: keys of `bundles`, and `folders` below `outputs/`, as prefixes of keys."""
+    """The objects of a bucket that jobs still need, because these jobs have not ended.
+
+    bundles: keys of bundles.
+    folders: folders below `outputs/`, as prefixes of keys.
+    """
 
     bundles: set[str]
     folders: set[str]
 
 
 def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> _Needed:
-    """What is needed by jobs that have not ended, by their updates, and by what still waits in the inbox."""
+    """Return what is needed by jobs that have not ended, by their updates, and by requests in the inbox."""
     home = f"{url_of(bucket, layout.OUTPUTS)}/"
 
     def of_spec(spec: JobSpec) -> list[str]:
@@ -99,7 +104,7 @@ def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> _Needed:
             request = parse(bucket.read(stat.key, REQUEST_BYTES_MAX).data)
         except BucketError:
             raise
-        except BastionError:  # it was taken in meanwhile, or is no request: then nobody will run it
+        except BastionError:  # it was read meanwhile, or is not a request: it needs nothing
             return []
         if isinstance(request, Submit):
             return of_spec(request.spec)

@@ -1,4 +1,4 @@
-"""`bastion history`: what happened to a project, one line each. From the journal alone."""
+"""`bastion history`: print what happened to a project, one line each, from the journal alone."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def run(call: Call) -> int:
 
 
 def _check(project: str, view: View) -> None:
-    """Raises `BastionError` naming the nearest, if nobody ever heard of the project."""
+    """Raise `BastionError` with the nearest name if the project is unknown."""
     quota = inputs(view.state).quota
     known = {job.project for job in view.state.jobs.values()}
     known |= {*quota.shares, *quota.members} if quota else set()

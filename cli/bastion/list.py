@@ -1,4 +1,4 @@
-"""`bastion list`: the bastions of a bucket."""
+"""`bastion list`: list the bastions of a bucket."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEADS = ("BASTION", "STATE", "HOST", "VERSION", "LODGING")
 
 
 def run(call: Call) -> int:
-    """Print a row for each; of what is no bastion's, nothing."""
+    """Print a row for each bastion. Other names in the bucket are left out."""
     if (said := setting_of(call, "bucket")) is None:
         raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")
     root = open_bucket(said.value)

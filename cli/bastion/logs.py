@@ -1,4 +1,4 @@
-"""`bastion logs`: the bastion's own log, from the bucket."""
+"""`bastion logs`: print the bastion's own log, from the bucket."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ LOOK_S = 1.0
 
 
 def run(call: Call) -> int:
-    """Print the end of the newest bastion's log; with --follow also what comes, whichever bastion writes it."""
+    """Print the end of the newest bastion's log.
+
+    With --follow, also print new lines, from any later bastion as well.
+    """
     place = known_place_of(call)
     if call.flags["console"]:
         return _console(call, place)
@@ -50,7 +53,7 @@ def _console(call: Call, place: BastionPlace) -> int:
 def follow(
     call: Call, place: BastionPlace, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock
 ) -> None:
-    """Print what comes, and go on with the next epoch's log where one ends. Ends by Ctrl-C only."""
+    """Print new lines, and continue with the next epoch's log where one ends. Only Ctrl-C ends it."""
     while True:
         status = place.status()
         for data in follower.read_new():

@@ -1,4 +1,4 @@
-"""`bastion migrate`: what other schedulers' files say, in ours."""
+"""`bastion migrate`: convert files of other schedulers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ..terminal.main import DONE, Call
 
 
 def run(call: Call) -> int:
-    """Print a job spec of AXLearn's as one for `launch --spec`. Raises `SpecError` with all that has no equal."""
+    """Print AXLearn's job spec as one for `launch --spec`.
+
+    Raises `SpecError` with everything that has no equivalent.
+    """
     _, name = call.words
     with Path(name).open("rb") as file:
         data = file.read(SPEC_BYTES_MAX + 1)

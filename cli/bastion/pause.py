@@ -1,4 +1,4 @@
-"""`bastion pause`: decide nothing until it is resumed."""
+"""`bastion pause`: start nothing until it is resumed."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from .parts.pausing import ask
 
 
 def run(call: Call) -> int:
-    """Return when nothing starts any more, or once a bastion that is not at work will find the request."""
+    """Return when nothing starts any more. If no bastion is at work, return at once: it finds the request later."""
     return ask(call, Pause(), "paused: nothing starts, what runs goes on", lambda state: state.paused is not None)

@@ -1,4 +1,4 @@
-"""`bastion quota`: show the file and who uses what, check or try out a file, put one in force, edit the one there."""
+"""`bastion quota`: show, check, try, set and edit the quota file, and show the usage."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SHOWN = 5
 
 
 def run(call: Call) -> int:
-    """Do what the first word says."""
+    """Do the action of the first word."""
     action, *rest = call.words
     if action == "show":
         return show(call)
@@ -46,7 +46,7 @@ def run(call: Call) -> int:
 
 
 def show(call: Call) -> int:
-    """The file as it lies in the bucket, and what every project holds of its share."""
+    """Print the stored file, and the usage of each project."""
     place = known_place_of(call)
     held = admin_file.read(place.bucket, QUOTA_FILE)
     quota, problem = QUOTA_FILE.lenient(held.text)
@@ -67,7 +67,7 @@ def show(call: Call) -> int:
 
 
 def check(call: Call, path: Path) -> int:
-    """Say all that is wrong or odd with a file; nothing is written, and no bucket is needed."""
+    """Print everything that is wrong or odd in a file. This writes nothing and needs no bucket."""
     _, quota = load(path)
     odd = warnings(quota)
     if call.output.json:
@@ -84,7 +84,7 @@ def check(call: Call, path: Path) -> int:
 
 
 def put(call: Call, path: Path) -> int:
-    """Check the file, show what changes and for whom, ask, and replace the one in the bucket if it is still the same."""
+    """Check the file, show the changes, ask, and replace the stored file if it is still the one that was read."""
     place = place_of(call)
     text, quota = load(path)
     held = admin_file.read(place.bucket, QUOTA_FILE)
@@ -99,7 +99,10 @@ def put(call: Call, path: Path) -> int:
 
 
 def _to_stop(call: Call, place: BastionPlace, quota: Quota) -> list[Job]:
-    """The jobs of those who are no members under this quota, if it is agreed that they are stopped. Raises `Forbidden`."""
+    """Return the jobs of users who are not members under this quota, after the user has agreed to stop them.
+
+    Raises `Forbidden` if the user may not stop one of them.
+    """
     state = recover.load(place.bucket)
     jobs = left(state, quota)
     strange = (stranger(Cancel(job=job.id), user_of(call), job, inputs(state)) for job in jobs)

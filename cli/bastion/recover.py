@@ -1,4 +1,4 @@
-"""`bastion recover`: what of the journal is lost, and, only if an admin says so, a way to go on without."""
+"""`bastion recover`: show what the journal has lost. If an admin asks for it, go on without the lost part."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 200
 
 
 def run(call: Call) -> int:
-    """Return 0 if nothing is lost, or its loss was accepted."""
+    """Return 0 if nothing is lost, or if the loss was accepted."""
     if call.flags["heal_time"]:
         return heal_time.run(call)
     place, tasks = known_place_of(call), ThreadTasks()
@@ -63,7 +63,7 @@ def _tell(call: Call, name: str, found: LostTail) -> int:
 
 
 def lines(name: str, found: LostTail) -> list[str]:
-    """For people."""
+    """Return the lines for people."""
     seq = found.state.seq
     told = [f"bastion {name}: {f'the journal ends at object {seq - 1}' if seq else 'the journal is empty'}"]
     told += [f"problem  {problem}" for problem in found.problems]
@@ -81,7 +81,7 @@ def lines(name: str, found: LostTail) -> list[str]:
 
 
 def rows(found: LostTail) -> dict[str, Any]:
-    """For scripts."""
+    """Return the rows for scripts."""
     return {
         "ends": found.state.seq - 1,
         "problems": list(found.problems),

@@ -1,4 +1,7 @@
-"""`bastion replay`: take recorded decisions again, from the journal alone, and see that each is what it was, bit for bit."""
+"""`bastion replay`: take recorded decisions again, and check that each is the same, bit for bit.
+
+The journal alone is read.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _CHOICES = ("at", "seq", "since", "until", "all")
 
 
 def run(call: Call) -> int:
-    """Print what came of it. 1 if a decision of this version came out different."""
+    """Print the report. Return 1 if a decision of this version came out different."""
     desk = desk_of(call)
     end = point_in_time.end(desk.bucket)
     one = bool({"at", "seq"} & call.given)
@@ -47,7 +50,7 @@ def _take(call: Call, desk: CommandContext, first: int, last: int, end: int, rep
 
 
 def _which(call: Call, desk: CommandContext, end: int) -> tuple[int, int]:
-    """The first and the last journal object that are asked for. Raises `UsageError`."""
+    """Return the first and the last journal object to replay. Raises `UsageError`."""
     flags = call.flags
     said = [name for name in _CHOICES if name in call.given]
     if len(said) > 1 and said != ["since", "until"]:

@@ -9,5 +9,5 @@ from .parts.pausing import ask
 
 
 def run(call: Call) -> int:
-    """Return when the bastion decides again, or once a bastion that is not at work will find the request."""
+    """Return when the bastion decides again. If no bastion is at work, return at once: it finds the request later."""
     return ask(call, Resume(), "not paused: it starts jobs", lambda state: state.paused is None)

@@ -1,4 +1,7 @@
-"""`bastion simulate`: a trace under one policy or several, on a virtual fleet. Needs no bucket and no bastion."""
+"""`bastion simulate`: run a trace under one or several policies, on a virtual fleet.
+
+It needs no bucket and no bastion.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from .parts.simulating import kind_of, pace_of, read_trace, some
 
 
 def run(call: Call) -> int:
-    """Run the trace under each policy, and print."""
+    """Run the trace under each policy, and print the results."""
     policies, path = _policies(call.flags["policy"]), _path(call, "trace")
     scene = _scene(call, everybody(load(_path(call, "quota"))[1]))
     with call.output.progress("reading the trace"):

@@ -1,4 +1,4 @@
-"""`bastion start`: the loop in the foreground."""
+"""`bastion start`: run the loop in the foreground."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .parts.background import BackgroundOutput, leads_to
 
 
 def run(call: Call) -> int:
-    """Run until told to stop. What the command line says overrides the stored settings."""
+    """Run until a signal stops it. The command line overrides the stored settings."""
     place = place_of(call)
     if call.flags["dry_run"]:
         where.rehearsed(call, place).start()
@@ -38,7 +38,7 @@ def run(call: Call) -> int:
     config = msgspec.structs.replace(place.config(), **said)
     if config.shared:
         shared_host.keep(place, config)
-        place = place_of(call)  # opened anew: now it is a folder that several share, if it was none before
+        place = place_of(call)  # opened again: only now is it a shared folder
     place = place.housed(config)
     _log_to(call.output.err, log_file(place.name, place.bucket.url, call.environ))
     me = loop.ThisBastion(
@@ -48,8 +48,8 @@ def run(call: Call) -> int:
     stopping.watch()
     environ = {name: text for name, text in call.environ.items() if name not in bastion_unit.OF_THE_UNIT}
     world = doors(place, config, environ)
-    world.tasks.start("signal", stopping.wait)  # so that a signal ends the wait for the next tick
-    bastion_unit.notify(call.environ, "READY=1")  # at work or standing by: both is what the unit is for
+    world.tasks.start("signal", stopping.wait)  # a signal then ends the wait for the next tick
+    bastion_unit.notify(call.environ, "READY=1")  # leading or standing by: for systemd both are up
     loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.flags["takeover"])
     return DONE
 

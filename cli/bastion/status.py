@@ -1,4 +1,4 @@
-"""`bastion status`: is it alive, and who uses what."""
+"""`bastion status`: show whether the bastion is alive, and the usage of each project."""
 
 from __future__ import annotations
 
@@ -51,19 +51,24 @@ def run(call: Call) -> int:
 
 
 def standing_by(place: BastionPlace, now: datetime) -> list[str]:
-    """What a bastion says that would begin, and may not by its clock; it says it again every few seconds."""
+    """Return the message of a bastion that cannot begin because of its clock.
+
+    Such a bastion repeats it every few seconds.
+    """
     try:
         note = decode(place.bucket.read(CLOCK).data, ClockNote, CLOCK)
-    except (Missing, BucketError, RecordError):  # nobody ever asked, or who looks may not know
+    except (Missing, BucketError, RecordError):  # no bastion ever wrote one, or this user may not read it
         return []
-    fresh = any(at and age(at, now) <= SILENCE_S for at in (note.at, note.wall))  # our clock may be the store's, or its
+    fresh = any(
+        at and age(at, now) <= SILENCE_S for at in (note.at, note.wall)
+    )  # our clock may agree with the store's or with the bastion's
     if not note.problem or not fresh:
         return []
     return [f"pid {note.pid} on {note.host} stands by: {note.problem}"]
 
 
 def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> list[str]:
-    """The summary as lines for people."""
+    """Return the summary as lines for people."""
     jobs = ", ".join(f"{count} {state}" for state, count in shown["counts"].items() if count)
     rows = [("bastion", f"{shown['name']} in {url}"), ("state", _state(shown))]
     if shown["pid"] is not None:
@@ -80,7 +85,7 @@ def page(shown: dict[str, Any], url: str, jobs_as: str, lodging: str = "") -> li
 
 
 def usage_table(uses: list[Use]) -> list[str]:
-    """One line for each project and kind; nothing without a quota."""
+    """Return one line for each project and kind; nothing without a quota."""
     rows = [(use.project, use.kind, str(use.share), str(use.used), str(use.borrowed)) for use in uses]
     return ["", *table(HEADS, rows, right=NUMBERS)] if rows else []
 

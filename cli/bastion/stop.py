@@ -1,4 +1,4 @@
-"""`bastion stop`: end the loop; jobs keep running."""
+"""`bastion stop`: end the loop. Jobs keep running."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(call: Call) -> int:
 
 
 def stop(place: BastionPlace, clock: Clock) -> bool:
-    """End the loop and wait until it has ended. True if there was something to end.
+    """End the loop, and wait for its end. Return True if it ran.
 
     Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
     """
@@ -60,7 +60,10 @@ def stop(place: BastionPlace, clock: Clock) -> bool:
 
 
 def drain(place: BastionPlace, reader: Reader, clock: Clock) -> None:
-    """Return when all jobs that are there now have ended. Raises `BastionError` if the bastion ends before them."""
+    """Return when all jobs of this moment have ended.
+
+    Raises `BastionError` if the bastion is paused or ends before them.
+    """
     jobs = unfinished(reader.look())
     while left := jobs & unfinished(view := reader.look()):
         if view.state.paused and left & view.state.pending.keys():
@@ -73,5 +76,5 @@ def drain(place: BastionPlace, reader: Reader, clock: Clock) -> None:
 
 
 def unfinished(view: View) -> set[str]:
-    """The ids of all jobs that have not ended, unread ones too."""
+    """Return the ids of all jobs that have not ended, unread ones too."""
     return {job.id for job in view.state.jobs.values() if job.ended is None} | {unread.id for unread in view.unread}

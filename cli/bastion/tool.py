@@ -1,4 +1,4 @@
-"""The tool `bastion` as data: its commands and their flags. Pure."""
+"""Describe the tool `bastion` as data: its commands and their flags. Pure."""
 
 from __future__ import annotations
 

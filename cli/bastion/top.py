@@ -1,4 +1,4 @@
-"""`bastion top`: shares, use, borrowing and the queue, live on the whole terminal. From the bucket alone."""
+"""`bastion top`: show shares, usage, borrowing and pending jobs live on the whole terminal, from the bucket alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..terminal.main import INTERRUPTED, Call
 
 
 class Looker:
-    """Looks at a bastion for whoever draws it; one call at a time."""
+    """A source of boards for the screen. It allows one call at a time."""
 
     def __init__(self, desk: CommandContext) -> None:
         self._desk = desk
@@ -23,7 +23,7 @@ class Looker:
         self._view: View | None = None
 
     def __call__(self, asked: BoardOptions, *, anew: bool) -> UsageBoard:
-        """The board; `anew`: ask the bucket, two requests if nothing is new. Raises `BastionError`."""
+        """Return the board. `anew`: ask the bucket, with two requests if nothing is new. Raises `BastionError`."""
         if anew or self._view is None:
             self._view = self._reader.look(thrifty=True)
         status, now = self._view.status, self._desk.clock.wall()
@@ -32,20 +32,20 @@ class Looker:
 
 
 def run(call: Call) -> int:
-    """Draw until the user has seen enough. The exit code."""
+    """Draw until the user leaves. Return the exit code."""
     check_terminal(call)
     desk = desk_of(call)
     looker = Looker(desk)
-    first = looker(BoardOptions(), anew=True)  # what is wrong from the start is told like anywhere else
+    first = looker(BoardOptions(), anew=True)  # before the screen opens: errors then print as everywhere
     from .parts.top_app import TopApp  # heavy: only for a terminal
 
     app = TopApp(looker, desk.tasks, first)
     code = app.run()
-    return (app.return_code or INTERRUPTED) if code is None else code  # who ends it by a signal says no code
+    return (app.return_code or INTERRUPTED) if code is None else code  # an end by a signal has no code
 
 
 def check_terminal(call: Call) -> None:
-    """Raise `UsageError` if there is nobody to draw for."""
+    """Raise `UsageError` if there is no terminal to draw on."""
     output = call.output
     seen = output.height is not None and output.err.isatty() and sys.stdin is not None and sys.stdin.isatty()
     if output.json or not seen:

@@ -1,4 +1,4 @@
-"""`bastion unit`: the systemd unit that keeps a bastion alive. `bastion create --systemd` installs it."""
+"""`bastion unit`: print the systemd unit that keeps a bastion alive. `bastion create --systemd` installs it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..terminal.main import DONE, Call
 
 SYSTEM = Path("/etc/systemd/system")
 OF_THE_UNIT = frozenset({"NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID", "MANAGERPID"})
-"""Variables by which systemd knows a process: none of a job's."""
+"""Variables that tie a process to its systemd unit. No job may get them."""
 
 _KEPT = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_DIRS")
 _PLAIN = re.compile(r"[A-Za-z0-9_./:=,@+-]+")
@@ -32,8 +32,12 @@ _UP_S, _LOOK_S, _SYSTEMCTL_S = 60.0, 0.1, 120.0
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit: its `name`, the `file` it belongs in, its `text`, and `user`: it is of this account's own systemd, not of the
-    machine's.
+    """A systemd unit.
+
+    name: its name.
+    file: the file that it belongs in.
+    text: the content of the file.
+    user: whether it belongs to this account's own systemd, not to the machine's.
     """
 
     name: str
@@ -42,7 +46,7 @@ class Unit:
     user: bool
 
     def systemctl(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Ask systemd. Raises `UsageError` where there is no systemctl."""
+        """Run systemctl. Raises `UsageError` if this machine has none."""
         program = shutil.which("systemctl")
         if program is None:
             raise UsageError(
@@ -63,7 +67,7 @@ def run(call: Call) -> int:
 
 
 def unit(place: BastionPlace, environ: Mapping[str, str]) -> Unit:
-    """That of a bastion that runs on this machine, as this account: of the machine's systemd if it is root's."""
+    """Return the unit of a bastion on this machine, as this account. For root, it belongs to the machine's systemd."""
     name, is_root = f"bastion-{place.name}.service", os.geteuid() == 0
     folder = SYSTEM if is_root else config_folder(environ).parent / "systemd" / "user"
     start = [sys.executable, "-I", "-m", "bastion", "bastion", "start", "--here", *place.flags()]
@@ -71,8 +75,9 @@ def unit(place: BastionPlace, environ: Mapping[str, str]) -> Unit:
 
 
 def check(place: BastionPlace, made: Unit, *, is_up: bool) -> None:
-    """Raise `UsageError` if this unit cannot take over: another has its name, or the bastion runs without it; or for want of
-    systemd.
+    """Raise `UsageError` if this unit cannot take over.
+
+    Another unit may have its name, the bastion may run without it, or systemd may be missing.
     """
     is_active = made.systemctl("is-active", "--quiet", made.name).returncode == 0
     if made.file.exists() and f" {place.flags()[1]}\n" not in made.file.read_text("utf-8", "replace").replace('"', ""):
@@ -82,7 +87,7 @@ def check(place: BastionPlace, made: Unit, *, is_up: bool) -> None:
 
 
 def install(place: BastionPlace, made: Unit, clock: Clock) -> None:
-    """Write the unit, enable and start it; return when the bastion ticks. Raises `BastionError` if it does not."""
+    """Write the unit, enable and start it, and return when the bastion ticks. Raises `BastionError` if it does not."""
     made.file.parent.mkdir(parents=True, exist_ok=True)
     new = made.file.with_name(f".{made.name}.new")
     new.write_text(made.text)
@@ -100,7 +105,7 @@ def install(place: BastionPlace, made: Unit, clock: Clock) -> None:
 
 
 def notify(environ: Mapping[str, str], word: str) -> None:
-    """Tell systemd, if it started us, as `READY=1`. Source: sd_notify(3)."""
+    """Send a word such as `READY=1` to systemd, if systemd started us. Source: sd_notify(3)."""
     address = environ.get("NOTIFY_SOCKET", "")
     if not address.startswith(("/", "@")):
         return
@@ -110,8 +115,10 @@ def notify(environ: Mapping[str, str], word: str) -> None:
 
 
 def _text(place: BastionPlace, start: Sequence[str], environ: Mapping[str, str], is_root: bool) -> str:
-    """Jobs outlive the bastion: only its own process is stopped (KillMode). Their control groups are made below the unit's own
-    (Delegate). A bastion that was stopped by `bastion stop` stays stopped (Restart).
+    """Return the text of the unit.
+
+    Jobs outlive the bastion: only its own process is stopped (KillMode). The jobs' control groups are made below the
+    unit's own (Delegate). A bastion that `bastion stop` has stopped stays stopped (Restart).
     """
     variables = [f"Environment={_quoted(f'{name}={environ[name]}')}" for name in _KEPT if environ.get(name)]
     lines = [
@@ -124,7 +131,7 @@ def _text(place: BastionPlace, start: Sequence[str], environ: Mapping[str, str],
         "[Service]",
         "Type=notify",
         f"ExecStart={' '.join(map(_word, start))}",
-        *([f"User={name_of(0)}"] if is_root else []),  # sets HOME, too
+        *([f"User={name_of(0)}"] if is_root else []),  # systemd then sets HOME, too
         *variables,
         "Restart=on-failure",
         "RestartSec=5",
@@ -139,11 +146,11 @@ def _text(place: BastionPlace, start: Sequence[str], environ: Mapping[str, str],
 
 
 def _word(word: str) -> str:
-    """One word of a command line of a unit: no variable of it is filled in."""
+    """Return one word of a unit's command line, with `$` escaped: systemd would fill in variables."""
     return _quoted(word.replace("$", "$$"))
 
 
 def _quoted(text: str) -> str:
-    """One value of a unit's line: no space, backslash or specifier of it means anything to systemd."""
+    """Return one value of a unit's line, escaped so that spaces, backslashes and `%` mean nothing to systemd."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return escaped if _PLAIN.fullmatch(text) else f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""`bastion usage`: who used how much of the fleet, waited how long, and preempted whom. From the journal alone."""
+"""`bastion usage`: report usage, waiting times and preemptions, from the journal alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,15 @@ from ..terminal.table import table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFound:
-    """What was added up, by what, and what could not be read."""
+    """The result of adding up.
+
+    by: the kind of entries: project, user or job.
+    ledger: the closed ledger of the window.
+    lines: the entries, the largest first.
+    total: the whole fleet, as one line.
+    holes: the gaps in the journal.
+    bastion: the bastion's name, and the age of its last tick in seconds.
+    """
 
     by: str
     ledger: Ledger
@@ -97,7 +105,7 @@ def _drawn(found: UsageFound) -> str:
 
 
 def rows(lines: Sequence[LedgerLine], total: LedgerLine, by: str, width: int | None = None) -> list[str]:
-    """The table. Hours are unit-hours by kind; what there was stands in the last line."""
+    """Return the table. Hours are unit-hours of each kind. The last line compares the total with what there was."""
     kinds, shares = sorted(total.unit_hours), any(line.share_hours for line in lines)
     heads = [by.upper(), "JOBS", "STARTS", "WAIT", "WAIT-P95", "PREEMPTED", "PREEMPTS"]
     spare = heads[:0:-1]
@@ -107,7 +115,7 @@ def rows(lines: Sequence[LedgerLine], total: LedgerLine, by: str, width: int | N
 
 
 def csv_rows(lines: Sequence[LedgerLine], by: str) -> Iterator[tuple[object, ...]]:
-    """The names, then one row for each entry; the columns of the kinds come last."""
+    """Return the heads, then one row for each entry. The columns of the kinds come last."""
     kinds = sorted({kind for line in lines for kind in (*line.unit_hours, *line.share_hours)})
     heads = (by, "jobs", "starts", "wait_median_s", "wait_p95_s", "preemptions_suffered", "preemptions_caused")
     yield (*heads, *(f"{kind}_{what}_hours" for kind in kinds for what in ("unit", "share")))
@@ -142,7 +150,10 @@ def _foot(window: Window, bastion: Mapping[str, Any]) -> str:
 
 
 def _later(ledger: Ledger) -> list[str]:
-    """What is not booked: from the end of a process to the start of the bastion that heard of it."""
+    """Return a line about time that is not counted.
+
+    It is the time from the end of a process to the start of the bastion that noticed the end.
+    """
     told = ", ".join(f"{amount:.2f} {kind}-hours" for kind, amount in hours(ledger.later).items())
     return [f"not counted: {told} of jobs that had ended while no bastion was at work"] if told else []
 
@@ -154,7 +165,7 @@ def _by(word: str) -> str:
 
 
 def _window(call: Call, now: datetime) -> Window:
-    """From --since to --until, and not beyond now. Raises `UsageError`."""
+    """Return the window from --since to --until, but not beyond now. Raises `UsageError`."""
     flags = call.flags
     until = min(now, moment(flags["until"], now, "--until")) if flags["until"] else now
     since = moment(flags["since"], now)
@@ -164,7 +175,7 @@ def _window(call: Call, now: datetime) -> Window:
 
 
 def page(ledger: Ledger, lines: Sequence[LedgerLine], *, by: str, title: str, numbers: str) -> str:
-    """The page. `lines` are the entries, the largest first; `numbers` is the table in text."""
+    """Return the page. `lines` are the entries, the largest first; `numbers` is the table as text."""
     kinds = sorted({kind for line in lines for kind in line.unit_hours})
     return html_charts.page(title, [part for kind in kinds for part in _of_kind(ledger, lines, kind, by)], numbers)
 
@@ -186,10 +197,10 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
 
 
 def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Holes) -> Ledger:
-    """The closed ledger of a window; `by` is one of `ledger.BY`. Raises `BucketError`, `Newer`.
+    """Return the closed ledger of a window. `by` is one of `ledger.BY`. Raises `BucketError`, `Newer`.
 
-    One pass over the journal up to the window's end, a few objects in memory at a time. What cannot be read of it is
-    left out and named in `holes`.
+    It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be
+    read are left out and listed in `holes`.
     """
     state = recover.newest_snapshot(bucket, upto=point_in_time.number_at(bucket, window.since, at_once))
     begin, end = state.seq if state else 0, point_in_time.end(bucket)

@@ -1,6 +1,6 @@
-"""What commands of both tools share.
+"""Code that commands of both tools share.
 
 For: `cli.launch` and `cli.bastion`.
-Here: which bastion is meant (`place`, `profile`, `command_context`), which jobs, the user's code, runners, admins' files.
+Here: the bastion of a call (`place`, `profile`, `command_context`), its jobs, the user's code, runners, admins' files.
 Imports: `cli.terminal`, `launcher`, `bundler`, `runners`.
 """

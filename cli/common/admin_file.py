@@ -1,6 +1,6 @@
-"""The two files that admins write into the bucket, quota and settings: looked at, compared, replaced, edited.
+"""Show, compare, replace and edit the two files that admins write into the bucket: quota and settings.
 
-A change is checked first, shown with whom it touches, agreed to, and then put in the place of exactly what was read.
+A change is checked, shown with its consequences and confirmed. Then it replaces exactly the version that was read.
 """
 
 from __future__ import annotations
@@ -26,10 +26,17 @@ from .place import BastionPlace, known_place_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminFile:
-    """What tells one of the two from the other; `Any` is the value that its text describes.
+    """One of the two kinds of files. `Any` is the value that its text describes.
 
-    `parse` raises `BastionError` with every complaint and its line. `absent` is what holds without a file, `outline`
-    what an editor begins with then, and `done` what is said of a change.
+    name: its name for people.
+    key: its key in the bucket.
+    parse: reads a text. Raises `BastionError` with every complaint and its line.
+    absent: the value that holds without a file.
+    diff: the lines that differ between two values.
+    affected: the lines about what a change affects, from the state, the old and the new value.
+    warnings: the lines that warn about a value.
+    outline: the text that an editor begins with if there is no file.
+    done: the end of the message after a change.
     """
 
     name: str
@@ -43,7 +50,7 @@ class AdminFile:
     done: str
 
     def lenient(self, text: str) -> tuple[Any, str]:
-        """The value of a text in the bucket, and what is wrong with it; without a usable one what holds then."""
+        """Return the value of a stored text, and what is wrong with it. Of a broken text, the value is `absent`."""
         try:
             return self.parse(text) if text else self.absent, ""
         except BastionError as error:
@@ -52,7 +59,12 @@ class AdminFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """The file as it lies in the bucket, without its byline. `version` None: it does not."""
+    """The file as it is stored in the bucket.
+
+    text: its text without the audit line.
+    byline: the audit line; None if it has none.
+    version: its version in the bucket; None if there is no file.
+    """
 
     text: str = ""
     byline: Byline | None = None
@@ -60,7 +72,7 @@ class StoredFile:
 
 
 def read(bucket: Bucket, file: AdminFile) -> StoredFile:
-    """What lies in the bucket."""
+    """Read the file from the bucket."""
     try:
         stored = bucket.read(file.key)
     except Missing:
@@ -69,7 +81,10 @@ def read(bucket: Bucket, file: AdminFile) -> StoredFile:
 
 
 def put(call: Call, place: BastionPlace, file: AdminFile, held: StoredFile, text: str) -> int:
-    """Check, show, ask, replace. Raises `BastionError` for a text that cannot be used, `Overtaken`."""
+    """Check a text, show its changes, ask, and replace the file.
+
+    Raises `BastionError` for a text that cannot be used, `Overtaken` if somebody else changed the file meanwhile.
+    """
     body, _ = split(text)
     new = file.parse(body)
     changes = report(call, place.bucket, file, held, new)
@@ -89,7 +104,10 @@ def put(call: Call, place: BastionPlace, file: AdminFile, held: StoredFile, text
 
 
 def edit(call: Call, file: AdminFile) -> int:
-    """The same with a text from the user's editor, which is opened again for what is wrong with it."""
+    """Let the user edit the file, and put the result.
+
+    The editor opens again while the text is wrong and the user wants it.
+    """
     place = known_place_of(call)
     check_agreeable(call, f"change the {file.name} of bastion {place.name}?")
     held = read(place.bucket, file)
@@ -109,7 +127,7 @@ def edit(call: Call, file: AdminFile) -> int:
 
 
 def report(call: Call, bucket: Bucket, file: AdminFile, held: StoredFile, new: Any) -> dict[str, Any]:
-    """What the new value changes, printed for people and returned for programs."""
+    """Print for people what the new value changes, and return it for programs."""
     old, problem = file.lenient(held.text)
     state = recover.load(bucket)
     found: dict[str, Any] = {
@@ -134,7 +152,7 @@ def _problem(file: AdminFile, text: str) -> str:
 
 
 def _overtaken(call: Call, bucket: Bucket, file: AdminFile, held: StoredFile) -> str:
-    """Show what somebody else did since `held`, and say who it was."""
+    """Show what somebody else changed since `held`, and return the message that names them."""
     theirs = read(bucket, file)
     old, _ = file.lenient(held.text)
     new, problem = file.lenient(theirs.text)

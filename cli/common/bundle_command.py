@@ -1,4 +1,4 @@
-"""`launch bundle` and `bastion bundle`: the code to where machines find it, and no job."""
+"""`launch bundle` and `bastion bundle`: store the code where machines find it, without a job."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .command_context import desk_of, docker_repo_of
 
 
 def run(call: Call) -> int:
-    """Print what the code is known by, and where it is."""
+    """Bundle the code, and print its identity and its place."""
     kind_said = call.flags["bundler_type"]
     settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
     desk = desk_of(call)

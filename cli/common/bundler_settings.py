@@ -1,4 +1,4 @@
-"""What may be said to each bundler by --bundler_spec, and what of it makes sense. Pure."""
+"""Check the settings of each bundler, from --bundler_spec. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "none": ("source",),
 }
 IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
-"""Of these every other key is a build argument."""
+"""The bundlers of images. For these, every unknown key is a build argument."""
 
 TRUTHS = {"true": True, "false": False}
 _TRUE_OR_FALSE = ("allow_dirty", "submodules", "skip_bundle", "is_async")
@@ -36,25 +36,30 @@ _TIME_MAX = 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundlerSettings:
-    """What was said: `said` by the names of settings, `args` the build arguments."""
+    """The settings of one bundler.
+
+    kind: the type of the bundler, a key of `KNOWN`.
+    said: the values by the names of settings; a setting that was not set is missing.
+    args: the build arguments of an image.
+    """
 
     kind: str
     said: Mapping[str, str] = field(default_factory=dict)
     args: Mapping[str, str] = field(default_factory=dict)
 
     def get(self, name: str, default: str = "") -> str:
-        """What was said of it."""
+        """Return the value of a setting, or the default."""
         return self.said.get(name, default)
 
     def truth(self, name: str, *, default: bool = False) -> bool:
-        """The same as a truth."""
+        """Return the value of a setting that is true or false, or the default."""
         return TRUTHS[self.said[name]] if name in self.said else default
 
 
 def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> BundlerSettings:
-    """`KEY=VALUE` of each --bundler_spec, as this bundler knows them. Raises `UsageError`.
+    """Parse the `KEY=VALUE` of each --bundler_spec for this bundler. Raises `UsageError`.
 
-    `docker_repo` is where images go that name no registry themselves.
+    `docker_repo` is the registry for images that name none.
     """
     if kind not in KNOWN:
         use = f"use {', '.join(KNOWN)}"
@@ -76,7 +81,7 @@ def settings_of(kind: str, texts: Iterable[str], docker_repo: str = "") -> Bundl
 
 
 def check_setup(kind: str | None, setup: str) -> None:
-    """Raise `UsageError` for a setup beside an image: it would be run outside of it."""
+    """Raise `UsageError` for a setup together with an image: the setup would run outside the image."""
     if kind in IMAGES and setup:
         raise UsageError("--setup and an image do not go together; write it into the Dockerfile as a RUN")
 
@@ -109,7 +114,7 @@ def _check_image(settings: BundlerSettings) -> None:
 
 
 def named(settings: BundlerSettings) -> tuple[str, str]:
-    """The whole name of the image, and the tag that was said, which is only of use where nothing is built."""
+    """Return the whole name of the image, and its tag. The tag matters only where nothing is built."""
     said = settings.get("image")
     if settings.truth("skip_bundle"):
         said, tag = image_ref.split(said)
@@ -119,7 +124,7 @@ def named(settings: BundlerSettings) -> tuple[str, str]:
 
 
 def recipe_of(settings: BundlerSettings) -> Recipe:
-    """What to build."""
+    """Return what to build."""
     return Recipe(
         name=named(settings)[0],
         dockerfile=settings.get("dockerfile", "Dockerfile"),
@@ -131,6 +136,6 @@ def recipe_of(settings: BundlerSettings) -> Recipe:
 
 
 def location_of(settings: BundlerSettings, region: str) -> str:
-    """Where Cloud Build works: as was said, where the pool is, or in the image's region."""
+    """Return the location of Cloud Build: the one that is set, else the pool's, else the image's region."""
     pool = _POOL.fullmatch(settings.get("private_worker_pool"))
     return settings.get("location") or (pool["location"] if pool else region)

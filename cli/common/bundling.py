@@ -1,4 +1,4 @@
-"""The user's code into the bucket, by the bundler that the command line names."""
+"""Put the user's code into the bucket, with the bundler that the command line names."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ def bundle(
     kept_days: int,
     later: bool | None = None,
 ) -> Bundle:
-    """Pack the source folder and put it where workers find it; bundles stay there `kept_days` (0: for ever).
+    """Pack the source folder and store it where workers find it. Bundles stay there `kept_days` days (0: for ever).
 
-    `later`: whether an image may still be in the making then, unless is_async says otherwise; None: it may not.
+    `later`: whether an image may still be under construction afterwards, unless is_async says otherwise; None: it must
+        be ready.
     Raises `BundleError`, `BucketError`, `GoogleError`, `UsageError`.
     """
     source = Path(settings.get("source") or os.getcwd())
@@ -66,12 +67,12 @@ def _image(
 
 
 def reference(packed: Bundle) -> BundleRef:
-    """A bundle as a spec names it."""
+    """Return the bundle as a spec names it."""
     return BundleRef(**{name: getattr(packed, name) for name in BundleRef.__struct_fields__})
 
 
 def came_from(packed: Bundle, here: Provenance) -> Provenance:
-    """Where the code comes from: this folder, or the commit that was bundled, whatever the folder holds."""
+    """Return the origin of the code: this folder, or the commit that was bundled, whatever the folder holds."""
     if not packed.commit:
         return here
     return msgspec.structs.replace(here, git_commit=packed.commit, git_dirty=bool(packed.digest))

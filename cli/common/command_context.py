@@ -1,4 +1,4 @@
-"""What every command of `launch` works with: the place, the doors, and who asks."""
+"""The context of each `launch` command: the place, the interfaces, and the user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,15 @@ from .profile import setting_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
-    """The doors of one command."""
+    """The interfaces and values that one command works with.
+
+    bastion: the name of the bastion.
+    bucket: the bastion's part of the bucket.
+    clock: the time.
+    tasks: work beside the caller.
+    ids: new random ids.
+    settings: the bastion's settings in force.
+    """
 
     bastion: str
     bucket: Bucket
@@ -34,12 +42,15 @@ class CommandContext:
     settings: Config
 
     def reader(self, *, user: str | None = None) -> Reader:
-        """A reader of the bastion's part of the bucket; `user` as in `Reader`."""
+        """Return a reader of the bastion's part of the bucket; `user` as in `Reader`."""
         return Reader(self.bucket, self.clock, self.tasks, user=user)
 
 
 def desk_of(call: Call) -> CommandContext:
-    """The real doors to where the command line points. Raises `BastionError` if there never was a bastion."""
+    """Return the context for the place that the command line names.
+
+    Raises `BastionError` if no bastion was ever there.
+    """
     place = known_place_of(call)
     return CommandContext(
         bastion=place.name,
@@ -52,7 +63,10 @@ def desk_of(call: Call) -> CommandContext:
 
 
 def user_of(call: Call) -> str:
-    """Who asks: --user_id or what stands for it, else the login name."""
+    """Return the user of the call: --user_id, or the variable or profile that stands for it, else the login name.
+
+    Raises `UsageError` if there is none of these.
+    """
     if said := setting_of(call, "user_id"):
         return said.value
     try:
@@ -62,7 +76,10 @@ def user_of(call: Call) -> str:
 
 
 def check_user(settings: Config, user: str) -> None:
-    """Raise `UsageError` where the bastion would not believe that this user asks: on a shared machine the account says it."""
+    """Raise `UsageError` where the bastion would not accept requests in this user's name.
+
+    On a shared machine, the account decides: only root may ask in another name.
+    """
     if not settings.shared or not (own := os.geteuid()):
         return
     try:
@@ -74,7 +91,10 @@ def check_user(settings: Config, user: str) -> None:
 
 
 def docker_repo_of(call: Call, kind: str) -> str:
-    """Where images without a registry go, by the environment, the profile or the bastion's settings; "" for other code."""
+    """Return the registry for images that name none, from the environment, the profile or the bastion's settings.
+
+    Empty for code that is not an image.
+    """
     if kind not in IMAGES:
         return ""
     if said := setting_of(call, "docker_repo"):
@@ -83,5 +103,5 @@ def docker_repo_of(call: Call, kind: str) -> str:
 
 
 def job_of(call: Call, desk: CommandContext, view: View) -> FoundJob:
-    """The job that the command's one word means, also one that the bastion has long forgotten."""
+    """Return the job that the command's word names, also one that has left the bastion's state long ago."""
     return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))

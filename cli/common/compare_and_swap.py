@@ -1,4 +1,4 @@
-"""Files that admins edit in the bucket: replaced only if nobody else changed them meanwhile."""
+"""Replace files that admins edit in the bucket, only if nobody else changed them meanwhile."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from bastion.stores.create_once import create_once, settled
 
 
 def exchange(bucket: Bucket, key: str, data: bytes, version: str | None) -> None:
-    """Put `data` in the place of the version that was read; None: of nothing.
+    """Write `data` in place of the version that was read. `version` None: there was no object.
 
-    Raises `Overtaken` if somebody else changed the object meanwhile; a lost answer is not mistaken for that: the byline tells
-    whose it is.
+    Raises `Overtaken` if somebody else changed the object meanwhile. A lost answer is not mistaken for that: an object
+    that holds exactly `data` is ours, because its audit line names its author and time.
     """
 
     def put() -> bool:
         if version is None:
             return create_once(bucket, key, data).mine
+        # A refused write may be our own earlier one, if its answer was lost.
         return bucket.replace(key, data, version) is not None or _holds(bucket, key, data)
 
     if not settled(put):

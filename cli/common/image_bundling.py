@@ -1,4 +1,4 @@
-"""Bundlers of images, by what the command line says: whose engine, which registry, whose login."""
+"""Choose the bundler of images from the command line: the engine, the registry and its login."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GLOBAL = "global"
 def image_bundler(
     settings: BundlerSettings, clock: Clock, say: Say, *, tar: TarBundler, url_of: Callable[[str], str], wait: bool
 ) -> Bundler:
-    """The bundler of this kind. Raises `UsageError`, `BundleError` for what cannot work as it was said."""
+    """Return the image bundler for these settings. Raises `UsageError` or `BundleError` if they cannot work."""
     if settings.kind == "cloudbuild":
         return _cloudbuild(settings, clock, say, tar=tar, url_of=url_of, wait=wait)
     name, tag = named(settings)

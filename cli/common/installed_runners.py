@@ -1,4 +1,4 @@
-"""The runners that are installed here: what packages name by entry points, ours among them."""
+"""Find the runners that are installed here. Packages name them as entry points, ours as well."""
 
 from __future__ import annotations
 
@@ -13,31 +13,34 @@ from bastion.runners.runner_context import GROUP, Maker
 
 
 def installed() -> Mapping[str, EntryPoint]:
-    """Who makes each runner, by its name. Of two packages with one name the first in the alphabet is heard."""
+    """Return the entry point of each runner, by its name.
+
+    Of two packages with one name, the first in the alphabet wins.
+    """
     found = sorted(entry_points(group=GROUP), key=lambda point: (point.name, point.dist.name if point.dist else ""))
     return {point.name: point for point in reversed(found)}
 
 
 def maker(name: str) -> Maker:
-    """Who makes this runner. Raises `UsageError` if nobody here does, or its package cannot be loaded."""
+    """Return the maker of this runner. Raises `UsageError` if none is installed, or if its package cannot be loaded."""
     known = installed()
     if name not in known:
         raise UsageError(_missing(name, known))
     try:
         made: Maker = known[name].load()
-    except Exception as error:  # whatever it is: the package is a stranger's
+    except Exception as error:  # any error: the package is third-party code
         raise UsageError(f"runners has {name!r}, and its package cannot be loaded: {error!r}; mend it") from error
     return made
 
 
 def faults(config: Config) -> Iterator[str]:
-    """What is wrong with the settings of runners, by what is installed here: for the machine where the bastion runs."""
+    """List what is wrong with the settings of runners, on the machine of the bastion: it must have them installed."""
     yield from unknown(config)
     yield from faults_of_known(config)
 
 
 def unknown(config: Config, so: str = "") -> Iterator[str]:
-    """What to say of runners that are not installed here; `so`: and what comes of it."""
+    """List a message for each runner that is not installed here. `so` adds the consequence."""
     known = installed()
     for name in config.runners:
         if name not in known:
@@ -45,7 +48,7 @@ def unknown(config: Config, so: str = "") -> Iterator[str]:
 
 
 def faults_of_known(config: Config) -> Iterator[str]:
-    """What installed runners find wrong with their tables."""
+    """List what installed runners find wrong with their tables."""
     known = installed()
     for name in sorted({*config.runners, *config.runner_options} & known.keys()):
         yield from _faults(name, config.runner_options.get(name, {}))
@@ -56,7 +59,7 @@ def _faults(name: str, options: Mapping[str, Any]) -> Iterator[str]:
         yield from [f"runner_options.{name}.{fault}" for fault in maker(name).faults(options)]
     except UsageError as error:
         yield str(error)
-    except Exception as error:  # a stranger's code: the settings stay as they are, and the bastion goes on
+    except Exception as error:  # third-party code must not stop the bastion
         yield f"runner_options.{name} cannot be checked: {error!r}"
 
 

@@ -1,4 +1,4 @@
-"""The jobs that a command line means when it means several: `-u`, `-p`, `-s`, `--since`."""
+"""Select the jobs that a command line means with `-u`, `-p`, `-s` and `--since`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..terminal.main import Call
 
 
 def named(call: Call, now: datetime) -> Filter:
-    """What the flags say, and nothing else. Raises `UsageError`."""
+    """Return the filter that the flags set, and nothing else. Raises `UsageError`."""
     flags = call.flags
     return Filter(
         users=words(flags["user"]),
@@ -23,7 +23,7 @@ def named(call: Call, now: datetime) -> Filter:
 
 
 def limit_of(call: Call) -> int | None:
-    """How many are wanted; None for all. Raises `UsageError`."""
+    """Return the largest number of jobs to show; None for all. Raises `UsageError`."""
     limit = call.flags["limit"]
     if limit is not None and limit < 1:
         raise UsageError(f"--limit is {limit}; use 1 or more")

@@ -1,4 +1,4 @@
-"""Asking the bastion something about jobs: which are meant, whether it would refuse, one request for each."""
+"""Send requests about jobs: select the jobs, check whether the bastion would refuse, send one request for each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ Asked = Sequence[tuple[FoundJob, AboutJob]]
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """The jobs of a command line. `alone`: it names one, and could not mean several."""
+    """The jobs that a command line means.
+
+    jobs: the jobs.
+    alone: whether the command line names exactly one job and could not mean several.
+    """
 
     jobs: tuple[FoundJob, ...]
     alone: bool
@@ -35,7 +39,13 @@ class Meant:
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """One command that asks something of jobs, and what it sees of the bastion."""
+    """One command that requests something about jobs.
+
+    call: the command line.
+    desk: the context of the command.
+    user: the user who asks.
+    view: the state of the bastion when the command began.
+    """
 
     call: Call
     desk: CommandContext
@@ -44,17 +54,17 @@ class JobRequest:
 
     @classmethod
     def begin(cls, call: Call) -> JobRequest:
-        """Look at the bastion."""
+        """Read the state of the bastion. Raises `UsageError` if the user may not ask in this name."""
         desk, user = desk_of(call), user_of(call)
         check_user(desk.settings, user)
         return cls(call, desk, user, desk.reader().look())
 
     def one(self) -> Meant:
-        """The job that the command's one word means. Raises `NotFound`."""
+        """Return the job that the command's word means. Raises `NotFound`."""
         return Meant((job_of(self.call, self.desk, self.view),), alone=True)
 
     def several(self) -> Meant:
-        """The jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
+        """Return the jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
         words, filters = self.call.words, named(self.call, self.desk.clock.wall())
         if not words and filters == Filter():
             raise UsageError("no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since")
@@ -67,19 +77,21 @@ class JobRequest:
         return look_up(word, self.view, self.desk.bucket, self.desk.tasks)
 
     def ask(self, found: Meant, request: Callable[[FoundJob], AboutJob], told: Callable[[FoundJob], str]) -> int:
-        """Ask for each of the jobs, or for none if one of these requests would be refused; `told` says it to people.
+        """Send a request for each of the jobs, or none at all if the bastion would refuse one.
+
+        `told` is the message for people.
 
         Raises `Forbidden`, `BastionError`, `UsageError`.
         """
         asked = [(_whole(job), request(job)) for job in found.jobs]
-        self.check(asked)
+        self.check(asked)  # all before the first request: so it is all jobs or none
         self.send(asked)
         for job in found.jobs:
             self.call.output.note(told(job))
         return self.answer(found)
 
     def check(self, asked: Asked) -> None:
-        """Raises `Forbidden` or `BastionError` with what the bastion would say, as far as it can be known."""
+        """Raise `Forbidden` or `BastionError` with the answer of the bastion, as far as it can be predicted."""
         known = inputs(self.view.state)
         foreign = [stranger(request, self.user, job.job or job.spec, known) for job, request in asked]
         if any(foreign):
@@ -91,12 +103,12 @@ class JobRequest:
     def _refusal(self, job: FoundJob, request: AboutJob, known: Inputs) -> str:
         if job.id in self.view.state.jobs:
             return refusal(request, self.user, self.view.state, known)
-        if isinstance(request, Cancel):  # it has left the state: it ended long ago
+        if isinstance(request, Cancel):  # it has left the state, so it ended long ago: nothing to stop
             return ""
         return f"job {job.id} has ended long ago; there is nothing to {VERBS[type(request)]}"
 
     def send(self, asked: Asked) -> None:
-        """One request for each, at once. Raises `BastionError` if some could not be stored."""
+        """Send one request for each job, all at once. Raises `BastionError` if some could not be stored."""
         desk = self.desk
         sent = desk.tasks.map(
             lambda request: send(desk.bucket, user=self.user, request_id=desk.ids.new(), request=request),
@@ -107,7 +119,7 @@ class JobRequest:
             raise BastionError(f"{len(failed)} of {len(sent)} requests could not be stored: {failed[0]}") from failed[0]
 
     def answer(self, found: Meant) -> int:
-        """The names on standard output; as JSON one object for a job that is meant alone, else a list."""
+        """Print the names on standard output. As JSON, print one object for a job that is meant alone, else a list."""
         output, rows = self.call.output, [{"id": job.id, "name": job.name} for job in found.jobs]
         if output.json:
             output.data(rows[0] if found.alone else {"schema": 1, "jobs": rows})

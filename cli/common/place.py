@@ -1,4 +1,4 @@
-"""Which bastion in which bucket a command line means."""
+"""Find the bastion and the bucket that a command line names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every
 
 @dataclass(frozen=True, slots=True)
 class BastionPlace:
-    """A bastion's name, the whole bucket, and the bastion's part of it. `settings` are those in force, where it is known."""
+    """A bastion and its place in a bucket.
+
+    name: the name of the bastion.
+    root: the whole bucket.
+    bucket: the bastion's part of it.
+    settings: the settings in force; the defaults where they were not read.
+    """
 
     name: str
     root: Bucket
@@ -34,50 +40,56 @@ class BastionPlace:
     settings: Config = field(default_factory=Config)
 
     def housed(self, config: Config) -> BastionPlace:
-        """The same, with logs, outputs and bundles where the settings say."""
+        """Return the same place, with logs, outputs and bundles in the buckets of these settings."""
         urls = {home: f"{url.rstrip('/')}/{self.name}" for home, url in config.buckets.items()}
         return BastionPlace(self.name, self.root, housed(self.bucket, urls), config)
 
     def flags(self) -> list[str]:
-        """What leads another process to the same place."""
+        """Return the flags that lead another process to the same place."""
         return [f"--bastion={self.name}", f"--bucket={self.root.url}"]
 
     def config(self) -> Config:
-        """The bastion's settings. Raises `RecordError` if they make no sense, `BastionError` if there are none."""
+        """Return the bastion's settings. Raises `RecordError` if they are invalid, `BastionError` if there are none."""
         try:
             return parse(self.bucket.read(CONFIG).data)
         except Missing:
             raise BastionError(unknown(self)) from None
 
     def status(self) -> Status | None:
-        """The bastion's last sign of life, if it ever gave one."""
+        """Return the bastion's last status; None if it never wrote one."""
         try:
             return decode(self.bucket.read(STATUS).data, Status, STATUS)
         except Missing:
             return None
 
     def is_up(self, clock: Clock) -> bool:
-        """True if a bastion runs and has ended its first tick."""
+        """Return True if a bastion runs and has ended its first tick."""
         status = self.status()
         if status is None or not status.ticks:
             return False
         return word(status, now=clock.wall(), died=host.died(status)) == RUNNING
 
     def has_ended(self) -> bool:
-        """True if the last bastion said that it stopped, is dead on this machine, or never was."""
+        """Return True if the last bastion stopped in order, is dead on this machine, or never ran."""
         status = self.status()
         return status is None or status.state == STOPPED or host.died(status)
 
 
 def place_of(call: Call, *, create: bool = False) -> BastionPlace:
-    """Where the command line points; whether a bastion is there is not asked. `create`: make a missing folder."""
+    """Return the place that the command line names, without a check that a bastion is there.
+
+    `create`: create a missing folder.
+    """
     said = settings_of(call)
     root = open_bucket(said.bucket, create=create)
     return BastionPlace(said.bastion, root, Prefixed(root, said.bastion))
 
 
 def known_place_of(call: Call) -> BastionPlace:
-    """Where the command line points. Raises `BastionError` if no bastion was ever created there."""
+    """Return the place that the command line names, with the settings in force.
+
+    Raises `BastionError` if no bastion was ever created there.
+    """
     place = place_of(call)
     try:
         text = place.bucket.read(CONFIG).data
@@ -87,7 +99,12 @@ def known_place_of(call: Call) -> BastionPlace:
 
 
 def in_force(place: BastionPlace, text: bytes) -> Config:
-    """The settings of this text, or the last good ones, from the journal, if it makes no sense."""
+    """Return the settings of this text.
+
+    If it is invalid, return the last valid ones from the journal, or else the defaults.
+
+    Raises `Newer` if a newer version wrote the text.
+    """
     try:
         return parse(text)
     except Newer:
@@ -98,7 +115,10 @@ def in_force(place: BastionPlace, text: bytes) -> Config:
 
 
 def stored(place: BastionPlace) -> Config:
-    """The settings in force, though somebody may be about to mend them; the defaults of a bastion that is not made yet."""
+    """Return the settings in force, also while the stored text is invalid.
+
+    If no bastion was created yet, return the defaults.
+    """
     try:
         return in_force(place, place.bucket.read(CONFIG).data)
     except Missing:
@@ -106,7 +126,7 @@ def stored(place: BastionPlace) -> Config:
 
 
 def is_known(place: BastionPlace) -> bool:
-    """True if a bastion was created there."""
+    """Return True if a bastion was created there."""
     try:
         place.bucket.read(CONFIG)
     except Missing:
@@ -115,7 +135,7 @@ def is_known(place: BastionPlace) -> bool:
 
 
 def unknown(place: BastionPlace) -> str:
-    """What to say of a place without a bastion."""
+    """Return the message for a place without a bastion."""
     create = f"create one with bastion create {' '.join(place.flags())}"
     return (
         f"there is no bastion {place.name} in {place.root.url}; {did_you_mean(place.name, names(place.root), create)}"
@@ -123,7 +143,10 @@ def unknown(place: BastionPlace) -> str:
 
 
 def names(root: Bucket) -> list[str]:
-    """The first names in the bucket, of bastions or not: one request for each."""
+    """List the first names in the bucket, at most `NAMES_MAX`, of bastions or of anything else.
+
+    Each name costs one request.
+    """
     found: list[str] = []
     after = ""
     while len(found) < NAMES_MAX:

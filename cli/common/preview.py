@@ -1,6 +1,6 @@
-"""What the engine of a runner would be asked for: the end of `launch --dry_run`, for people.
+"""Show what a runner would ask its engine for: the end of `launch --dry_run`, for people.
 
-The runner's package is loaded here alone, and only if it is installed: a client needs none.
+Only this file loads the runner's package, and only if it is installed: a client needs no runner.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from .place import BastionPlace, known_place_of
 from .runner_contexts import ground
 
 _IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
-_DIGEST = "DIGEST"
+_DIGEST = "DIGEST"  # stands for the digest, which is known only after the build
 
 
 def preview(call: Call, job: str, spec: JobSpec, settings: BundlerSettings | None = None) -> None:
-    """Say on the error stream what the first attempt would be; `settings` are those of code that is still to be packed."""
+    """Print, on the error stream, what the runner would ask for at the first attempt.
+
+    `settings` are the bundler settings of code that is not packed yet.
+    """
     try:
         place = known_place_of(call)
         config = place.config()

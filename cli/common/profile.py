@@ -1,4 +1,4 @@
-"""What a call goes by: its flags, the environment, and the profile, from the one file of this account."""
+"""Find the settings of a call in its flags, the environment and the profiles of this account and this machine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from ..terminal.toml_edit import Change, amended
 
 
 def path_of(environ: Mapping[str, str]) -> Path:
-    """The file of profiles."""
+    """Return the path of this account's profiles."""
     return config_folder(environ) / "config.toml"
 
 
 def path_for_all(environ: Mapping[str, str]) -> Path:
-    """The file of profiles of all accounts of this machine, which its root writes."""
+    """Return the path of the profiles for all accounts of this machine. Root writes this file."""
     folders = environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep)
     return Path(next(filter(os.path.isabs, folders), "/etc/xdg")) / "bastion" / "config.toml"
 
 
 def load(environ: Mapping[str, str]) -> Profiles:
-    """All profiles, those of this account before those of the machine; none if there is no file.
+    """Load all profiles. This account's win over the machine's. Without a file, there are none.
 
     Raises `BastionError` if a file cannot be used.
     """
@@ -39,13 +39,13 @@ def load(environ: Mapping[str, str]) -> Profiles:
 
 
 def for_all(environ: Mapping[str, str]) -> Profiles:
-    """The profiles of the machine. Raises `BastionError` if the file cannot be used."""
+    """Load the profiles of the machine. Raises `BastionError` if the file cannot be used."""
     path = path_for_all(environ)
     return parse(_text(path), str(path))
 
 
 def chosen(call: Call) -> Profile:
-    """The profile that the call goes by; one without a name if there is none. Raises `BastionError`."""
+    """Return the profile of the call; one without a name if there is none. Raises `BastionError`."""
     profiles = load(call.environ)
     if name := call.flags["profile"]:
         return profiles.get(name, "--profile")
@@ -55,28 +55,31 @@ def chosen(call: Call) -> Profile:
 
 
 def setting_of(call: Call, key: str) -> Setting | None:
-    """What the call goes by for this flag, and who says so; None if nobody does."""
+    """Return the value for this flag and its source; None if nothing sets it."""
     return flag_defaults.setting(key, call.flags, call.environ, lambda: chosen(call))
 
 
 def settings_of(call: Call) -> Settings:
-    """Where the call points. Raises `UsageError` if nobody says it."""
+    """Return the bastion and the bucket of the call. Raises `UsageError` if one of them is not set."""
     return flag_defaults.settings(call.flags, call.environ, lambda: chosen(call))
 
 
 def store(environ: Mapping[str, str], change: Change) -> Profiles:
-    """Change values in the file, and nothing else of it. The profiles as they are now. Raises `BastionError`."""
+    """Change values in this account's file, and nothing else in it.
+
+    Return the profiles afterwards. Raises `BastionError`.
+    """
     return _change(path_of(environ), change, folder=0o700, file=0o600)
 
 
 def store_for_all(environ: Mapping[str, str], change: Change) -> Profiles:
-    """The same of the machine's file, which everybody may read."""
+    """Change values in the machine's file, which everybody may read. Return its profiles. Raises `BastionError`."""
     return _change(path_for_all(environ), change, folder=0o755, file=0o644)
 
 
 def _change(path: Path, change: Change, *, folder: int, file: int) -> Profiles:
     before = _text(path)
-    parse(before, str(path))
+    parse(before, str(path))  # refuse to change a file that is broken already
     text = amended(before, change)
     found = parse(text, str(path))
     path.parent.mkdir(parents=True, exist_ok=True, mode=folder)
@@ -99,7 +102,7 @@ def _text(path: Path) -> str:
 
 
 def _replace(path: Path, text: str, mode: int) -> None:
-    """The whole file at once. One that is a link stays one: its target is replaced."""
+    """Replace the whole file at once. A symbolic link stays one: its target is replaced."""
     target = Path(os.path.realpath(path))
     number, half = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
@@ -109,6 +112,6 @@ def _replace(path: Path, text: str, mode: int) -> None:
             os.fchmod(number, mode)
             os.fsync(file.fileno())
         os.replace(half, target)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too, must leave no half-written file
         os.unlink(half)
         raise

@@ -1,4 +1,7 @@
-"""What the runners of a bastion are made of, by its settings: on its own machine, and where one only looks."""
+"""Build the contexts of a bastion's runners from its settings.
+
+They are for the bastion's own machine, and for a client that only looks.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from .place import BastionPlace
 
 
 def ground(place: BastionPlace, config: Config, environ: Mapping[str, str], name: str) -> Ground:
-    """What the runner of this name is made of."""
+    """Return the context of the runner of this name."""
     ids = RandomIds()
     return Ground(
         bastion=place.name,
@@ -38,13 +41,16 @@ def ground(place: BastionPlace, config: Config, environ: Mapping[str, str], name
 
 
 def of_jobs(place: BastionPlace, config: Config) -> dict[str, object]:
-    """What workers are told of the settings, wherever they are."""
+    """Return the settings that workers get as flags, wherever they run."""
     git = {key: path for key, path in msgspec.structs.asdict(config.git).items() if path}
     return {**elsewhere(place), **git, **msgspec.structs.asdict(config.job_limits)}
 
 
 def elsewhere(place: BastionPlace) -> dict[str, object]:
-    """What workers are told of buckets besides the private one, so that none has to read the settings."""
+    """Return the URLs of the buckets besides the bastion's own one, as flags of workers.
+
+    So no worker has to read the settings.
+    """
     keys = {layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
     urls = {home: url_of(place.bucket, key) for home, key in keys.items()}
     return {f"{home}_bucket": url for home, url in urls.items() if url != place.bucket.url}

@@ -1,4 +1,4 @@
-"""One machine and several people: whose requests are whose, and the folders that they share."""
+"""Share one machine between several people: the author of each request, and the folders of the shared bucket."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from bastion.stores.shared_folder import FolderMode
 from .place import BastionPlace
 
 FOLDER = "/var/lib/bastion/bucket"
-"""The bucket of a bastion that is shared and was created without one: every account gets there."""
+"""The bucket of a shared bastion that was created without one. Every account can reach it."""
 
 ACCOUNTS_MAX = 10_000
 _FIRST_UID, _LAST_UID = 1_000, 60_000
-"""The numbers of people's accounts, as systems give them; those of services are below."""
+"""The range of people's account numbers, as systems give them. Services have lower numbers."""
 
 MEND = "mend it as root: bastion create --local --shared"
 
 
 def authors(config: Config) -> Authors:
-    """The accounts that may ask in the name of others, for the bastion of this process. Raises `RunnerError` as `chosen` does."""
+    """Return the accounts that may ask in the name of others, for the bastion of this process.
+
+    Raises `RunnerError` as `chosen` does.
+    """
     own, alone = os.geteuid(), config.runners == ["local"] and not (config.shared or config.run_as)
     me = name_of(own)
     refused = (
@@ -48,7 +51,7 @@ def authors(config: Config) -> Authors:
 
 
 def number_of(user: str) -> int | None:
-    """The account of this name by its number; None if this machine has none."""
+    """Return the number of the account of this name; None if this machine has no such account."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
@@ -56,7 +59,10 @@ def number_of(user: str) -> int | None:
 
 
 def accounts(shared: str) -> Mapping[str, int]:
-    """The people who share a bucket, with their numbers: the members of the group, or all accounts of people."""
+    """Return the people who share a bucket, with their account numbers.
+
+    They are the members of the group, or the accounts of all people.
+    """
     everybody = {row.pw_name: row for row in islice(pwd.getpwall(), ACCOUNTS_MAX) if USER.fullmatch(row.pw_name)}
     if shared == EVERYBODY:
         return {name: row.pw_uid for name, row in everybody.items() if _FIRST_UID <= row.pw_uid <= _LAST_UID}
@@ -66,7 +72,7 @@ def accounts(shared: str) -> Mapping[str, int]:
 
 
 def check(shared: str, url: str) -> None:
-    """Raise `UsageError` if this account and this bucket cannot be shared."""
+    """Raise `UsageError` if this account or this bucket cannot be shared."""
     if os.geteuid() != 0:
         raise UsageError("only root can run jobs as others: sudo bastion create --local --shared")
     if not url.startswith("file://"):
@@ -78,7 +84,7 @@ def check(shared: str, url: str) -> None:
 
 
 def share(place: BastionPlace, shared: str) -> None:
-    """Make the folders of a shared bucket, and set the modes of what lies there already. Raises `OSError`."""
+    """Make the folders of a shared bucket, and set the modes of what is there already. Raises `OSError`."""
     for folder in _wanted(place, shared):
         if folder.path == os.fsencode(place.root.url.removeprefix("file://")):
             os.makedirs(folder.path, exist_ok=True)
@@ -87,7 +93,10 @@ def share(place: BastionPlace, shared: str) -> None:
 
 
 def keep(place: BastionPlace, config: Config) -> None:
-    """The same as a bastion begins: of the folders alone, which somebody may have changed, and for accounts that are new."""
+    """Repair the folders of a shared bucket when a bastion starts.
+
+    Only folders are checked: somebody may have changed their modes, or accounts may be new.
+    """
     if config.shared:
         os.umask(0o022)
         for folder in _wanted(place, config.shared):
@@ -96,7 +105,7 @@ def keep(place: BastionPlace, config: Config) -> None:
 
 
 def doctor(place: BastionPlace, config: Config) -> Check:
-    """Are the modes of a shared bucket as they have to be?"""
+    """Check the modes of a shared bucket."""
     name = f"rights on {place.root.url}"
     wrong = [fault for folder in _wanted(place, config.shared) if (fault := folder.fault())]
     if wrong:

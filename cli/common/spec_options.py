@@ -1,4 +1,7 @@
-"""What a command line wishes of a job, and what of it is settled before the job is submitted: moments, and ids for names."""
+"""Turn the flags of a command line into the options of a job spec.
+
+Times and job names are resolved here, before the job is submitted: times to moments, names to ids.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,14 @@ from .profile import setting_of
 NONE = "none"
 
 Told = Callable[[str, str, Callable[[], Any]], Any]
-"""Of a flag and a field: what the file says of it, unless the flag is said."""
+"""A function of a flag, a field and a default: it returns the file's value of the field, unless the flag is set."""
 
 
 def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "") -> build.SpecOptions:
-    """What the flags say, and a file where they say nothing. `default_shell` is the setting of the bastion."""
+    """Return the options from the flags, and from a spec file where the flags are not set.
+
+    `default_shell` is the setting of the bastion.
+    """
     flags = call.flags
 
     def told(flag: str, field: str, value: Callable[[], Any]) -> Any:
@@ -69,7 +75,10 @@ def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "")
 
 
 def _alternatives(call: Call, said: Fields, listed: Sequence[Alternative]) -> Sequence[Alternative]:
-    """Those of the file, which are of another job as soon as a flag says its shape."""
+    """Return the alternatives of the file.
+
+    A flag that sets the shape replaces them: they belong to another job then.
+    """
     shaping = sorted({"instance_type", "resources", "num_replicas"} & call.given)
     if said.get("alternatives") and shaping and not listed:
         call.output.note(f"without the alternatives that it had: --{shaping[0]} says what it is now")
@@ -77,7 +86,10 @@ def _alternatives(call: Call, said: Fields, listed: Sequence[Alternative]) -> Se
 
 
 def moment_of(call: Call, flag: str, now: datetime) -> datetime | None:
-    """The moment that a flag says; None for `none`, and without one. Raises `UsageError`, also if nothing can end by then."""
+    """Return the moment that a flag sets; None for `none`, and without the flag.
+
+    Raises `UsageError`, also for a deadline that has passed.
+    """
     text = call.flags[flag]
     found = None if text in (None, NONE) else coming(text, now, f"--{flag}")
     if found and flag == "deadline" and found <= now:
@@ -86,7 +98,10 @@ def moment_of(call: Call, flag: str, now: datetime) -> datetime | None:
 
 
 def after_of(desk: CommandContext, words: Sequence[str]) -> list[str]:
-    """The conditions of `--after`, with the ids of the jobs that its words mean today. Raises `NotFound`, `SpecError`."""
+    """Return the conditions of `--after`, with the ids of the jobs that its words mean now.
+
+    Raises `NotFound`, `SpecError`.
+    """
     if not words:
         return []
     view = desk.reader().look()
@@ -117,6 +132,6 @@ def _limit(text: str | None) -> float | None:
 
 
 def _project(call: Call) -> str:
-    """What flag, environment or profile say of it."""
+    """Return the project from the flag, the environment or the profile; empty without one."""
     found = setting_of(call, "project_id")
     return found.value if found else ""

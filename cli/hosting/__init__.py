@@ -1,6 +1,6 @@
-"""Where a bastion lives: here, on a VM of Google's, in a Kubernetes cluster.
+"""The places where a bastion can run: this machine, a VM of Google's, a Kubernetes cluster.
 
 For: the commands of `bastion` that make, find or end one.
-Here: which way is meant (`where`), each way, the rights that it has, and `loop_parts` (what its loop works with).
+Here: the choice of the place (`where`), each kind of hosting, its rights, and `loop_parts` (what its loop works with).
 Imports: `cli.common`, `runners`.
 """

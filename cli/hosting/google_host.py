@@ -1,4 +1,4 @@
-"""A bastion on a VM of its own in Google's cloud: how it is made by `bastion create`, and found again by the settings."""
+"""Host a bastion on its own VM in Google's cloud: make it for `bastion create`, and find it by the settings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,12 @@ RUNNERS = ["tpu", "gce"]
 
 
 def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
-    """What the command line says of Google's cloud, by the words of `config.toml`; what it does not say stays."""
+    """Return the settings for Google's cloud, by the names in `config.toml`.
+
+    Flags that are not set keep the old values.
+
+    Raises `UsageError` without a zone for the VM.
+    """
     old = stored(place)
     google, zone = old.google, call.flags["gcp_zone"] or old.google.vm_zone
     if not zone:
@@ -54,7 +59,10 @@ def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
 
 
 def lodging(place: BastionPlace, tell: Tell | None = None) -> VmStatus | None:
-    """The VM of the bastion at this place, if its settings say that it has one; behind a door that only tells, if it has to."""
+    """Return the VM of this bastion; None if its settings name none.
+
+    With `tell`, every call to Google is reported, and calls that would change something are not made.
+    """
     held = stored(place).google
     if not held.vm_zone:
         return None
@@ -63,12 +71,12 @@ def lodging(place: BastionPlace, tell: Tell | None = None) -> VmStatus | None:
 
 
 def door(google: GoogleSettings) -> GoogleApi:
-    """The real door to Google's APIs."""
+    """Return the real interface to Google's APIs."""
     return GoogleApi(google.project, SystemClock(), RandomIds())
 
 
 def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
-    """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
+    """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
     found, google = _host(call, place, config), config.google
 
     def work(tell: Tell | None) -> list[Do]:
@@ -84,12 +92,12 @@ def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
 
 
 def buckets(place: BastionPlace, config: Config) -> list[str]:
-    """The names of all its buckets."""
+    """List the names of all buckets of the bastion."""
     return sorted({_bucket(place.root.url), *map(_bucket, config.buckets.values())})
 
 
 def forget(place: BastionPlace) -> dict[str, Any]:
-    """The settings of a bastion whose VM is no more."""
+    """Return the settings after the VM was deleted."""
     return {"google": msgspec.structs.replace(stored(place).google, vm_zone="")}
 
 
@@ -123,7 +131,7 @@ def _zones(said: str | None) -> list[str]:
 
 
 def _image(place: BastionPlace, google: GoogleSettings) -> str:
-    """The image that the VM has, if there is one."""
+    """Return the image of the present VM; empty if there is no VM."""
     if not google.vm_zone or not google.project:
         return ""
     at = {"project": google.project, "zone": google.vm_zone, "instance": vm_name(place.name)}

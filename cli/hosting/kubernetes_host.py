@@ -1,4 +1,4 @@
-"""A bastion as a Deployment in a Kubernetes cluster: how it is made by `bastion create`, and found again by the settings."""
+"""Host a bastion as a Deployment in a Kubernetes cluster: make it for `bastion create`, and find it by the settings."""
 
 from __future__ import annotations
 
@@ -26,11 +26,14 @@ _KEYS = {
     "service_account": "service_account",
     "bucket_secret": "bucket_secret",
 }
-"""Settings by the flags that say them."""
+"""The setting for each flag."""
 
 
 def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
-    """What the command line says of the cluster, by the words of `config.toml`; what it does not say stays."""
+    """Return the settings for the cluster, by the names in `config.toml`. Flags that are not set keep the old values.
+
+    Raises `UsageError` for another --runner, without an image, or if the bastion has a Deployment elsewhere.
+    """
     if (said := call.flags["runner"]) not in (None, NAME):
         raise UsageError(f"--runner={said} has the bastion on this machine; leave out the flags of a bastion elsewhere")
     old = stored(place)
@@ -41,7 +44,7 @@ def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
     given = checked(options)
     here = namespace_uid(door(given, SystemClock()), given.namespace)
     if (held := lodging(place)) and (held.uid, held.namespace) != (here, given.namespace):
-        held.status()  # whoever asks in another cluster is told
+        held.status()  # raises if this is not the cluster of the old Deployment
         raise UsageError(
             f"{held.name} is in {held.where}; bastion delete it there before it moves to {given.namespace}"
         )
@@ -50,7 +53,7 @@ def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
 
 
 def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
-    """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
+    """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
     if wrong := list(installed_runners.faults(config)):
         raise UsageError("; ".join(wrong))
     given = checked(config.runner_options[NAME])
@@ -72,7 +75,10 @@ def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
 
 
 def lodging(place: BastionPlace, tell: Tell | None = None) -> Deployed | None:
-    """The Deployment of the bastion at this place, if its settings say that it has one; told only, if it has to be."""
+    """Return the Deployment of this bastion; None if its settings name none.
+
+    With `tell`, calls that would change something are reported and not made.
+    """
     options = stored(place).runner_options.get(NAME, {})
     if not options.get("deployed_in"):
         return None
@@ -81,7 +87,7 @@ def lodging(place: BastionPlace, tell: Tell | None = None) -> Deployed | None:
 
 
 def forget(place: BastionPlace) -> dict[str, Any]:
-    """The settings of a bastion whose Deployment is no more."""
+    """Return the settings after the Deployment was deleted."""
     options = stored(place).runner_options
     return {"runner_options": {**options, NAME: {**options[NAME], "deployed_in": ""}}}
 

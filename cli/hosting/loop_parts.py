@@ -1,4 +1,4 @@
-"""What the loop of a bastion gets behind its doors."""
+"""Build the real interfaces that the loop of a bastion works with."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ SNAPSHOT_S = 600.0
 
 
 def doors(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> ServiceContext:
-    """All that the loop of the bastion at this place needs. Raises as `runners` does."""
+    """Return everything that the loop of this bastion needs. Raises as `runners` does."""
     made = runners(place, config, environ)
     births = [runner.site.birth for runner in made.values() if isinstance(runner, GoogleRunner)]
     if builds := [birth.build for birth in births if isinstance(birth, MachineBoot)]:
-        # Before they are asked for, and one after the other: what the first makes is kept. What fails is told to who asks.
+        # Build ahead of use, one after the other: later builds reuse the first result. A later caller sees the error.
         ThreadTasks(1).start("build", lambda: [build() for build in builds])
     return ServiceContext(
         bucket=place.bucket,
@@ -49,9 +49,9 @@ def doors(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> Se
 
 
 def runners(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> dict[str, Runner]:
-    """The configured runners by their names.
+    """Return the configured runners by their names.
 
-    Raises `UsageError` for one that cannot be had, or not by these settings; `RunnerError`.
+    Raises `UsageError` for a runner that is not installed or has wrong settings; `RunnerError`.
     """
     if wrong := list(installed_runners.faults(config)):
         raise UsageError("; ".join(wrong))
@@ -59,7 +59,10 @@ def runners(place: BastionPlace, config: Config, environ: Mapping[str, str]) -> 
 
 
 def whose(config: Config) -> dict[str, str]:
-    """The bastion's account, and that of its jobs. Raises `RunnerError` if jobs cannot run as the settings say."""
+    """Return the bastion's account, and that of its jobs.
+
+    Raises `RunnerError` if jobs cannot run as the settings say.
+    """
     mine = name_of(os.geteuid())
     if config.shared:
         return {"account": mine, "jobs_as": "who submits them"}
@@ -67,7 +70,10 @@ def whose(config: Config) -> dict[str, str]:
 
 
 def write_snapshot(place: BastionPlace) -> None:
-    """Write a snapshot in a child process, and wait for it. Raises `BastionError` with its last words if it fails."""
+    """Write a snapshot in a child process, and wait for it.
+
+    Raises `BastionError` if it fails, with the end of its error output, or if it takes more than `SNAPSHOT_S` seconds.
+    """
     argv = [sys.executable, "-I", "-m", "bastion", "snapshot", *place.flags()]
     try:
         said = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SNAPSHOT_S)

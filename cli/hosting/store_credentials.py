@@ -1,7 +1,7 @@
-"""Whose rights are used at a store, and where they come from. Never a secret: of a key its last four characters.
+"""Find the credentials for a store, and their source. No secret is shown: only the last four characters of a key.
 
-The clients are asked what they would use; nothing goes to the store itself, though finding credentials may ask
-the metadata server of the machine.
+The store's client is asked for the credentials that it would use. Nothing is sent to the store itself, but the client
+may ask the metadata server of the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ Rows = dict[str, str]
 
 
 def credentials(url: str, environ: Mapping[str, str]) -> Rows:
-    """What is in force for this URL, in rows. Raises `Denied` if there is nothing, `UsageError` without a package."""
+    """Return the credentials in force for this URL, as rows.
+
+    Raises `Denied` if there are none, `UsageError` without a package.
+    """
     scheme = url.partition("://")[0]
     if scheme == "gs":
         return _google(url, environ)

@@ -1,4 +1,4 @@
-"""The end of a bastion whose machines are elsewhere: they, its lodging, and on demand its accounts."""
+"""End a bastion with machines elsewhere: delete the machines, its hosting, and on request its accounts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ Fleet = Sequence[TpuRunner | GceRunner | KubernetesRunner]
 
 
 def fleet_of(place: BastionPlace, config: Config, environ: Mapping[str, str], tell: Tell | None = None) -> Fleet:
-    """The bastion's runners whose machines stay when it goes; with `tell`, what would change something is told instead."""
+    """Return the bastion's runners with machines that outlive it.
+
+    With `tell`, calls that would change something are reported and not made.
+    """
     makers = {maker.kind.name: maker for maker in (TPU, GCE)}
     google = Dry(google_host.door(config.google), tell) if tell else None
     fleet: list[TpuRunner | GceRunner | KubernetesRunner] = []
@@ -45,17 +48,20 @@ def fleet_of(place: BastionPlace, config: Config, environ: Mapping[str, str], te
 
 
 def machines(fleet: Fleet) -> list[str]:
-    """How all machines are called that the bastion has. Raises `RunnerError` if that is not known."""
+    """List the names of all machines of the bastion. Raises `RunnerError` if they are not known."""
     return sorted({_shown(machine.id) for runner in fleet for machine in runner.list()})
 
 
 def named(found: Sequence[str]) -> str:
-    """The first of them, in words."""
+    """Return the first names as text."""
     return ", ".join(found[:NAMED]) + (", ..." if len(found) > NAMED else "")
 
 
 def sweep(fleet: Fleet, clock: Clock) -> None:
-    """Return when no machine is left. Raises `BastionError` for those that do not go."""
+    """Delete the machines, and return when none is left.
+
+    Raises `BastionError` if some remain after `SWEEP_S` seconds.
+    """
     deadline = clock.monotonic() + SWEEP_S
     while left := machines(fleet):
         _remove(fleet)
@@ -70,7 +76,7 @@ def sweep(fleet: Fleet, clock: Clock) -> None:
 
 
 def has_accounts(place: BastionPlace, config: Config) -> bool:
-    """`bastion create` has made accounts for it: the settings name them."""
+    """Return True if `bastion create` made accounts for this bastion: the settings name them."""
     google = config.google
     return bool(google.project and google.service_account) and (
         bool(google.vm_zone) or google.service_account == workers(place.name, google.project)
@@ -78,12 +84,12 @@ def has_accounts(place: BastionPlace, config: Config) -> bool:
 
 
 def close_accounts(google: Google, place: BastionPlace, config: Config) -> list[str]:
-    """Remove the accounts that were made for it, and their rights; what was removed, in words."""
+    """Remove the accounts that were made for the bastion, and their rights. Return what was removed, as text."""
     return [step.what for step in leave(_host(place, config)) if step.ensure(google)]
 
 
 def rehearse(call: Call, place: BastionPlace, *, accounts: bool) -> None:
-    """Print every call that would be made, and make those that only look."""
+    """Print every call that `bastion delete` would make. Calls that only read are really made."""
     config = stored(place)
     lodged = where.lodging(place, call.output.say)
     if lodged:
@@ -99,7 +105,7 @@ def rehearse(call: Call, place: BastionPlace, *, accounts: bool) -> None:
 
 
 def _shown(machine: str) -> str:
-    """A machine's id without what only tells it from others of its name."""
+    """Return a machine's id without the part that only distinguishes it from others of its name."""
     pod = names.pod_of(machine) or names.unborn_of(machine)
     return pod[0] if pod else "/".join(machine.split("/")[:2])
 
@@ -111,7 +117,7 @@ def _remove(fleet: Fleet) -> None:
 
 
 def _host(place: BastionPlace, config: Config) -> BastionVm:
-    """Of what it consists, as far as its end needs to know."""
+    """Return the description of the bastion's VM, as far as its deletion needs it."""
     return BastionVm(
         bastion=place.name,
         url=place.root.url,

@@ -1,4 +1,7 @@
-"""A bastion that lives elsewhere: which way is meant, where it is found again, how its first tick is awaited."""
+"""Find the hosting of a bastion that runs elsewhere.
+
+This includes the choice of its kind, and the wait for its first tick.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,27 @@ CONSOLE_LINES = 15
 
 
 class Way(Protocol):
-    """A module that knows one kind of lodging."""
+    """The interface of a module for one kind of hosting."""
 
     def settings(self, call: Call, place: BastionPlace) -> dict[str, Any]:
-        """What the command line says, by the words of `config.toml`; what it does not say stays. Raises `BastionError`."""
+        """Return the settings of the command line, by the names in `config.toml`.
+
+        Flags that are not set keep the old values.
+
+        Raises `BastionError`.
+        """
 
     def site(self, call: Call, place: BastionPlace, config: Config) -> HostingPlan:
-        """What is to be made for the bastion at this place. Raises `UsageError` for what cannot be."""
+        """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
 
     def lodging(self, place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
-        """Where the bastion at this place lives, by its settings. With `tell`, what would change something is told instead."""
+        """Return this bastion's hosting; None if its settings name none.
+
+        With `tell`, calls that would change something are reported and not made.
+        """
 
     def forget(self, place: BastionPlace) -> dict[str, Any]:
-        """The settings of a bastion whose lodging is no more."""
+        """Return the settings after the hosting was deleted."""
 
 
 _GOOGLE, _KUBERNETES = "--gcp_project", "--runner=kubernetes"
@@ -39,10 +50,13 @@ _GONE: Mapping[str, Callable[[Config], bool]] = {
     _GOOGLE: lambda config: bool(config.google.vm_zone),
     _KUBERNETES: lambda config: bool(config.runner_options.get("kubernetes", {}).get("deployed_in")),
 }
-"""Which settings say that a bastion has gone each way."""
+"""Tests of the settings: whether a bastion has each kind of hosting."""
 
 _RUNNER = "kubernetes"
-"""The runner whose cluster has the bastion, too: others named by --runner are driven from here."""
+"""The runner that also hosts the bastion in its cluster.
+
+For other values of --runner, the bastion is on this machine.
+"""
 
 _FLAGS: Mapping[str, tuple[str, ...]] = {
     _GOOGLE: ("gcp_project", "gcp_zone", "fleet_zones", "machine_type", "terraform"),
@@ -52,7 +66,7 @@ _BOTH = ("image", "dry_run")
 
 
 def chosen(call: Call) -> bool:
-    """The command line asks for a bastion that lives elsewhere."""
+    """Return True if the command line asks for a bastion that is hosted elsewhere."""
     return any(_says(call, flag) for flags in (*_FLAGS.values(), _BOTH) for flag in flags)
 
 
@@ -62,7 +76,10 @@ def _says(call: Call, flag: str) -> bool:
 
 
 def way(call: Call, place: BastionPlace) -> Way:
-    """The way that the flags say, or that the bastion has gone. Raises `UsageError` for flags of two ways, or of none."""
+    """Return the kind of hosting that the flags or the settings choose.
+
+    Raises `UsageError` for flags of two kinds, or of none.
+    """
     said = {name: next((flag for flag in flags if _says(call, flag)), "") for name, flags in _FLAGS.items()}
     if all(said.values()):
         raise UsageError(f"--{' and --'.join(said.values())} are of two ways to have a bastion live elsewhere; say one")
@@ -72,20 +89,23 @@ def way(call: Call, place: BastionPlace) -> Way:
 
 
 def lodging(place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
-    """Where the bastion at this place lives, if its settings say that it is elsewhere."""
+    """Return this bastion's hosting; None if its settings say that it runs here."""
     gone = _gone(place)
     return _known(gone).lodging(place, tell) if gone else None
 
 
 def rehearsed(call: Call, place: BastionPlace) -> Hosting:
-    """Its lodging behind a door that prints every call, and makes those that only look. Raises `UsageError` if there is none."""
+    """Return the hosting behind an interface that prints every call, and makes only those that read.
+
+    Raises `UsageError` if there is no hosting.
+    """
     if found := lodging(place, call.output.say):
         return found
     raise UsageError(f"bastion {place.name} does not live elsewhere, so it calls nobody; leave out --dry_run")
 
 
 def bring_up(call: Call, place: BastionPlace, site: HostingPlan, clock: Clock) -> bool:
-    """Make what is missing, and return when the bastion ticks. True if anything was done."""
+    """Make what is missing, and return when the bastion ticks. Return True if anything was done."""
     before, done, last = place.status(), [], False
     for one in site.work(None):
         with call.output.progress(one.what):
@@ -103,7 +123,10 @@ def bring_up(call: Call, place: BastionPlace, site: HostingPlan, clock: Clock) -
 
 
 def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int) -> None:
-    """Return when a bastion later than this epoch has ended a tick. Raises `BastionError` with the lodging's last words."""
+    """Return when a bastion later than this epoch has ended a tick.
+
+    Raises `BastionError` with the end of the console if that takes more than `UP_S` seconds, or cannot happen.
+    """
     deadline = clock.monotonic() + UP_S
     while clock.monotonic() < deadline:
         status = place.status()
@@ -118,7 +141,7 @@ def await_tick(place: BastionPlace, lodged: Hosting, clock: Clock, *, epoch: int
 
 
 def last_words(lodged: Hosting) -> str:
-    """The end of what was written on its console."""
+    """Return the last lines of its console."""
     try:
         lines = [line for line in lodged.console().splitlines() if line.strip()]
     except BastionError as error:
@@ -127,7 +150,7 @@ def last_words(lodged: Hosting) -> str:
 
 
 def told(place: BastionPlace) -> str:
-    """The lodging and how it is, in words; empty if there is none. What cannot be known is said."""
+    """Return the hosting and its status as text; empty without one. If the status is unknown, the text says why."""
     try:
         found = lodging(place)
         return f"{found.name} in {found.where}: {found.status()}" if found else ""
@@ -136,19 +159,19 @@ def told(place: BastionPlace) -> str:
 
 
 def forget(place: BastionPlace) -> dict[str, Any]:
-    """The settings of a bastion that has no lodging any more."""
+    """Return the settings after the hosting was deleted; empty if there was none."""
     gone = _gone(place)
     return _known(gone).forget(place) if gone else {}
 
 
 def _gone(place: BastionPlace) -> str:
-    """The way that the bastion at this place has gone, by its settings; empty if it lives here."""
+    """Return the kind of hosting of this bastion, from its settings; empty if it runs here."""
     config = stored(place)
     return next((name for name, has in _GONE.items() if has(config)), "")
 
 
 def _known(name: str) -> Way:
-    """The module of a way. It brings a whole cloud along: who lives here does not wait for it."""
+    """Return the module of this kind. It is imported here because it loads a whole cloud client."""
     if name == _GOOGLE:
         from . import google_host
 

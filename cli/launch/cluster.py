@@ -1,4 +1,4 @@
-"""`launch cluster`: a Ray cluster as a job, which holds its share of the quota as any other does."""
+"""`launch cluster`: run a Ray cluster as a job. It holds its share of the quota as any other job does."""
 
 from __future__ import annotations
 
@@ -38,13 +38,16 @@ _TRY_S = 2.0
 
 
 def run(call: Call) -> int:
-    """Do what the first word says with the cluster that the second names."""
+    """Do the action of the first word with the cluster of the second word."""
     action, name = call.words
     return {"up": up, "down": down, "status": status, "details": details}[action](call, name)
 
 
 def up(call: Call, name: str) -> int:
-    """Submit the job that is the cluster. Raises `UsageError` if it has no name, or one of this name lives."""
+    """Submit the job that is the cluster.
+
+    Raises `UsageError` without a name, or if a job of this name has not ended.
+    """
     if not name:
         raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
     kind_said = call.flags["bundler_type"]
@@ -57,7 +60,7 @@ def up(call: Call, name: str) -> int:
     request_id, dry = desk.ids.new(), call.flags["dry_run"]
     said = {
         "name": name,
-        "command": ray_cluster.MARK,
+        "command": ray_cluster.MARK,  # a placeholder: the command depends on the checked resources
         "count": 1,
         "max_parallel": None,
         "output_dir": "",
@@ -84,14 +87,15 @@ def up(call: Call, name: str) -> int:
 
 
 def down(call: Call, name: str) -> int:
-    """Stop the job. What runs on the cluster ends with it."""
+    """Stop the job. Everything on the cluster ends with it."""
     found = _cluster(desk := desk_of(call), name, desk.reader().look())
+    # `launch stop` reads flags that `launch cluster` does not have.
     unsaid = {"all": False, "user": [], "project_id": [], "state": [], "since": None, "yes": False, "task": None}
     return launch_stop.run(replace(call, words=(found.id,), flags={**call.flags, **unsaid}, given=frozenset()))
 
 
 def status(call: Call, name: str) -> int:
-    """One line: where the cluster stands, and why."""
+    """Print one line: the cluster's state, and its dashboard or the reason."""
     shown = _shown(call, name)
     if call.output.json:
         call.output.data(shown)
@@ -102,7 +106,7 @@ def status(call: Call, name: str) -> int:
 
 
 def details(call: Call, name: str) -> int:
-    """All of it: what it holds, and its addresses."""
+    """Print everything: what the cluster holds, and its addresses."""
     shown = _shown(call, name)
     if call.output.json:
         call.output.data(shown)
@@ -114,7 +118,10 @@ def details(call: Call, name: str) -> int:
 
 
 def _shown(call: Call, name: str) -> dict[str, Any]:
-    """A row of `launch ls --json`, with the addresses while it runs, and whether its dashboard answers us."""
+    """Return a row of `launch ls --json`.
+
+    While the cluster runs, add its addresses and whether its dashboard answers.
+    """
     desk = desk_of(call)
     view = desk.reader().look()
     found = _cluster(desk, name, view)
@@ -125,7 +132,7 @@ def _shown(call: Call, name: str) -> dict[str, Any]:
 
 
 def _cluster(desk: CommandContext, name: str, view: View) -> FoundJob:
-    """The newest job of this name. Raises `NotFound` if there is none, or it is no cluster."""
+    """Return the newest job of this name. Raises `NotFound` if there is none, or if it is not a cluster."""
     found = look_up(name, view, desk.bucket, desk.tasks)
     if not ray_cluster.is_cluster(needed_spec(desk.bucket, desk.tasks, found)):
         raise NotFound(f"{found.id} is a job and no cluster; see launch show {name}")

@@ -1,4 +1,4 @@
-"""`launch completion`."""
+"""`launch completion`: print a completion script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`launch diff`: what is different between two jobs: what was asked for, the code, and what they ran in."""
+"""`launch diff`: compare two jobs: their specs, their code and their environments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ONLY = {"added": "only in the second", "removed": "only in the first", "changed
 
 
 def run(call: Call) -> int:
-    """Print all that differs. 0 whether or not anything does."""
+    """Print every difference. The exit code is 0 with and without differences."""
     desk = desk_of(call)
     view = desk.reader().look()
     jobs = [look_up(word, view, desk.bucket, desk.tasks) for word in call.words]
@@ -43,7 +43,7 @@ def run(call: Call) -> int:
 
 
 def _code(bucket: Bucket, one: BundleRef, other: BundleRef) -> dict[str, Any]:
-    """How the code differs: which code it is, and of what both are folders, file by file."""
+    """Compare the code: the two bundles, and if both are folders, file by file."""
     told: dict[str, Any] = {"same": one == other, "bundles": [written_out(one), written_out(other)]}
     if one == other or (one.type, other.type) != ("tar", "tar"):
         return told

@@ -1,4 +1,4 @@
-"""`launch history`: every event of a job, one line each."""
+"""`launch history`: print every event of a job, one line each."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ..terminal.main import Call
 
 
 def run(call: Call) -> int:
-    """Ask for it, and say what that means for what runs."""
+    """Send the request, and print the consequence for attempts that run."""
     asking = JobRequest.begin(call)
     return asking.ask(asking.several(), lambda found: Hold(job=found.id), _told)
 

@@ -1,4 +1,4 @@
-"""`launch logs`: what a job prints, or what the bastion did for it."""
+"""`launch logs`: print a job's output, or what the bastion did for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TAIL = 1_000
 
 
 def run(call: Call) -> int:
-    """Print a log. The exit code of the job's end."""
+    """Print a log. Return the exit code of the job's end."""
     choice = _choice(call, desk := desk_of(call))
     view = desk.reader().look()
     found = job_of(call, desk, view)
@@ -38,7 +38,10 @@ def run(call: Call) -> int:
 
 
 def show_log(call: Call, desk: CommandContext, found: FoundJob, choice: Choice) -> int:
-    """Print what a job prints: to its end if it is live and --no_follow was not said. The exit code of its end."""
+    """Print the output of a job. Of a live job, follow it to its end, unless --no_follow is set.
+
+    Return the exit code of the job's end.
+    """
     doors = FollowContext(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
     screen = Screen(lines=call.output.log, note=call.output.note)
     failed = call.flags.get("failed", False)
@@ -58,7 +61,7 @@ def show_log(call: Call, desk: CommandContext, found: FoundJob, choice: Choice) 
 def _show_array(
     call: Call, desk: CommandContext, doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen
 ) -> int:
-    """The same for all tasks of an array. Those that failed have all been said, so nobody follows them."""
+    """Do the same for all tasks of an array. With --failed nothing is followed: a failed task prints nothing more."""
     failed = call.flags.get("failed", False)
     live = found.job is None or not exit_codes.ended(found.job, None)
     if live and call.flags["follow"] and not failed:
@@ -71,7 +74,7 @@ def _show_array(
 
 @contextmanager
 def detachable(output: Output, *, name: str) -> Iterator[None]:
-    """Ctrl-C ends the looking, never the job: say how to come back, and how to end it."""
+    """Ctrl-C ends only the looking, never the job. Print how to come back, and how to end the job."""
     try:
         yield
     except KeyboardInterrupt:
@@ -97,7 +100,10 @@ def _choice(call: Call, desk: CommandContext) -> Choice:
 
 
 def _provisioning(call: Call, desk: CommandContext, found: FoundJob, view: View) -> int:
-    """The bastion's side: the events of the journal, then the lines of the bastion's own log that name the job."""
+    """Print the bastion's side of a job.
+
+    These are the events of the journal, then the lines of the bastion's own log that name the job.
+    """
     if found.job:
         holes = Holes(list(view.holes))
         told = records(desk.bucket, desk.tasks, view, found, holes)

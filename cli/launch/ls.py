@@ -1,4 +1,4 @@
-"""`launch ls`: jobs, and why those wait that wait."""
+"""`launch ls`: list jobs, with the reasons of those that wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .watch import interval, looks, watch
 
 
 def run(call: Call) -> int:
-    """Print the jobs that are meant, once or again and again."""
+    """Print the selected jobs, once or repeatedly."""
     every_s = interval(call.flags["watch"])
     desk = desk_of(call)
     filters = named(call, desk.clock.wall())
@@ -40,7 +40,7 @@ def run(call: Call) -> int:
 
 
 def _asked(call: Call, bastion: str, filters: Filter) -> TableOptions:
-    """Mine that have not ended, unless the flags say more."""
+    """Return the options of the table: the user's own jobs that have not ended, unless the flags select others."""
     user = user_of(call)
     if not call.flags["all"]:
         filters = replace(filters, users=filters.users or frozenset({user}), states=filters.states or LIVE)

@@ -1,4 +1,4 @@
-"""`launch outputs`: the files in a job's output folder; copy them, or remove them."""
+"""`launch outputs`: list, copy or remove the files in a job's output folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ..terminal.table import plain, table
 
 
 def run(call: Call) -> int:
-    """Print the files; with --fetch, copy them; with --delete, remove them."""
+    """Print the files. With --fetch, copy them; with --delete, remove them."""
     if call.flags["fetch"] and call.flags["delete"]:
         raise UsageError("--fetch and --delete do not go together; fetch first, look, then delete")
     desk = desk_of(call)
@@ -42,7 +42,7 @@ def run(call: Call) -> int:
 
 
 def _url(desk: CommandContext, found: FoundJob) -> str:
-    """The folder that the job names, or the one in the bucket that its task has."""
+    """Return the folder that the job names, or else its task's folder in the bucket."""
     spec: JobSpec | None = found.unread.spec if found.unread else spec_of(desk.bucket, found.job) if found.job else None
     if spec and spec.output_dir:
         return spec.output_dir
@@ -50,7 +50,10 @@ def _url(desk: CommandContext, found: FoundJob) -> str:
 
 
 def _delete(call: Call, desk: CommandContext, found: FoundJob, outputs: JobFiles, files: Sequence[JobFile]) -> int:
-    """Remove the files of a job that has ended and that belongs to whoever asks, and say how much that was."""
+    """Remove the files of a job that has ended, and print their number and size.
+
+    Only the job's user or an admin may do this. Raises `Forbidden`, or `UsageError` if a job may still write there.
+    """
     user = user_of(call)
     if user != found.user and user not in desk.settings.admins:
         raise Forbidden(f"{found.id} is {found.user}'s, and so are its outputs; ask {found.user} or an admin")
@@ -73,7 +76,10 @@ def _delete(call: Call, desk: CommandContext, found: FoundJob, outputs: JobFiles
 
 
 def _in_use(desk: CommandContext, url: str) -> str:
-    """The id of an open job that has this folder, or one around it, as its own; "" if there is none."""
+    """Return the id of a job that has not ended and uses this folder; "" if there is none.
+
+    Its own folder may be this one, one around it, or one in it.
+    """
     jobs = [job for job in desk.reader().look().state.jobs.values() if job.ended is None]
     for job, spec in zip(jobs, desk.tasks.map(lambda job: spec_of(desk.bucket, job), jobs), strict=True):
         if isinstance(spec, Exception):

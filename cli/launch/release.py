@@ -10,7 +10,7 @@ from ..terminal.main import Call
 
 
 def run(call: Call) -> int:
-    """Ask for it; a job that nobody holds stays as it is."""
+    """Send the request. A job that is not held stays as it is."""
     asking = JobRequest.begin(call)
     return asking.ask(asking.several(), lambda found: Release(job=found.id), _told)
 

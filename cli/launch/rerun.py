@@ -1,4 +1,7 @@
-"""`launch rerun` and `launch requeue`: a job once more, with the same code, from the start or from its checkpoint."""
+"""`launch rerun` and `launch requeue`: submit a job again, with the same code.
+
+The new job starts from zero, or from the checkpoint of the old one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from .submit import checked_spec, from_this_shell, submitted, warn
 
 
 def run(call: Call) -> int:
-    """Submit the spec of a job again. With --wait or --follow, the exit code of its end."""
+    """Submit the spec of a job again. With --wait or --follow, return the exit code of its end."""
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
     if found.task is not None:
@@ -51,7 +54,7 @@ def run(call: Call) -> int:
 
 
 def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
-    """With the code of the job that is repeated, and where that came from."""
+    """Return the spec with the code of the repeated job, and the origin of that code."""
     code = before.provenance
     origin = msgspec.structs.replace(
         spec.provenance, git_commit=code.git_commit, git_dirty=code.git_dirty, parent=parent
@@ -60,9 +63,11 @@ def _child(spec: JobSpec, before: JobSpec, parent: str) -> JobSpec:
 
 
 def _keep_code(desk: CommandContext, job: str, bundle: BundleRef) -> None:
-    """The code outlives the new job, too: written anew where the bucket would remove it soon; one list request.
+    """Make the code outlive the new job, too: upload it again if the bucket would remove it soon.
 
-    Raises `BundleError` if the bucket has it no more.
+    This costs one list request.
+
+    Raises `BundleError` if the bucket does not have it any more.
     """
     if not bundle.key:
         return

@@ -1,4 +1,7 @@
-"""`launch run`: the command here and now, by the worker that would run it on the fleet; no bastion, no bucket."""
+"""`launch run`: run the command here and now, with the worker that would run it on the fleet.
+
+It needs no bastion and no bucket.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run(call: Call) -> int:
-    """Run a command to its end. The exit code is that of a job which ended so."""
+    """Run a command to its end. The exit code is that of a job with the same end."""
     if sys.platform != "linux":
         raise BastionError(f"launch run needs Linux, for that is where workers run, and this is {sys.platform}")
     if not call.after:
@@ -68,18 +71,21 @@ def run(call: Call) -> int:
 
 
 class StopRequests:
-    """How often the user asked for the end. Until `heed` was called, asking is an exception, as everywhere."""
+    """A counter of the user's requests to stop.
+
+    Until `heed` is called, a request raises `KeyboardInterrupt`, as everywhere.
+    """
 
     def __init__(self) -> None:
         self.times = 0
         self._heeded = False
 
     def heed(self) -> None:
-        """From now on somebody looks at `times`."""
+        """Stop raising: from now on, the caller reads `times`."""
         self._heeded = True
 
     def ask(self, _number: int, _frame: FrameType | None) -> None:
-        """A signal came."""
+        """Count a signal."""
         self.times += 1
         if not self._heeded:
             raise KeyboardInterrupt
@@ -87,7 +93,7 @@ class StopRequests:
 
 @contextmanager
 def interrupts() -> Iterator[StopRequests]:
-    """Meanwhile Ctrl-C, SIGTERM and a closed terminal are counted."""
+    """Count Ctrl-C, SIGTERM and a closed terminal while the context lasts."""
     asked = StopRequests()
     before = {number: signal.signal(number, asked.ask) for number in _SIGNALS}
     try:
@@ -98,7 +104,7 @@ def interrupts() -> Iterator[StopRequests]:
 
 
 def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
-    """The checked spec, as for a fleet that is all ours."""
+    """Return the checked spec, as for a fleet that belongs to this job alone."""
     flags = call.flags
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=SystemClock().wall())
     wish = build.SpecOptions(
@@ -127,7 +133,7 @@ def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
 
 
 def _folder(text: str) -> str:
-    """Here, a relative path makes sense."""
+    """Make a relative path absolute: here, unlike on a fleet, it has a meaning."""
     return os.path.abspath(text) if text and "://" not in text else text
 
 

@@ -1,4 +1,4 @@
-"""`launch show`: all that is known of one job, with its spec."""
+"""`launch show`: print everything about one job, with its spec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..terminal.table import plain
 
 
 def run(call: Call) -> int:
-    """Print one row of `launch ls --json`, the spec, and the GPUs that it uses now."""
+    """Print one row of `launch ls --json`, the spec, and the GPUs that the job uses now."""
     desk = desk_of(call)
     view = desk.reader().look()
     found = job_of(call, desk, view)
@@ -37,7 +37,7 @@ def run(call: Call) -> int:
 
 
 def _page(shown: dict[str, Any]) -> list[str]:
-    """One line for each field, those of the spec indented."""
+    """Return one line for each field. The fields of the spec are indented."""
     lines = []
     for name, value in shown.items():
         if isinstance(value, dict) and name == "spec":

@@ -1,4 +1,7 @@
-"""`launch ssh`: a shell or a command where a job's worker runs, by the provider's own way; never by a port of ours."""
+"""`launch ssh`: open a shell, or run a command, where a job's worker runs.
+
+The way there is the provider's own. Bastion opens no port for it.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,13 @@ from ..terminal.main import DONE, Call
 from .parts.ssh_tunnel import RUNNERS, Forward, forwards, gcloud
 
 MARK, JOB = "BASTION_MACHINE", "BASTION_JOB"
-"""In the environment of a job's processes."""
+"""Variables in the environment of a job's processes."""
 
 _INSTALL = "install Google's command line, https://cloud.google.com/sdk/docs/install, and run: gcloud auth login"
 
 
 def run(call: Call) -> int:
-    """Become the command that leads there; with --print, say it."""
+    """Replace this process with the command that leads there. With --print, print that command."""
     wanted = forwards(call.flags["forward"] or [])
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
@@ -44,7 +47,7 @@ def run(call: Call) -> int:
 
 
 def _live(found: FoundJob) -> Attempt:
-    """The attempt that runs now. Raises `BastionError` if none does."""
+    """Return the attempt that runs now. Raises `BastionError` if there is none."""
     task = one_task(found)
     tasks = found.job.tasks if found.job else {}
     live = tasks[task].live if task in tasks else None
@@ -55,7 +58,10 @@ def _live(found: FoundJob) -> Attempt:
 
 
 def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
-    """The worker of this number, which is there. Raises `NotFound`, `BastionError`."""
+    """Return the worker of this number.
+
+    Raises `NotFound` for a wrong number, `BastionError` if it is not up or has gone.
+    """
     if not 0 <= number < len(attempt.workers):
         raise NotFound(f"{found.name} has no worker {number}; its workers are 0 to {len(attempt.workers) - 1}")
     worker = attempt.workers[number]
@@ -68,7 +74,7 @@ def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
 
 
 def _here(call: Call, found: FoundJob, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
-    """A shell of this machine, in the folder and with the environment of the worker's process."""
+    """Open a shell on this machine, in the folder and with the environment of the worker's process."""
     if wanted:
         there = wanted[0].there
         raise UsageError(
@@ -86,17 +92,18 @@ def _here(call: Call, found: FoundJob, number: int, worker: Worker, wanted: Sequ
 
 
 def _process(call: Call, found: FoundJob, number: int, machine: str) -> tuple[str, Mapping[str, str]]:
-    """Folder and environment of the worker's process; without the mark by which its end would be ours.
+    """Return the folder and the environment of the worker's process.
 
-    Raises `BastionError` if no process of it is seen from here.
+    The environment lacks the mark of the machine: a process with that mark would be killed at the end of the worker.
+    Raises `BastionError` if this machine shows no such process.
     """
-    for process in psutil.process_iter():  # the oldest first
+    for process in psutil.process_iter():  # in the order of process ids, so usually the oldest first
         try:
             environ = process.environ()
             if (environ.get(MARK), environ.get(JOB)) == (machine, found.id):
                 return process.cwd(), {name: value for name, value in environ.items() if name != MARK}
         except psutil.Error:
-            continue  # another account's, or it has just ended
+            continue  # it belongs to another account, or it has just ended
     status = place_of(call).status()
     host = status.host if status else "the host of its bastion"
     raise BastionError(
@@ -114,7 +121,7 @@ def _print(call: Call, argv: Sequence[str]) -> int:
 
 
 def _become(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Be that command from now on: the terminal, signals and the exit code are its own."""
-    sys.stdout.flush()
+    """Replace this process with that command: it gets the terminal and the signals, and its exit code is ours."""
+    sys.stdout.flush()  # exec drops what is still in a buffer
     sys.stderr.flush()
     os.execvpe(argv[0], list(argv), dict(environ))

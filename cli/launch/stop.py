@@ -1,4 +1,4 @@
-"""`launch stop`: ask for the end of a job, or of several."""
+"""`launch stop`: request the end of one or several jobs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ LISTED = 40
 
 
 def run(call: Call) -> int:
-    """Ask, unless it has ended; with --wait, return when all have ended, which is what was asked for."""
+    """Request the end of the jobs that have not ended.
+
+    With --wait, return once all have ended, with 0: that was the goal.
+    """
     asking = JobRequest.begin(call)
     found = _with_task(call, asking.several())
     asking.check([(job, _cancel(job)) for job in found.jobs])
@@ -41,7 +44,7 @@ def _cancel(job: FoundJob) -> Cancel:
 
 
 def _with_task(call: Call, found: Meant) -> Meant:
-    """The task of --task, which goes with one job."""
+    """Add the task of --task, which needs exactly one job. Raises `UsageError`."""
     task = call.flags["task"]
     if task is None:
         return found
@@ -51,7 +54,7 @@ def _with_task(call: Call, found: Meant) -> Meant:
 
 
 def _agree(call: Call, jobs: Sequence[FoundJob]) -> None:
-    """Show people what would be stopped, and ask. Raises `UsageError` where nobody can be asked."""
+    """Show what would be stopped, and ask. Raises `UsageError` if the user cannot be asked."""
     names = [job.id if job.task is None else f"{job.id}[{job.task}]" for job in jobs]
     if not call.flags["yes"]:
         for name, job in zip(names[:LISTED], jobs, strict=False):

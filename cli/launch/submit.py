@@ -1,4 +1,4 @@
-"""`launch -- COMMAND`: check, bundle, put the request where the bastion looks."""
+"""`launch -- COMMAND`: check the job, bundle the code, and store the request for the bastion."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .wait import until_end
 
 
 def run(call: Call) -> int:
-    """Submit a job. With --wait or --follow, the exit code of its end."""
+    """Submit a job. With --wait or --follow, return the exit code of its end."""
     kind_said = call.flags["bundler_type"]
     settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
     if not call.after and not call.flags["spec"]:
@@ -78,7 +78,10 @@ def run(call: Call) -> int:
 
 
 def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) -> int:
-    """Print the bytes of the request, and say where they belong. Raises `UsageError` if its code would have to travel."""
+    """Print the bytes of the request, and name their key.
+
+    Raises `UsageError` if the code would have to be stored first.
+    """
     if not call.flags["dry_run"]:
         raise UsageError("--request goes with --dry_run; without it, launch stores the request itself")
     if kind not in (None, "none"):
@@ -94,7 +97,7 @@ def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) 
 
 
 def coded(call: Call, desk: CommandContext, spec: JobSpec, settings: BundlerSettings) -> JobSpec:
-    """The spec with its code, which is packed, and where that came from."""
+    """Bundle the code, and return the spec with the bundle and its origin."""
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=True)
     return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
@@ -102,7 +105,7 @@ def coded(call: Call, desk: CommandContext, spec: JobSpec, settings: BundlerSett
 def checked_spec(
     call: Call, desk: CommandContext, wish: build.SpecOptions, request_id: str, source: str, *, home: str
 ) -> JobSpec:
-    """The checked spec, still without its bundle: nothing is written before the checks have passed."""
+    """Return the checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket, desk.settings)
     spec = build.build(
         replace(wish, after=after_of(desk, wish.after)),
@@ -128,9 +131,10 @@ def checked_spec(
 
 
 def from_this_shell(call: Call, desk: CommandContext, spec: JobSpec) -> JobSpec:
-    """The spec with what its user's shell finds programs by, where the fleet is the machine of that shell: one more read.
+    """Add the variables that let the user's shell find its programs, if the fleet is the machine of that shell.
 
-    What the job says itself stays. An image has an environment of its own.
+    This costs one more read. Variables that the job sets itself stay. An image has its own environment, so it gets
+    none.
     """
     is_image = bool(spec.bundle.image or spec.bundle.build)
     if is_image or desk.settings.runners != ["local"] or not desk.bucket.url.startswith("file://"):
@@ -142,13 +146,13 @@ def from_this_shell(call: Call, desk: CommandContext, spec: JobSpec) -> JobSpec:
 
 
 def warn(call: Call, spec: JobSpec) -> None:
-    """Say what looks like a secret in it, before anybody can read it."""
+    """Warn about text in the spec that looks like a secret, before others can read it."""
     for text in warnings(spec):
         call.output.note(f"warning: {text}")
 
 
 def submitted(call: Call, desk: CommandContext, job: str, spec: JobSpec) -> int:
-    """Say what was submitted; on demand, see it through."""
+    """Print what was submitted. With --follow or --wait, stay until the end and return the job's exit code."""
     output = call.output
     job_names.submitted(call, desk, spec.name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")

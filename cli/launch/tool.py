@@ -1,4 +1,4 @@
-"""The tool `launch` as data: its commands and their flags. Pure."""
+"""Describe the tool `launch` as data: its commands and their flags. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..terminal.formats import flag as format_flag
 from .parts.submit_flags import CLUSTER, CODE, LAUNCH, LITERAL, USER
 
 EVERY_S = 2.0
-"""Between two looks of those who watch."""
+"""Seconds between two looks of a watching command."""
 
 _TASK = Flag("task", "The task of an array; also as 'NAME[3]'.", "N", kind=int)
 _FILTER = (
@@ -26,16 +26,16 @@ _SEVERAL = (
 )
 _TIMEOUT = Flag("timeout", "Stop waiting after this long, with exit code 101: 90s, 30m, 1h.", "TIME")
 
-JOBS_MAX = 10_000  # that one command line may name
+JOBS_MAX = 10_000  # the most jobs that one command line may name
 
 
 def _unset(command: Command, name: str) -> Flag:
-    """The flag of another command, without its default: what is not said stays as it is."""
+    """Return another command's flag without its default: a value that is not set stays as it is."""
     return replace(command.flag(name), default=None)
 
 
 def _about_one(name: str, module: str, about: str, *flags: Flag) -> Command:
-    """A command that tells about one job, or one task of it."""
+    """Return a command about one job, or about one task of it."""
     return Command(name=name, about=about, module=module, words="JOB", least=1, most=1, flags=(*flags, _TASK))
 
 

@@ -1,4 +1,4 @@
-"""`launch top`: first of one's own pending jobs."""
+"""`launch top`: move a job to the front of its user's own pending jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..terminal.main import Call
 
 
 def run(call: Call) -> int:
-    """Ask for it, and say among which jobs."""
+    """Send the request, and print which jobs it concerns."""
     asking = JobRequest.begin(call)
     return asking.ask(asking.one(), lambda found: Top(job=found.id), _told)
 

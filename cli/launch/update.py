@@ -1,4 +1,4 @@
-"""`launch update`: what a job asks for, changed; a new command as its next attempt."""
+"""`launch update`: change what a job asks for. A new command becomes its next attempt."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ PLAIN = {
     "class": "job_class",
     "max_tier": "max_tier",
 }
-"""Flags whose values are those of a field."""
+"""Flags that set a field of the spec to their own value."""
 
 TAR = "tar"
 
 
 def run(call: Call) -> int:
-    """Check, bundle the code of a new command, ask, and say what that means for what runs."""
+    """Check, bundle the code of a new command, send the request, and print the consequence for attempts that run."""
     said = _said(call)
     kind_said = call.flags["bundler_type"] or TAR
     settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
@@ -49,18 +49,21 @@ def run(call: Call) -> int:
     (job,) = found.jobs
     said |= _when(call, asking.desk)
     if call.after:
+        # The empty bundle is a placeholder: the request is checked before the code is packed.
         said |= {"command": command(call.after, literal=call.flags["literal"]), "bundle": BundleRef()}
     changes = Changes(**said)
     if wrong := complaints(changes):
         raise SpecError("; ".join(wrong))
     if call.after:
-        asking.check([(job, Update(job=job.id, changes=changes))])  # before the code travels
+        asking.check(
+            [(job, Update(job=job.id, changes=changes))]
+        )  # before the upload: a refused update must store nothing
         changes = Changes(**said | _code(call, asking.desk, settings))
     return asking.ask(found, lambda job: Update(job=job.id, changes=changes), lambda job: _told(job, changes))
 
 
 def _said(call: Call) -> dict[str, Any]:
-    """What the flags change, by the fields of the spec. Raises `UsageError`."""
+    """Return the changes of the flags, by the fields of the spec. Raises `UsageError`."""
     if not call.after and (call.flags["bundler_type"] or call.flags["bundler_spec"]):
         raise UsageError("code is bundled for a new command only; put it after --")
     said = {field: call.flags[flag] for flag, field in PLAIN.items() if call.flags[flag] is not None}
@@ -75,7 +78,7 @@ def _said(call: Call) -> dict[str, Any]:
 
 
 def _when(call: Call, desk: CommandContext) -> dict[str, Any]:
-    """What they change of conditions and moments, each of which may be `none`."""
+    """Return the changes of conditions and times. Each may be `none`."""
     flags = call.flags
     said: dict[str, Any] = {flag: moment_of(call, flag, desk.clock.wall()) for flag in MOMENTS if flags[flag]}
     if flags["after"]:
@@ -84,7 +87,7 @@ def _when(call: Call, desk: CommandContext) -> dict[str, Any]:
 
 
 def _code(call: Call, desk: CommandContext, settings: BundlerSettings) -> dict[str, Any]:
-    """The bundle of a new command, and where it comes from."""
+    """Return the bundle of a new command, and its origin."""
     source = settings.get("source") or os.curdir
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days)
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=desk.clock.wall())

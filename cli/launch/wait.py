@@ -1,4 +1,4 @@
-"""`launch wait`: until a job's end."""
+"""`launch wait`: wait for a job's end."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def run(call: Call) -> int:
 
 
 def until_end(desk: CommandContext, found: FoundJob, output: Output, timeout_s: float | None = None) -> int:
-    """Wait for the end of a job, or of the task that is meant, saying on standard error where it stands meanwhile."""
+    """Wait for the end of a job, or of the task that is named, and print its progress on standard error."""
     waiter = Waiter(desk.reader(), desk.clock, found, output.note)
     return wait(waiter, desk.clock, found, timeout_s=timeout_s)

@@ -1,4 +1,4 @@
-"""`launch ls --watch`: drawn in place on a terminal; elsewhere printed again when there is news."""
+"""`launch ls --watch`: redraw in place on a terminal; elsewhere, print again on news."""
 
 from __future__ import annotations
 
@@ -22,32 +22,35 @@ from .parts.job_table import TableOptions, page, text
 EVERY_MIN_S = 0.5
 
 Looks = Iterator[tuple[View, str]]
-"""What was seen last, and why it is not newer; empty if it is."""
+"""Pairs of the last view and the problem that keeps it from being newer. The problem is empty if the view is new."""
 
 
 def interval(seconds: float | None) -> float | None:
-    """The pause between two looks, if there is to be a second one. Raises `UsageError`."""
+    """Return the seconds between two looks; None for a single look. Raises `UsageError`."""
     if seconds is not None and not EVERY_MIN_S <= seconds < inf:
         raise UsageError(f"--watch is {seconds:g}; use {EVERY_MIN_S:g} seconds or more")
     return seconds
 
 
 def looks(first: View, reader: Reader, clock: Clock, every_s: float) -> Looks:
-    """One look after the other, without end. Raises `BucketError` if waiting would not help."""
+    """Look again and again, without end. Raises `BucketError` if waiting would not help."""
     view, problem = first, ""
     while True:
         yield view, problem
         clock.sleep(every_s)
         try:
             view, problem = reader.look(thrifty=True), ""
-        except (Denied, NoBucket):
+        except (Denied, NoBucket):  # waiting would not help
             raise
         except BucketError as error:
             problem = f"{error}; trying on"
 
 
 def watch(output: Output, asked: TableOptions, seen: Looks) -> None:
-    """Show the looks for as long as there are any, on a terminal in place; or until nobody reads any more."""
+    """Show each look: in place on a terminal, else as text. It returns when the looks end.
+
+    Raises `BrokenPipeError` when the reader of our output has gone.
+    """
     if output.height is None or asked.form == JSON:
         _print(output, asked, seen)
     else:
@@ -55,7 +58,7 @@ def watch(output: Output, asked: TableOptions, seen: Looks) -> None:
 
 
 def _print(output: Output, asked: TableOptions, seen: Looks) -> None:
-    """A table or an object for each look that has news."""
+    """Print a table or an object for each look that has news."""
     before: WatchShown | None = None
     said = ""
     for view, problem in seen:
@@ -72,7 +75,7 @@ def _print(output: Output, asked: TableOptions, seen: Looks) -> None:
 
 
 def _draw(output: Output, asked: TableOptions, seen: Looks) -> None:
-    """Each look in place of the one before."""
+    """Draw each look in place of the one before."""
     with output.screen() as draw:
         for view, problem in seen:
             found, foot = page(asked.of(view), asked, output.width)
@@ -82,7 +85,7 @@ def _draw(output: Output, asked: TableOptions, seen: Looks) -> None:
 
 
 def cropped(lines: list[str], room: int) -> list[str]:
-    """The first of the lines, and how many more there are, if they are more than there is room for."""
+    """Return the first lines, and a line with the number of the others if there is not enough room for all."""
     if len(lines) <= room:
         return lines
     kept = max(0, room - 1)
@@ -91,14 +94,22 @@ def cropped(lines: list[str], room: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class WatchShown:
-    """What a look showed: how far the journal went, the jobs, and whether the bastion was alive."""
+    """The content of one look, to detect news.
+
+    seq: the number of the next journal object: how far the journal went.
+    rows: the jobs.
+    alive: the state of the bastion in one word.
+    """
 
     seq: int
     rows: tuple[Row, ...]
     alive: str
 
     def is_news(self, before: WatchShown | None) -> bool:
-        """True if it differs from what was told before. While the journal stands still, reasons only count down."""
+        """Return True if it differs from the one before.
+
+        While the journal stands still, changes of reasons are not news: they count down.
+        """
         if before is None or before.alive != self.alive:
             return True
         if before.seq != self.seq:
@@ -107,7 +118,7 @@ class WatchShown:
 
 
 def told(shown: QueueView) -> WatchShown:
-    """What these jobs look like now; the state that they are in will change."""
+    """Return the content of a look. It is a copy, because the state will change."""
     view = shown.view
     alive = word(view.status, now=view.now, died=False)
     return WatchShown(view.state.seq, tuple(shown.rows()), alive)

@@ -1,4 +1,4 @@
-"""`launch why`: the whole account of a job, and what happened to it last."""
+"""`launch why`: explain a job's state, and show its latest events."""
 
 from __future__ import annotations
 
@@ -31,14 +31,23 @@ from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
 OBJECTS_MAX = 64
-"""A job of more journal objects is told by the first and the newest of them."""
+"""The most journal objects of one job that are read. Of a job with more, the first and the newest are read."""
 
 EVENTS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyFound:
-    """All that was found out."""
+    """Everything that `launch why` shows of a job.
+
+    view: the state of the bastion, now or at --at.
+    found: the job, and the task if one is named.
+    row: its row of `launch ls`.
+    account: the explanation; None for a job that is not in the state.
+    gpus: the GPUs that it uses now.
+    events: its events, the oldest first.
+    holes: the gaps in the journal.
+    """
 
     view: View
     found: FoundJob
@@ -50,7 +59,7 @@ class WhyFound:
 
 
 def run(call: Call) -> int:
-    """Print the account of a job, or of one task of it."""
+    """Print the explanation of a job, or of one task of it."""
     desk = desk_of(call)
     at = moment(call.flags["at"], desk.clock.wall(), "--at") if call.flags["at"] else None
     why = _find_out(call, desk, at)
@@ -91,7 +100,7 @@ def _find_out(call: Call, desk: CommandContext, at: datetime | None) -> WhyFound
 
 
 def _seen(call: Call, desk: CommandContext, at: datetime | None) -> tuple[View, FoundJob]:
-    """What is known now, or was then, and the job in it."""
+    """Return the state of the bastion now, or at that time, and the job in it."""
     today = desk.reader().look
     if at is None:
         view = today()
@@ -104,7 +113,10 @@ def _seen(call: Call, desk: CommandContext, at: datetime | None) -> tuple[View, 
 def _account(
     desk: CommandContext, view: View, found: FoundJob, ahead: Prospects, facts: Sequence[WorkerReport] | None
 ) -> Explanation:
-    """`facts` None: it is about the past, of which nobody knows what the workers said."""
+    """Explain the job.
+
+    `facts` None: the moment is in the past, and the workers' reports of that time are not stored.
+    """
     job, task = found.job, found.task
     assert job is not None
     live = account.live(job, task)

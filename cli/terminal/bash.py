@@ -1,4 +1,4 @@
-"""The completion script for bash, 3.2 and later. Pure."""
+"""The completion script for bash 3.2 and later. Pure."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ complete -F _@TOOL@ @TOOL@
 
 
 def script(tool: Tool) -> str:
-    """All of it."""
+    """Return the whole script."""
     flags = {name: " ".join(map(_flag, each)) for name, each in completions.flags(tool).items()}
     words = {"/": _words(completions.commands(tool))}
     words |= {f"{name}/": _words(known) for name, known in completions.actions(tool).items()}

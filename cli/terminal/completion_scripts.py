@@ -1,4 +1,4 @@
-"""`bastion completion` and `launch completion`: the script that a shell completes their words by."""
+"""`bastion completion` and `launch completion`: print the completion script for a shell."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHELLS: Mapping[str, Callable[[Tool], str]] = {
 
 
 def tell(call: Call, tool: Tool) -> int:
-    """Print the script for the shell that the one word names."""
+    """Print the script for the shell that the word names."""
     text = SHELLS[call.words[0]](tool)
     if call.output.json:
         call.output.data({"schema": 1, "shell": call.words[0], "script": text})

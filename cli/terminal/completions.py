@@ -1,4 +1,4 @@
-"""What a shell may offer behind a tool's name, from the same data as parser and help. Pure."""
+"""List what a shell may offer after a tool's name, from the same data as the parser and the help. Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from dataclasses import dataclass
 from .flags import ABOUT, SHARED, Flag, Tool
 
 JOBS, PROFILES, FILES = "jobs", "profiles", "files"
-"""What only the moment knows: names of jobs from the cache, names of profiles, files."""
+"""Kinds of words that are read at completion time: job names from the cache, profile names, files."""
 
 _KINDS = {"JOB": JOBS, "PROFILE": PROFILES, "FILE": FILES}
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A word with its meaning."""
+    """A word that a shell offers.
+
+    word: the text to insert.
+    about: its meaning, for the menu.
+    """
 
     word: str
     about: str
@@ -23,7 +27,13 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class CompletionPlace:
-    """Behind command and action (empty: the command has none) stands a word of this kind, or `many`."""
+    """A place on the command line where words of one kind stand.
+
+    command: the command before the place.
+    action: the action before it; empty if the command has no actions.
+    kind: one of `JOBS`, `PROFILES`, `FILES`.
+    many: whether several such words may follow.
+    """
 
     command: str
     action: str
@@ -32,12 +42,12 @@ class CompletionPlace:
 
 
 def commands(tool: Tool) -> list[Offer]:
-    """The first words."""
+    """List the names of the commands, which are the first words."""
     return [Offer(command.name, command.about) for command in tool.commands]
 
 
 def actions(tool: Tool) -> dict[str, list[Offer]]:
-    """The second words of the commands that have some."""
+    """List the actions, which are the second words, of each command that has some."""
     return {
         command.name: [Offer(action.name, action.about) for action in command.actions]
         for command in tool.commands
@@ -46,28 +56,28 @@ def actions(tool: Tool) -> dict[str, list[Offer]]:
 
 
 def flags(tool: Tool) -> dict[str, tuple[Flag, ...]]:
-    """The flags of every command; those of the tool's own action under the empty name."""
+    """Return the flags of each command, by its name. The empty name has the tool's own action."""
     found = {command.name: (*command.flags, *SHARED, *ABOUT) for command in tool.all()}
     return {"": (*SHARED, *ABOUT)} | found
 
 
 def valued(tool: Tool) -> list[str]:
-    """Flags and letters behind which a value stands as a word of its own, sorted."""
+    """List the flags and short letters that take a separate word as their value, sorted."""
     return sorted({word for each in flags(tool).values() for flag in each if takes(flag) for word in _words(flag)})
 
 
 def takes(flag: Flag) -> bool:
-    """It needs a value."""
+    """Return True if the flag needs a value."""
     return not flag.switch and flag.bare is None
 
 
 def name(flag: Flag) -> str:
-    """What is typed of it after the dashes: a switch that is on is offered to be turned off."""
+    """Return what the user types after the dashes. A switch that is on by default is offered as `no_NAME`."""
     return f"no_{flag.name}" if flag.switch and flag.default else flag.name
 
 
 def values(tool: Tool) -> dict[str, tuple[str, ...]]:
-    """What the value behind a flag or its letter may be: words, or one of a kind."""
+    """Return the possible values of each flag and short letter: the words, or the one kind of word."""
     found: dict[str, tuple[str, ...]] = {}
     for flag in (flag for each in flags(tool).values() for flag in each):
         if flag.choices:
@@ -82,7 +92,7 @@ def _words(flag: Flag) -> list[str]:
 
 
 def places(tool: Tool) -> Iterator[CompletionPlace]:
-    """Where words of a kind stand that are no flags."""
+    """List the places where words of a kind stand that are not flags."""
     for command in tool.commands:
         for action, words in [("", command.words), *((action.name, action.words) for action in command.actions)]:
             word = words.split(" ")[0]
@@ -91,5 +101,5 @@ def places(tool: Tool) -> Iterator[CompletionPlace]:
 
 
 def sentence(about: str) -> str:
-    """The first sentence, for a line of a menu."""
+    """Return the first sentence of a text, for one line of a menu."""
     return about.split(". ")[0].split(": ")[0].rstrip(".")

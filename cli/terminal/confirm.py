@@ -1,4 +1,4 @@
-"""Ask before something that cannot be undone."""
+"""Ask the user before an action that cannot be undone."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from .main import Call
 
 
 def agree(call: Call, question: str) -> None:
-    """Return if --yes was said or the user types yes. Raises `UsageError` where nobody can be asked."""
+    """Return if the flag --yes is set or the user types yes.
+
+    Raises `UsageError` if the user cannot be asked, `BastionError` if the user declines.
+    """
     check_agreeable(call, question)
     if not call.flags["yes"] and not _says_yes(call, f"{question} [y/N]", usual=False):
         raise BastionError("nothing was done")
 
 
 def check_agreeable(call: Call, question: str) -> None:
-    """Raises `UsageError` if neither --yes was said nor anybody can be asked."""
+    """Raise `UsageError` if the flag --yes is not set and the user cannot be asked."""
     if not call.flags["yes"] and not can_ask(call):
         raise UsageError(f"{question} say --yes to do it without being asked")
 
 
 def can_ask(call: Call) -> bool:
-    """True if somebody sits there."""
+    """Return True if a person can answer: standard input is a terminal, and the output is not JSON."""
     return not call.output.json and sys.stdin.isatty()
 
 
 def again(call: Call, problem: str) -> bool:
-    """Show a problem; True if somebody sits there and wants to mend it."""
+    """Show a problem. Return True if the user can be asked and wants to correct it."""
     return can_ask(call) and _says_yes(call, f"{problem}\nedit again? [Y/n]", usual=True)
 
 
@@ -36,4 +39,5 @@ def _says_yes(call: Call, question: str, *, usual: bool) -> bool:
     call.output.note(question)
     line = sys.stdin.readline()
     word = line.strip().lower()
+    # An empty line is Enter and means the usual answer. No line at all is the end of input.
     return word in ("y", "yes") or (usual and line != "" and word == "")

@@ -1,4 +1,4 @@
-"""A text in the user's own editor. What they wrote is never lost: it stays in its file until it is settled."""
+"""Edit a text in the user's own editor. The user's work is never lost: the file stays until the text is settled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ READ_MAX = 2 * 1024 * 1024
 
 @dataclass(slots=True)
 class Draft:
-    """A text in a private file. `settled`: it is where it should be, and the file is not needed any more."""
+    """A text in a private file.
+
+    path: the file.
+    editor: the command that edits it.
+    before: the text that the editor began with.
+    settled: whether the text is stored where it belongs, so that the file can go.
+    """
 
     path: Path
     editor: str
@@ -30,7 +36,10 @@ class Draft:
     settled: bool = False
 
     def edit(self) -> str:
-        """The text once the editor has ended. Raises `BastionError` if the editor failed, `KeyboardInterrupt`."""
+        """Run the editor, and return the text once it has ended.
+
+        Raises `BastionError` if the editor failed, `KeyboardInterrupt` if Ctrl-C ended it.
+        """
         code = _run(self.editor, self.path)
         if code in (-signal.SIGINT, 128 + signal.SIGINT):
             raise KeyboardInterrupt
@@ -39,7 +48,7 @@ class Draft:
         return self.text()
 
     def text(self) -> str:
-        """What the file holds now. Raises `BastionError`."""
+        """Return what the file holds now. Raises `BastionError` if it is too large or not UTF-8."""
         with self.path.open("rb") as file:
             data = file.read(READ_MAX + 1)
         if len(data) > READ_MAX:
@@ -51,15 +60,15 @@ class Draft:
             raise BastionError(f"line {line}: not UTF-8; save the file as UTF-8") from error
 
     def is_worth_keeping(self) -> bool:
-        """True if it differs from what the editor was given."""
+        """Return True if the file differs from what the editor began with and is not settled."""
         return not self.settled and self.path.exists() and self.path.read_bytes() != self.before.encode()
 
 
 @contextmanager
 def draft(text: str, name: str, environ: Mapping[str, str], output: Output) -> Iterator[Draft]:
-    """A file of this name with this text, in a folder of its own that only this account can read.
+    """Yield a file of this name with this text, in its own folder, which only this account can read.
 
-    It is gone afterwards, unless it holds work that is settled nowhere: then whoever asked is told where it is.
+    Afterwards the file is removed, unless it holds work that is not settled. Then the error or a note names its path.
     """
     folder = Path(tempfile.mkdtemp(prefix="bastion-edit-"))
     editor = environ.get("VISUAL") or environ.get("EDITOR") or USUAL
@@ -82,7 +91,11 @@ def draft(text: str, name: str, environ: Mapping[str, str], output: Output) -> I
 
 
 def _run(editor: str, path: Path) -> int:
-    """Its exit code. Ctrl-C is the editor's alone while it is there; a handler, unlike ignoring, is not inherited."""
+    """Run the editor and return its exit code.
+
+    While it runs, Ctrl-C is for the editor alone. We set a handler for that: an ignored signal would be inherited, a
+    handler is not.
+    """
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         return subprocess.run([*shlex.split(editor), path], check=False).returncode

@@ -61,7 +61,7 @@ complete -c @TOOL@ -f -n 'not contains -- -- (commandline -opc)'
 
 
 def script(tool: Tool) -> str:
-    """All of it."""
+    """Return the whole script."""
     text = "\n".join([_HEAD, *_rows(tool), ""])
     parts = {
         "@TOOL@": tool.name,

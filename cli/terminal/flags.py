@@ -1,4 +1,4 @@
-"""Commands and their flags as data. Pure."""
+"""Describe commands and their flags as data. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag. `sample` is what the help shows for its value; a flag without one is a switch.
+    """One flag of a command.
 
-    The kind is the default's type unless said: `str`, `int`, `float`, `bool`, or `list` for one that repeats.
-    `short` is the letter that stands for it: `-u alice`, `-ualice`. `bare` is its value when none is given; another
-    one then needs its `=`: `--watch`, `--watch=5`.
-    `choices` are the values that a shell offers, where they are few.
+    name: the long name, without dashes.
+    help: its text in the help.
+    sample: the value that the help shows; empty for a switch.
+    kind: the type of the value: `str`, `int`, `float`, `bool`, or `list` for a flag that repeats.
+    default: the value without the flag.
+    choices: the values that a shell offers, where they are few; empty: none are offered.
+    short: the letter that stands for it (`-u alice`, `-ualice`); empty: none.
+    bare: the value when the flag stands alone. Another value then needs `=`: `--watch`, `--watch=5`. None: it cannot.
     """
 
     name: str
@@ -28,13 +32,20 @@ class Flag:
 
     @property
     def switch(self) -> bool:
-        """It takes no value."""
+        """Return True if it takes no value."""
         return not self.sample
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What the first word of a command may be, as `set` of `bastion quota set FILE`; the rest as of a `Command`."""
+    """One action of a command: a possible first word, such as `set` in `bastion quota set FILE`.
+
+    name: the word itself.
+    about: its text in the help.
+    words: the names of its arguments, for the help.
+    least: the smallest number of arguments.
+    most: the largest number of arguments.
+    """
 
     name: str
     about: str
@@ -45,10 +56,17 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One subcommand, or a tool's own action (its name is then empty). `module` holds its `run(call) -> int`.
+    """One subcommand, or a tool's own action.
 
-    `words` names its arguments; `takes_command` says that words may follow `--`. Where there are `actions`, the first
-    word is the name of one, which says what may follow.
+    name: the word that calls it; empty for the tool's own action.
+    about: its text in the help.
+    module: the module that holds its `run(call) -> int`.
+    words: the names of its arguments, for the help.
+    least: the smallest number of arguments.
+    most: the largest number of arguments.
+    takes_command: whether words may follow `--`.
+    actions: the possible first words. The action then says which arguments follow. Empty: it has no actions.
+    flags: its own flags, without the shared ones.
     """
 
     name: str
@@ -63,20 +81,22 @@ class Command:
 
     @property
     def arguments(self) -> str:
-        """How the help shows its arguments."""
+        """Return its arguments as the help shows them."""
         return "ACTION" if self.actions else self.words
 
     def flag(self, name: str) -> Flag:
-        """Its flag of this name."""
+        """Return its flag of this name."""
         return next(flag for flag in self.flags if flag.name == name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """Words that people know from other tools; no help lists them.
+    """Words that people know from other tools. No help lists them.
 
-    `commands` are understood as ours ("" is the tool's own action). `answers` have no equal here: the text says what to use.
-    `flags` are understood as ours where a command has that one; a flag that is understood as `WORD` is one of its words.
+    commands: other tools' commands, each with our command; "" is the tool's own action.
+    answers: commands without an equivalent here, each with a text that says what to use.
+    flags: other tools' flags, each with our possible flags. The first one that the command has is used. `WORD` stands
+        for a positional word.
     """
 
     commands: Mapping[str, str] = field(default_factory=dict)
@@ -89,7 +109,14 @@ WORD = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A console script: its subcommands, and the action without one, if it has one."""
+    """A console script with its subcommands.
+
+    name: the name of the script.
+    about: its text in the help.
+    commands: its subcommands.
+    action: what it does without a subcommand; None: nothing.
+    foreign: words of other tools that it understands.
+    """
 
     name: str
     about: str
@@ -98,16 +125,21 @@ class Tool:
     foreign: Foreign = field(default_factory=lambda: Foreign())
 
     def all(self) -> tuple[Command, ...]:
-        """Every command, the action first."""
+        """Return every command, the tool's own action first."""
         return (self.action, *self.commands) if self.action else self.commands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLine:
-    """A command line, parsed. `after` is what followed `--`; None if there was no `--`.
+    """A parsed command line.
 
-    `given` are the flags that are said, and have not only their defaults. `about`: help or version, if only that is
-    asked for.
+    tool: the tool that was called.
+    command: the command that was called; None if only help or version is wanted and the tool has no own action.
+    flags: the values of the flags, by name.
+    words: the positional words.
+    after: the words after `--`; None without `--`.
+    given: the names of the flags that the command line sets; the others have their defaults.
+    about: `help` or `version` if only that is wanted, else empty.
     """
 
     tool: Tool
@@ -132,7 +164,7 @@ ABOUT = (
 
 
 def completion(tool: str, module: str) -> Command:
-    """The command by which a tool teaches a shell its words."""
+    """Return the command that prints a tool's completion script for a shell."""
     return Command(
         name="completion",
         about="Print the script by which a shell completes commands, flags, values, and names of jobs and profiles.",
@@ -146,5 +178,5 @@ def completion(tool: str, module: str) -> Command:
 
 
 def title(tool: Tool, command: Command | None) -> str:
-    """How people call it: `launch ls`."""
+    """Return the command as people call it: `launch ls`."""
     return f"{tool.name} {command.name}".strip() if command else tool.name

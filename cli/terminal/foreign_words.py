@@ -1,4 +1,4 @@
-"""Words that people bring along from other tools: what each means here. Pure."""
+"""Words that people know from other tools, with their meaning here. Pure."""
 
 from __future__ import annotations
 

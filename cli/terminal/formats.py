@@ -1,4 +1,4 @@
-"""In which form a result is printed: `-o table|wide|csv|json`, where `--json` stands for the last. Pure."""
+"""Choose the form of a result: `-o table|wide|csv|json`. `--json` stands for the last. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TABLE, WIDE, CSV, JSON = "table", "wide", "csv", "json"
 
 
 def flag(*formats: str) -> Flag:
-    """The flag of a command that has these formats."""
+    """Return the flag of a command that has these formats."""
     return Flag(
         "output",
         f"Print as {', '.join(formats[:-1])} or {formats[-1]}.",
@@ -27,7 +27,7 @@ def flag(*formats: str) -> Flag:
 
 
 def format_of(flags: Mapping[str, Any], *formats: str) -> str:
-    """The format that the flags ask for. Raises `UsageError`."""
+    """Return the format that the flags ask for. Raises `UsageError`."""
     asked = str(flags["output"])
     if asked not in formats:
         raise UsageError(
@@ -39,7 +39,10 @@ def format_of(flags: Mapping[str, Any], *formats: str) -> str:
 
 
 def wants_json(argv: Sequence[str]) -> bool:
-    """Known before the words are understood, because errors in them are JSON as well."""
+    """Return True if the command line asks for JSON.
+
+    It looks before the parser does, because the parser's errors are JSON, too.
+    """
     before = list(argv[: argv.index("--")] if "--" in argv else argv)
     if any(word in ("--json", "-json", "--json=true", "--output=json", "-ojson", "-o=json") for word in before):
         return True

@@ -1,4 +1,4 @@
-"""The text of `--help`, from the same data as the parser. Pure."""
+"""Write the text of `--help`, from the same data as the parser. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INDENT = 28
 
 
 def text(line: CommandLine) -> str:
-    """The help of a command, or of the whole tool."""
+    """Return the help of a command, or of the whole tool."""
     command = line.command
     about = line.tool.about if command is None else command.about
     parts = [f"usage: {usage(line.tool, command)}", "", *wrap(about, WIDTH), ""]
@@ -25,7 +25,7 @@ def text(line: CommandLine) -> str:
 
 
 def usage(tool: Tool, command: Command | None) -> str:
-    """The form of a command line, as `launch update [flags] JOB [-- COMMAND...]`."""
+    """Return the form of a command line: `launch update [flags] JOB [-- COMMAND...]`."""
     if command is None:
         return f"{tool.name} COMMAND [flags]"
     after = ("[-- COMMAND...]" if command.arguments else "-- COMMAND...") if command.takes_command else ""
@@ -33,13 +33,13 @@ def usage(tool: Tool, command: Command | None) -> str:
 
 
 def shown(flag: Flag) -> str:
-    """A flag as the help names it, with a sample of its value."""
+    """Return a flag as the help names it, with a sample of its value."""
     value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
     return (f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}"
 
 
 def default(flag: Flag) -> str:
-    """What the help of a flag ends with if it has a default worth telling."""
+    """Return the end of a flag's help: its default, if it has one that is worth showing."""
     return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
 
 

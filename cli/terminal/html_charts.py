@@ -1,4 +1,7 @@
-"""Charts over time, as pages of HTML that need no network. What they draw are sums over equal parts of a window."""
+"""Draw charts over time, as HTML pages that need no network.
+
+A chart draws sums over equal parts of a window.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from bastion.model.errors import BastionError
 from bastion.schedule.time_integral import TimeIntegral, Window
 
 PARTS = 60
-"""Points in time of a chart."""
+"""The number of points in time of a chart."""
 
 SHOWN = 10
-"""More entries than these are drawn as one."""
+"""The number of entries that are drawn one by one; the others are drawn as one."""
 
 PALETTE = (
     "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B0A800", "#8C6D9F", "#7F9C4D", "#C4928A", "#AAAAAA"
 )  # fmt: skip
-"""Colours that can be told apart by all eyes: of the entries, and of the others together."""
+"""Colours that colour-blind people can distinguish. One is for each entry, and one for all others together."""
 INK = "#222222"
 
 _HEAD = """<!doctype html>
@@ -44,22 +47,25 @@ pre {{ overflow-x: auto; background: #f6f6f6; padding: 1em; }}
 
 
 def page(title: str, parts: Iterable[str], numbers: str) -> str:
-    """A whole page: its title, its parts, which are HTML, and below them a table in text."""
+    """Return a whole page: its title, its HTML parts, and below them a table as text."""
     return "\n".join([_HEAD.format(title=escape(title)), *parts, f"<pre>{escape(numbers)}</pre>\n</body>\n</html>\n"])
 
 
 def heading(text: str) -> str:
-    """The heading of what follows."""
+    """Return a heading."""
     return f"<h2>{escape(text)}</h2>"
 
 
 def few(charts: Iterable[str]) -> str:
-    """Small charts side by side."""
+    """Return small charts side by side."""
     return "\n".join(['<div class="few">', *(f"<div>{chart}</div>" for chart in charts), "</div>"])
 
 
 def save(path: Path, text: str) -> None:
-    """Put a page where it is wanted, whole or not at all. Raises `BastionError` if another kind of file is there."""
+    """Write a page to its file, whole or not at all.
+
+    Raises `BastionError` if another kind of file is there, or if the folder cannot be written.
+    """
     if path.exists() and not _is_page(path):
         raise BastionError(f"{path} is there and is no HTML page; remove it, or name another file")
     folder = path.parent
@@ -71,7 +77,7 @@ def save(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
-        new.chmod(0o666 & ~_umask())
+        new.chmod(0o666 & ~_umask())  # mkstemp makes private files; a page gets the usual mode
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)
@@ -85,7 +91,7 @@ def _is_page(path: Path) -> bool:
 
 
 def _umask() -> int:
-    mask = os.umask(0o077)
+    mask = os.umask(0o077)  # the mask can only be read by setting it
     os.umask(mask)
     return mask
 
@@ -93,14 +99,17 @@ def _umask() -> int:
 def stacked(
     window: Window, using: Sequence[tuple[str, TimeIntegral | None]], there: TimeIntegral | None, *, title: str
 ) -> str:
-    """Who used how much, one on top of the other, the first lowest, and what there was. Of many, the rest is one."""
+    """Draw each entry's use, one on top of the other, the first lowest, and a line for what there was.
+
+    Entries beyond `SHOWN` are drawn as one.
+    """
     series = [(who, means(window, meter)) for who, meter in using[:SHOWN]]
     if len(using) > SHOWN:
         rest = [means(window, meter) for _, meter in using[SHOWN:]]
         series.append((f"{len(rest)} others", _sums(rest)))
     colors = [*PALETTE[: len(series)][::-1], INK]
     chart = _chart(window, colors, labels=8, title=title, height=380, width=1100)
-    for at in range(len(series), 0, -1):  # the whole pile first, and the smaller ones before it
+    for at in range(len(series), 0, -1):  # tallest first: later series are drawn on top
         who, own = series[at - 1]
         tops = zip(_sums([values for _, values in series[:at]]), own, strict=True)
         chart.add(who, [{"value": top, "formatter": lambda _, mean=mean: f"{mean:g}"} for top, mean in tops], fill=True)
@@ -113,7 +122,7 @@ def stacked(
 def against_share(
     window: Window, filled: Sequence[tuple[str, TimeIntegral | None]], share: TimeIntegral | None, *, title: str
 ) -> str:
-    """What one project used, and what it was promised."""
+    """Draw what one project used, and its share."""
     chart = _chart(window, [*PALETTE[: len(filled)], INK], labels=3, title=title, height=300, width=540)
     for what, meter in filled:
         chart.add(what, means(window, meter), fill=True)
@@ -122,7 +131,7 @@ def against_share(
 
 
 def means(window: Window, meter: TimeIntegral | None) -> list[float]:
-    """Units that were held on average in each part."""
+    """Return the average units that were held in each part of the window."""
     if meter is None:
         return [0.0] * window.parts
     lengths = (window.edge(part + 1) - window.edge(part) for part in range(window.parts))
@@ -130,7 +139,7 @@ def means(window: Window, meter: TimeIntegral | None) -> list[float]:
 
 
 def _chart(window: Window, colors: Sequence[str], *, labels: int, **more: Any) -> Any:
-    """An empty chart over the window, of these colours and so many labels of time."""
+    """Return an empty chart over the window, with these colours and about `labels` labels of time."""
     import pygal
     from pygal.style import Style
 
@@ -171,7 +180,7 @@ def _svg(chart: Any) -> str:
 
 
 def _without_scripts(root: Any) -> Any:
-    """The drawing alone: its values are shown by the browser and not by a script from elsewhere."""
+    """Return the drawing without scripts from elsewhere. The browser itself shows the values, as titles."""
     for parent in list(root.iter()):
         for node in list(parent):
             if str(node.tag).endswith("script"):

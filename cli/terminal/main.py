@@ -1,6 +1,6 @@
-"""One command line from its words to an exit code: the one place where errors become lines and codes.
+"""Run one command line, from its words to an exit code. Only this file turns errors into lines and exit codes.
 
-A command's module is imported only when the command is really run: `--help` must not wait for stores and schemas.
+A command's module is imported only when the command runs: `--help` must not wait for stores and schemas.
 """
 
 from __future__ import annotations
@@ -25,18 +25,26 @@ from .parsing import parse
 DONE, FAILED, USAGE, NOT_FOUND, INTERRUPTED, CLOSED_PIPE = 0, 1, 2, 102, 130, 141
 
 CODES: tuple[tuple[type[BastionError], int], ...] = ((UsageError, USAGE), (NotFound, NOT_FOUND))
-"""What a command exits with when it raises this; all other errors of ours: `FAILED`."""
+"""The exit code for each error that a command raises. All other errors of ours exit with `FAILED`."""
 
 
 TRACEBACK = "BASTION_TRACEBACK"
-"""The variable that has a fault of our own shown with its whole trace: who reads a trace looks for a bug."""
+"""The environment variable that shows the whole traceback of an internal error.
+
+It is for people who look for the bug.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What a command's `run` gets: its flags by name, its words, what followed `--`, and where to print.
+    """The arguments of a command's `run`.
 
-    `given` are the flags that were said.
+    flags: the values of the flags, by name.
+    words: the positional words.
+    after: the words after `--`; None without `--`.
+    environ: the environment variables.
+    output: where the command prints.
+    given: the names of the flags that the command line sets.
     """
 
     flags: Mapping[str, Any]
@@ -48,14 +56,14 @@ class Call:
 
 
 def main(tool: Tool) -> int:
-    """A console script: this process's own arguments and streams."""
+    """Run a console script with the arguments and streams of this process."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show is no reason to fail
+        sys.stdout.reconfigure(errors="replace")  # a character that the terminal cannot show must not fail the command
     return run(tool, sys.argv[1:], environ=os.environ, out=sys.stdout, err=sys.stderr)
 
 
 def run(tool: Tool, argv: Sequence[str], *, environ: Mapping[str, str], out: TextIO, err: TextIO) -> int:
-    """Run a command line. Its exit code; what goes wrong on purpose is one line on `err`."""
+    """Run a command line and return its exit code. An expected error is one line on `err`."""
     output = Output(out, err, json=wants_json(argv), environ=environ)
     try:
         return _dispatch(tool, argv, environ, output)
@@ -85,7 +93,7 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
 
 
 def _tell(line: CommandLine, output: Output) -> None:
-    """The help or the version."""
+    """Print the help or the version."""
     if line.about == "help":
         output.say(help_text.text(line))
     elif output.json:
@@ -95,6 +103,9 @@ def _tell(line: CommandLine, output: Output) -> None:
 
 
 def _closed_pipe(out: TextIO) -> int:
-    """Whoever read us went away: end quietly, and let the interpreter's last flush find an open door."""
+    """End quietly after the reader of our output has gone.
+
+    The interpreter flushes `out` once more at its exit, so `out` must point to something that accepts it.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
     return CLOSED_PIPE

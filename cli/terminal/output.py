@@ -1,4 +1,4 @@
-"""What a command prints: results on standard output, notes on standard error, JSON if asked for."""
+"""Print for a command: results on standard output, notes on standard error, JSON on request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 WIDTH, HEIGHT = 120, 40
-"""What a terminal has that does not say how large it is."""
+"""The columns and lines of a terminal that does not report its size."""
 
 _BOLD, _NORMAL = "\033[1m", "\033[0m"
 _ACTS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # moves, colours, titles, bells, clipboards
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turns the order of what stands beside it
-    "\u2028\u2029\ud800-\udfff\U000e0000-\U000e007f"  # breaks lines, is no character, is there and not seen
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # changes the reading direction of the text around it
+    "\u2028\u2029\ud800-\udfff\U000e0000-\U000e007f"  # breaks lines, is not a character, or is invisible
 )
 _UNSAFE = re.compile(f"[{_ACTS}]")
 _UNSAFE_OR_BOLD = re.compile(rf"(\x1b\[[01]m)|[{_ACTS}]")
@@ -27,22 +27,28 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def harmless(text: str, unsafe: re.Pattern[str] = _UNSAFE) -> str:
-    """The text with all that would act on a terminal written as JSON writes it. Within JSON it still means the same.
+    """Return the text with every character that could control a terminal escaped as in JSON.
 
-    What a pattern of ours catches in a group is ours, and stays.
+    Inside JSON it keeps its meaning. Text that the pattern `unsafe` captures in a group is our own and stays unchanged.
     """
     return unsafe.sub(lambda found: (found.lastindex and found[1]) or json.dumps(found[0])[1:-1], text)
 
 
 def harmless_log(line: str) -> str:
-    """A line of a log as a terminal may have it: colours stay, and of what was printed over itself the last text."""
+    """Return a line of a log that is safe for a terminal.
+
+    Colours stay; of overprinted text, only the last text stays.
+    """
     last = line.rstrip("\r").rpartition("\r")[2]
     coloured = harmless(last, _UNSAFE_OR_COLOUR)
     return f"{coloured}{_NORMAL}" if "\033" in coloured else coloured
 
 
 class Output:
-    """Where a command prints. `json`: results and errors are JSON, one line each, and nothing else is on `out`."""
+    """The streams that a command prints to.
+
+    `json`: results and errors are JSON, one line each, and `out` gets nothing else.
+    """
 
     def __init__(self, out: TextIO, err: TextIO, *, json: bool = False, environ: Mapping[str, str]) -> None:
         self.out = out
@@ -54,16 +60,16 @@ class Output:
 
     @property
     def width(self) -> int | None:
-        """How long a line may be: as wide as the terminal, without limit for a program."""
+        """The longest line: the width of the terminal; None, without limit, for a program."""
         return self._size()[0] if self.out.isatty() else None
 
     @property
     def height(self) -> int | None:
-        """How many lines can be drawn over again; None if none can."""
+        """The number of lines that can be redrawn; None if none can."""
         return self._size()[1] if self.out.isatty() and not self._dumb else None
 
     def check_reader(self) -> None:
-        """Raise `BrokenPipeError` if whoever read standard output went away, without waiting for the next line."""
+        """Raise `BrokenPipeError` if the reader of standard output has gone, without waiting for the next line."""
         try:
             fd = self.out.fileno()
         except (OSError, ValueError):
@@ -75,7 +81,10 @@ class Output:
 
     @contextmanager
     def screen(self) -> Iterator[Callable[[Sequence[str]], None]]:
-        """The whole terminal, to draw lines on over and over; what was there before comes back afterwards."""
+        """Take the whole terminal, and yield a function that redraws its lines.
+
+        At the end, the previous content comes back.
+        """
         from rich.console import Console  # heavy: only for a terminal
         from rich.live import Live
         from rich.text import Text
@@ -95,7 +104,7 @@ class Output:
             yield draw
 
     def _size(self) -> tuple[int, int]:
-        """Columns and lines of the terminal: the size that is set wins, as for other programs."""
+        """Return columns and lines of the terminal. COLUMNS and LINES win, as in other programs."""
         try:
             columns, lines = os.get_terminal_size(self.out.fileno())
         except (OSError, ValueError):
@@ -107,36 +116,39 @@ class Output:
         return columns or WIDTH, lines or HEIGHT
 
     def say(self, text: str) -> None:
-        """A line of the result, or several. Whoever wrote what is in it, it does nothing to the terminal."""
+        """Print one or more lines of the result. Its text may come from anybody; it cannot control the terminal."""
         self._print(harmless(text, _UNSAFE_OR_BOLD if self._bold else _UNSAFE))
 
     def log(self, lines: Sequence[str]) -> None:
-        """Lines of a log: for programs as they are, on a terminal so that they do nothing to it."""
+        """Print lines of a log: unchanged for programs, made safe on a terminal."""
         if lines and self.json:
             self.say("\n".join(json.dumps({"line": line}) for line in lines))
         elif lines:
             self._print("\n".join(map(harmless_log, lines) if self.out.isatty() else lines))
 
     def file(self, text: str) -> None:
-        """The text of a file: for programs as it is, on a terminal so that it does nothing to it."""
+        """Print the text of a file: unchanged for programs, made safe on a terminal."""
         self._print(harmless(text) if self.out.isatty() else text)
 
     def data(self, value: Any) -> None:
-        """The result as one line of JSON."""
+        """Print the result as one line of JSON."""
         self.say(json.dumps(value, ensure_ascii=False))
 
     def csv(self, rows: Sequence[Sequence[Any]]) -> None:
-        """The result as comma-separated values; the first row holds their names. No spreadsheet takes a text for a formula."""
+        """Print the result as comma-separated values. The first row holds the names.
+
+        A text that a spreadsheet would read as a formula gets a `'` in front.
+        """
         csv_module.writer(self.out, lineterminator="\n").writerows([*map(_csv_cell, row)] for row in rows)
         self.out.flush()
 
     def note(self, text: str) -> None:
-        """A line for people: progress, hints. Scripts get none."""
+        """Print a line for people, such as progress or a hint. With JSON, nothing is printed."""
         if not self.json:
             self._complain(text)
 
     def error(self, text: str) -> None:
-        """Why the command failed: one line."""
+        """Print the reason why the command failed, as one line."""
         line = " ".join(text.split())
         self._complain(json.dumps({"error": line}, ensure_ascii=False) if self.json else f"error: {line}")
 
@@ -151,12 +163,12 @@ class Output:
         return self.out.isatty() and not self._plain
 
     def bold(self, text: str) -> str:
-        """`text`, bold where standard output is a terminal that shows it."""
+        """Return `text`, in bold if standard output is a terminal that shows it."""
         return f"{_BOLD}{text}{_NORMAL}" if self._bold else text
 
     @contextmanager
     def progress(self, text: str) -> Iterator[None]:
-        """Show on a terminal that something long is under way; elsewhere nothing."""
+        """Show on a terminal that long work is in progress. Elsewhere, show nothing."""
         if self.json or self._plain or not self.err.isatty():
             yield
             return

@@ -1,6 +1,6 @@
-"""A command line to its flags and words: parsed by absl, refused with the nearest right word. Pure.
+"""Parse a command line into flags and words. absl parses; an error names the nearest correct word. Pure.
 
-Nothing heavy is imported, for `--help` waits for it.
+This module imports nothing heavy, because `--help` waits for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .flags import ABOUT, SHARED, WORD, Command, CommandLine, Flag, Tool, title
 
 
 def parse(tool: Tool, argv: Sequence[str]) -> CommandLine:
-    """The command line of a tool. Flags stand in any order before `--`. Raises `UsageError`."""
+    """Parse the command line of a tool. Flags stand in any order before `--`. Raises `UsageError`."""
     before, after = _split(argv)
     words = ["--help" if word in ("-h", "-?") else word for word in before]
     at = _subcommand(tool, words)
@@ -47,7 +47,10 @@ def _split(argv: Sequence[str]) -> tuple[list[str], tuple[str, ...] | None]:
 
 
 def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
-    """Where the first word stands that is neither a flag nor a flag's value, if it is the name of a command."""
+    """Return the position of the subcommand; None without one.
+
+    It is the first word that is neither a flag nor a flag's value, if that word is the name of a command.
+    """
     flags = [flag for command in tool.all() for flag in (*SHARED, *command.flags)]
     valued = set(tool.foreign.flags) | {
         word for flag in flags if not flag.switch and flag.bare is None for word in (flag.name, flag.short)
@@ -62,7 +65,7 @@ def _subcommand(tool: Tool, words: Sequence[str]) -> int | None:
 
 
 def _without_command(tool: Tool, words: Sequence[str]) -> CommandLine:
-    """No known subcommand, and the tool does nothing by itself."""
+    """Handle a line without a known subcommand, for a tool that does nothing by itself."""
     word = next((w for w in words if not w.startswith("-")), None)
     asked = [flag.name for flag in ABOUT if f"--{flag.name}" in words]
     if word is None and (not words or asked):
@@ -127,7 +130,7 @@ def _values(
 
 
 def _understood(tool: Tool, command: Command, words: Sequence[str], known: Mapping[str, Flag]) -> list[str]:
-    """The words of a command line, with what other tools call a flag by our name for it."""
+    """Return the words with other tools' flags replaced by our names for them."""
     out = []
     for word in words:
         name, equals, value = word.lstrip("-").partition("=")
@@ -139,12 +142,12 @@ def _understood(tool: Tool, command: Command, words: Sequence[str], known: Mappi
         elif found:
             out.append(f"--{found}{equals}{value}")
         elif equals:
-            out.append(value)  # without `=` the next word is the value, which is a word already
+            out.append(value)  # without `=`, the value is the next word and already positional
     return out
 
 
 def _value(value: Any, flag: Flag) -> Any:
-    """A flag that repeats and was not given is an empty list."""
+    """Return the value. A repeating flag that is not set is an empty list."""
     return value or [] if flag.kind is list else value
 
 
@@ -164,7 +167,7 @@ def _parser(known: Mapping[str, Flag]) -> absl_flags.FlagValues:
 
 
 def _lengthened(word: str, known: Mapping[str, Flag]) -> str:
-    """`-ualice` as `--user=alice`. A long flag may have one dash, too, and comes first: `-user=alice`."""
+    """Rewrite `-ualice` as `--user=alice`. A long flag may also have one dash, and it wins: `-user=alice`."""
     name = word[1:].partition("=")[0].replace("-", "_")
     if word[:1] != "-" or word[:2] == "--" or name in known or name.removeprefix("no") in known:
         return word
@@ -176,7 +179,11 @@ def _lengthened(word: str, known: Mapping[str, Flag]) -> str:
 
 
 def _underscored(word: str, known: Mapping[str, Flag]) -> str:
-    """`--instance-type=T` as `--instance_type=T`, `--no-follow` as absl's `--nofollow`, `--watch` as `--watch=2`."""
+    """Write a word as absl reads it.
+
+    `--instance-type=T` becomes `--instance_type=T`, `--no-follow` becomes absl's `--nofollow`, `--watch` becomes
+    `--watch=2`.
+    """
     if not word.startswith("--"):
         return word
     name, equals, value = word[2:].partition("=")
@@ -193,6 +200,6 @@ _VALUES = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
 def _wrong_value(error: str, known: Mapping[str, Flag]) -> str:
-    """From absl's `flag --priority=high: ...`, with the words of Python's own parser."""
+    """Turn absl's `flag --priority=high: ...` into our message."""
     name, _, value = error.partition(":")[0].removeprefix("flag --").partition("=")
     return f"--{name} is {value!r}; use {_VALUES.get(known[name].kind, 'another value')}"

@@ -1,4 +1,4 @@
-"""How a program in the foreground is asked to end, and by whom."""
+"""Stop a foreground program on a signal, and log who sent it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.runners.worker.linux.unix_account import name_of
 
 LIMIT_S = 15
-"""A program that was asked to end has so long for its last words: less than a supervisor waits before it kills."""
+"""Seconds that a program has to end after the first signal. This is less than a supervisor waits before it kills."""
 
 ASKS = frozenset({signal.SIGTERM, signal.SIGINT})
 _WAIT, _WAIT_FOR = getattr(signal, "sigwaitinfo", None), getattr(signal, "sigtimedwait", None)
@@ -25,23 +25,23 @@ log = logging.getLogger("bastion")
 
 
 class StopSignals:
-    """True once SIGTERM or SIGINT came. The second one of a kind has its usual, rude effect.
+    """A flag that is True once SIGTERM or SIGINT came. A second signal of the same kind ends the process at once.
 
-    Who has not ended `limit_s` seconds later, since a store does not answer, is ended with exit code 1: whatever was not
-    written by then is nobody's, and is decided anew by the next one.
+    The process also ends, with exit code 1, `limit_s` seconds after the signal, for example if a store does not answer.
+    What was not written by then is lost, and the next process decides it again.
     """
 
     def __init__(self, limit_s: int = LIMIT_S) -> None:
         self._asked = False
         self._limit_s = limit_s
         self._read, self._write = os.pipe()
-        os.set_blocking(self._write, False)
+        os.set_blocking(self._write, False)  # set_wakeup_fd requires it
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in ASKS:
             signal.signal(number, self._ask)
 
     def __call__(self) -> bool:
-        """Whether to stop."""
+        """Return True if the program has to stop."""
         return self._asked
 
     def wait(self) -> None:
@@ -49,10 +49,11 @@ class StopSignals:
         os.read(self._read, 1)
 
     def watch(self) -> None:
-        """Log the sender of a signal, too, which a handler is not told: a thread waits for them. Before there are others.
+        """Log the sender of a signal, too. A handler cannot learn it, so a thread waits for the signals.
 
-        So that the signal comes to no other thread it is blocked in all; what they start must not inherit that. A thread that
-        has started something may get it once in a while: then the handler does the same, and knows no sender.
+        Call it before other threads start: the signals are blocked in all threads, so that they come to no other one.
+        Programs that a thread starts must not inherit the blocking. A thread that has started a program has the signals
+        unblocked and may receive one. Then the handler does the same work, without the sender.
         """
         if _WAIT is None:  # macOS
             return
@@ -81,20 +82,20 @@ class StopSignals:
     def _ask(self, number: int, _frame: object) -> None:
         log.info("asked to stop: %s; its sender is not known", signal.Signals(number).name)
         self._asked = True
-        signal.signal(number, signal.SIG_DFL)
+        signal.signal(number, signal.SIG_DFL)  # the second signal of this kind ends the process
         signal.signal(signal.SIGALRM, self._give_up)
         signal.alarm(self._limit_s)
 
     def _give_up(self, *_: object) -> None:
         text = f"error: no last word in {self._limit_s} s, the bucket does not answer: ended without it; what runs goes on\n"
-        os.write(2, text.encode())
-        os._exit(1)
+        os.write(2, text.encode())  # unbuffered: this may run inside a signal handler
+        os._exit(1)  # a usual exit would wait for threads that hang
 
 
 def told(found: Any) -> str:
-    """Which signal, and who sent it: `SIGTERM from pid 812 (bash) of ada (uid 1000)`."""
+    """Return the signal and its sender: `SIGTERM from pid 812 (bash) of ada (uid 1000)`."""
     name = signal.Signals(found.si_signo).name
-    if found.si_code > 0 or not found.si_pid:  # by the kernel: a terminal's Ctrl-C; or from outside of our container
+    if found.si_code > 0 or not found.si_pid:  # from the kernel (Ctrl-C), or from outside of our container
         return f"{name} from the terminal, or from outside of this container"
     program = ""
     with suppress(psutil.Error):
@@ -103,11 +104,14 @@ def told(found: Any) -> str:
 
 
 def _let_through(event: str, _args: object) -> None:
-    """A thread that starts a program: it begins with the signals as they usually are."""
+    """Unblock the signals in a thread that is about to start a program: the program must not inherit the blocking."""
     if event in _STARTS:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ASKS)
 
 
 def _die(number: int) -> None:
-    """At once, with the code of a program that this signal ended; also where the first thread hangs."""
+    """End at once, with the exit code of a program that this signal ended.
+
+    It also works while the main thread hangs.
+    """
     os._exit(128 + number)

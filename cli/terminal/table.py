@@ -1,4 +1,4 @@
-"""Tables that people read and `awk` understands, on a terminal as narrow as it is. Pure."""
+"""Lay out tables that people can read and `awk` can parse, in the width of the terminal. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from textwrap import wrap
 
 CUT = "…"
 LAST_MIN = 28
-"""The room that the last column gets on its line, at the cost of the spare columns."""
+"""The width that the last column gets on its line, at the cost of the spare columns."""
 LAST_LINES = 6
-"""Lines of the last column below its own line; what is longer is cut at its end."""
+"""The largest number of lines of a last cell below its row. A longer text is cut at its end."""
 FIRST_MAX = 30
-"""A longer id gets a line of its own where the columns do not fit."""
+"""The longest first cell in its row, where the columns do not fit. A longer one gets a line of its own."""
 
 _Row = Sequence[str]
 
@@ -25,12 +25,14 @@ def table(
     width: int | None = None,
     spare: Sequence[str] = (),
 ) -> list[str]:
-    """Aligned lines with two-space gutters and no drawing; `-` stands for nothing. The first line holds the heads.
+    """Return aligned lines with two-space gutters and without drawn borders. `-` stands for an empty cell.
 
-    Heads in `right` are aligned to the right. With a `width`, no line is longer. Columns in `caps` are cut to their length,
-    in the middle. The columns in `spare` go, the first one first, while they leave the last column less than 28
-    characters. The first column is never cut: people copy ids from it, so one that is too long gets lines of its own.
-    A last cell without enough room wraps under its line.
+    The first line holds the heads.
+
+    Heads in `right` are aligned to the right. With a `width`, no line is longer. Columns in `caps` are cut to their
+    length, in the middle. The columns in `spare` are dropped, the first one first, while they leave the last column
+    less than 28 characters. The first column is never cut, because people copy ids from it; one that is too long gets
+    lines of its own. A last cell without enough width wraps below its line.
     """
     lines = [[plain(cell) or "-" for cell in row] for row in (heads, *rows)]
     if width is None:
@@ -46,23 +48,23 @@ def table(
 
 
 def plain(text: str) -> str:
-    """One line of text: what would move the cursor is a space. Somebody else may have written it."""
+    """Return one line of text, with a space for each run that would move the cursor. The text may come from anybody."""
     return text if text.isprintable() else " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def end(line: str, width: int | None) -> str:
-    """The line, cut at its end if it is longer than this."""
+    """Return the line, cut at its end if it is longer than `width`."""
     return line if width is None or len(line) <= width else f"{line[: max(0, width - 1)]}{CUT}"
 
 
 def _fits(lines: Sequence[_Row], width: int, first_max: int) -> bool:
-    """True if the last column has the room that it needs, or else enough."""
+    """Return True if the last column has the width that it needs, or at least `LAST_MIN`."""
     *others, last = _sizes(lines, first_max)
     return width - sum(others) - 2 * len(others) >= min(last, LAST_MIN)
 
 
 def _laid_out(lines: Sequence[_Row], right: frozenset[str], width: int, first_max: int) -> list[str]:
-    """Each row on a line; a first cell that is too long above it, a last cell that is too long below it."""
+    """Lay out each row on a line. A first cell that is too long stands above it, such a last cell below it."""
     *others, _ = sizes = _sizes(lines, first_max)
     room = width - sum(others) - 2 * len(others)
     out = []
@@ -100,7 +102,10 @@ def _aligned(
 
 
 def _sizes(lines: Sequence[_Row], first_max: int | None = None) -> list[int]:
-    """The width of each column. A first cell longer than `first_max` does not count: it gets a line of its own."""
+    """Return the width of each column.
+
+    A first cell longer than `first_max` does not count: it gets a line of its own.
+    """
     first, *others = zip(*lines, strict=True)
     counted = [len(cell) for cell in first if first_max is None or not others or len(cell) <= first_max]
     return [max(counted, default=0), *(max(map(len, column)) for column in others)]
@@ -111,7 +116,7 @@ def _pad(cell: str, size: int, to_right: bool) -> str:
 
 
 def middle(cell: str, cap: int | None) -> str:
-    """The cell, cut in its middle if it is longer than this: ids differ at their ends."""
+    """Return the cell, cut in its middle if it is longer than `cap`: ids differ at their ends."""
     if cap is None or len(cell) <= cap:
         return cell
     tail = cap // 2

@@ -1,4 +1,4 @@
-"""Change values in a TOML text that people wrote: comments, order and spaces stay as they are."""
+"""Change values in a TOML text that people wrote. Comments, order and spaces stay as they are."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from bastion.model.errors import BastionError
 
 Change = Mapping[str, Any]
-"""New values by key; a mapping is a table. None removes a key."""
+"""New values by key. A mapping is a table. None removes a key."""
 
 
 def amended(text: str, change: Change) -> str:
-    """The text with these values in it; tables that are named keep the keys that are not.
+    """Return the text with these values. Tables in `change` keep the keys that `change` does not name.
 
-    Raises `BastionError` if the text is no TOML, or has another thing where a table is named.
+    Raises `BastionError` if the text is not TOML, or if it has another kind of value where `change` has a table.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -42,7 +42,7 @@ def _amend(table: Any, change: Change) -> None:
 
 
 def _add(table: Any, key: str, value: Any) -> None:
-    """After the last key, and not after the comments below it: these belong to the table that follows."""
+    """Add the key after the last key, and before the comments below it: those comments belong to the next table."""
     from tomlkit.items import Table
 
     below = []

@@ -69,7 +69,7 @@ if [[ $funcstack[1] == _@TOOL@ ]]; then _@TOOL@ "$@"; else compdef _@TOOL@ @TOOL
 
 
 def script(tool: Tool) -> str:
-    """All of it."""
+    """Return the whole script."""
     values = [f"{name}) {_offer(each)}" for name, each in completions.values(tool).items()]
     flags = completions.flags(tool)
     by_command = [f"{name or '*'}) {_flags(flags[name])}" for name in sorted(flags, reverse=True)]

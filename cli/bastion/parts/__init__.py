@@ -1,4 +1,4 @@
-"""What commands of `bastion` consist of, where that is more than one file.
+"""Parts of `bastion` commands that are longer than one file.
 
 For: `cli.bastion`.
 Here: parts of create, config, quota, doctor, gc, recover, simulate, top and usage.

@@ -1,6 +1,6 @@
-"""`bastion quota history` and `bastion config history`: who changed the file when, from the journal.
+"""`bastion quota history` and `bastion config history`: list the changes of a file, from the journal.
 
-The state knows which journal objects tell of it, so that each change costs one read, however long the journal is.
+The state lists the journal objects with such changes, so each change costs one read, even in a long journal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...terminal.table import table
 
 
 def history(call: Call, file: AdminFile) -> int:
-    """Every change, the newest last. What lies in the bucket and was not read by the bastion is one of them."""
+    """Print every change, the newest last. A stored version that the bastion has not read is a change, too."""
     limit, place, holes = limit_of(call), known_place_of(call), Holes()
     found = changes(place.bucket, file, holes)
     found = found[-limit:] if limit else found
@@ -41,7 +41,7 @@ def history(call: Call, file: AdminFile) -> int:
 
 
 def changes(bucket: Bucket, file: AdminFile, holes: Holes) -> list[FileChange]:
-    """All that is known, the oldest first; what cannot be read is one of the holes. Raises `BucketError`."""
+    """Return all changes, the oldest first. Objects that cannot be read are added to `holes`. Raises `BucketError`."""
     held = read(bucket, file)
     tasks = ThreadTasks()
     state = journal_reader.load(bucket, tasks.map, holes)

@@ -1,4 +1,4 @@
-"""A bastion in the background: its loop in a session of its own, its output in a file of the state folder, which is bounded."""
+"""Run a bastion in the background: its loop in its own session, its output in a bounded file of the state folder."""
 
 from __future__ import annotations
 
@@ -22,13 +22,16 @@ LOOK_S = 0.05
 LAST_LINES = 20
 _READ_MAX = 64 * 1024
 OUTPUT_BYTES = 8 * 1024 * 1024
-"""So large the file of its output becomes, and the one before it, which is kept. All of it is in the bucket, too."""
+"""The largest size of the output file, in bytes. One earlier file is stored as well.
+
+The bucket has all of the log, too.
+"""
 
 
 def come_up(place: BastionPlace, environ: Mapping[str, str], clock: Clock) -> None:
-    """Start the loop and return when the bastion ticks: this one, or another that was faster.
+    """Start the loop, and return when a bastion ticks: this one, or another one that was faster.
 
-    Raises `BastionError` with the last lines of its output if it ends instead, or says nothing for `UP_S` seconds.
+    Raises `BastionError` with the last lines of its output if it ends, or does not tick within `UP_S` seconds.
     """
     log = log_file(place.name, place.bucket.url, environ)
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -52,12 +55,15 @@ def _spawn(place: BastionPlace, log: Path) -> subprocess.Popen[bytes]:
 
 
 class BackgroundOutput(logging.StreamHandler[TextIO]):
-    """Lines into the file that standard output and error go to. One that has become too long makes way for a new one."""
+    """A log handler for the file that standard output and error go to.
+
+    A file that is too long is replaced by a new one.
+    """
 
     def __init__(
         self, stream: TextIO, file: Path, *, bytes_max: int = OUTPUT_BYTES, ways: Collection[int] = (1, 2)
     ) -> None:
-        """`ways` are the descriptors that lead to the file."""
+        """`ways` are the file descriptors that lead to the file."""
         super().__init__(stream)
         self._file, self._bytes_max, self._ways = file, bytes_max, ways
 
@@ -71,20 +77,20 @@ class BackgroundOutput(logging.StreamHandler[TextIO]):
         os.replace(self._file, self._file.with_name(f"{self._file.name}.1"))
         fresh = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         for way in self._ways:
-            os.dup2(fresh, way)
+            os.dup2(fresh, way)  # output that does not come from the logger follows into the new file
         os.close(fresh)
 
 
 def leads_to(stream: TextIO, file: Path) -> bool:
-    """True if what is written there lands in this very file."""
+    """Return True if the stream writes into this very file."""
     try:
         return os.path.samestat(os.fstat(stream.fileno()), file.stat())
-    except (OSError, ValueError):  # no such file; or a stream that is none of the system's
+    except (OSError, ValueError):  # there is no such file, or the stream has no file descriptor
         return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End one that hangs: left alone, it would take over long after its failure was told, and then stop as asked."""
+    """End a process that hangs. Otherwise it could become the leader long after its failure was reported."""
     process.terminate()
     try:
         process.wait(END_S)

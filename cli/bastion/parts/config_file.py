@@ -1,4 +1,4 @@
-"""The bastion's settings in its bucket, as admins handle them: `bastion config set`, and what `bastion create` stores."""
+"""Handle the bastion's stored settings: for `bastion config set`, and for `bastion create`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = {field.name: field.type for field in msgspec.structs.fields(Config)}
 
 
 def checked(text: str) -> Config:
-    """The settings in a text, if the runners that are installed here find no fault with them. Raises `RecordError`, `Newer`."""
+    """Return the settings in a text. Raises `RecordError`, also for what installed runners find wrong, and `Newer`."""
     found = parse(text)
     if wrong := list(faults_of_known(found)):
         raise RecordError(f"config.toml: {'; '.join(wrong)}")
@@ -33,7 +33,7 @@ def checked(text: str) -> Config:
 
 
 def elsewhere(config: Config) -> list[str]:
-    """What is left to the machine where the bastion runs."""
+    """Return warnings about settings that only the bastion's own machine can check."""
     return list(unknown(config, ", and the bastion takes these settings only if it is installed where that runs"))
 
 
@@ -51,7 +51,7 @@ CONFIG_FILE = AdminFile(
 
 
 def put(call: Call, words: Sequence[str]) -> int:
-    """`bastion config set KEY=VALUE ...`: these settings, and nothing else of the file."""
+    """`bastion config set KEY=VALUE ...`: change these settings, and nothing else in the file."""
     place = known_place_of(call)
     held = admin_file.read(place.bucket, CONFIG_FILE)
     said = dict(map(_said, words))
@@ -61,15 +61,16 @@ def put(call: Call, words: Sequence[str]) -> int:
 
 
 def changed(text: str, said: Mapping[str, Any]) -> str:
-    """The text with these settings, comments and all else as they are. A table is replaced, `table.key` one of its keys.
+    """Return the text with these settings; comments and everything else stay.
 
-    Raises `UsageError` for a setting that is named as a table and as a value.
+    A table is replaced, `table.key` changes one of its keys. Raises `UsageError` for a setting that is named as a table
+    and as a value.
     """
     change: dict[str, Any] = {}
     for key, value in said.items():
         *tables, entry = key.split(
             ".", -1 if key.startswith("runner_options.") else 1
-        )  # a kind may have dots in its name
+        )  # the name of a kind may have dots
         inner, old = change, _loaded(text)
         for table in tables:
             inner, old = inner.setdefault(table, {}), _table(old.get(table))
@@ -80,9 +81,10 @@ def changed(text: str, said: Mapping[str, Any]) -> str:
 
 
 def _in_place_of(old: Mapping[str, Any], value: Any) -> Any:
-    """The change from one value to another: of what is a table, keys that there are no more go."""
+    """Return the change from one value to another. Of a table, keys that the new value lacks are removed."""
     if not isinstance(value, dict):
         return value
+    # In a change, None removes a key.
     return {**dict.fromkeys(old), **{key: _in_place_of(_table(old.get(key)), inner) for key, inner in value.items()}}
 
 
@@ -91,7 +93,7 @@ def _table(value: Any) -> Mapping[str, Any]:
 
 
 def _loaded(text: str) -> Mapping[str, Any]:
-    """What the text says now; nothing of one that is no TOML, which whoever changes it complains of."""
+    """Return the values of the text; nothing if it is not TOML, because the change itself will report that."""
     try:
         return toml_reader.loads(text)
     except toml_reader.NotToml:
@@ -106,7 +108,10 @@ def _said(word: str) -> tuple[str, Any]:
 
 
 def _value(key: str, text: str) -> Any:
-    """The value as its setting wants it, without quotes and brackets; what is not of that kind is complained of later."""
+    """Convert the text to the type of its setting. Quotes and brackets may be missing.
+
+    A wrong type is reported later.
+    """
     kind = _KINDS.get(key)
     if kind is str:
         return text

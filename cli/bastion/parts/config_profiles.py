@@ -1,4 +1,4 @@
-"""`bastion config list|activate|add|remove`: the profiles of this account."""
+"""`bastion config list|activate|add|remove`: manage the profiles of this account."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...terminal.table import table
 
 
 def list_all(call: Call) -> int:
-    """Every profile, the active one marked."""
+    """Print every profile, with a mark at the active one."""
     profiles = profile.load(call.environ)
     if call.output.json:
         call.output.data(_json(profiles))
@@ -34,13 +34,13 @@ def list_all(call: Call) -> int:
 
 
 def activate(call: Call, name: str) -> int:
-    """From now on this profile says what flags and environment do not."""
+    """Make this profile the active one. It sets what flags and environment do not."""
     profile.load(call.environ).get(name, "bastion config activate")
     return _done(call, profile.store(call.environ, {"active": name}), f"profile {name} is active")
 
 
 def add(call: Call, name: str) -> int:
-    """Make a profile of the flags given, or change those values of one that is there. The first one becomes active."""
+    """Make a profile from the flags, or change these values of an existing one. The first profile becomes active."""
     before = profile.load(call.environ)
     known = checked_name(name) in before.named
     said = {key: call.flags[key] for key in KEYS if call.flags[key]}
@@ -56,7 +56,7 @@ def add(call: Call, name: str) -> int:
 
 
 def remove(call: Call, name: str) -> int:
-    """Forget a profile; if it was the active one, none is."""
+    """Remove a profile. If it was the active one, no profile is active afterwards."""
     before = profile.load(call.environ)
     before.get(name, "bastion config remove")
     inactive = {"active": None} if before.active == name else {}

@@ -1,4 +1,4 @@
-"""`bastion config show`: what a call goes by and who says so, and what the bastion there is set to."""
+"""`bastion config show`: print the settings of the call with their sources, and the settings of the bastion."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...terminal.main import DONE, Call
 
 
 def show(call: Call) -> int:
-    """Both, under two headings. What the call goes by is shown even if there is no bastion."""
+    """Print both, under two headings. The settings of the call are printed even if there is no bastion."""
     values = {key: found for key in KEYS if (found := setting_of(call, key))}
     values.setdefault("user_id", Setting(user_of(call), "login name"))
     problem, place, config = "", None, None

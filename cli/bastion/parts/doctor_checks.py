@@ -1,4 +1,4 @@
-"""What a doctor looks at: each right tried below each prefix, and what the bucket shows of workers and files."""
+"""Collect the checks of `bastion doctor`: try each right below each prefix, and inspect workers and files."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from . import doctor_rights
 
 T = TypeVar("T")
 LISTED = 10_000
-"""Claims and beats that are looked at: the first ones."""
+"""The largest number of claims and of beats that are listed."""
 
 ODD_LISTED, ODD_MAX, TOPS_MAX = 1_000, 10, 100
-"""Objects that are looked at below each prefix for names that are not ours, and how many of these are named; names at the top."""
+"""Limits of the search for foreign names: objects per prefix, names that are reported, names at the top."""
 
 READ = 200
-"""Workers whose version is asked for."""
+"""The largest number of workers that are asked for their version."""
 
 
 _FILE_BYTES_MAX = 16 * 1024 * 1024
@@ -48,21 +48,25 @@ _FILE_BYTES_MAX = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A probe, and when its object was written, if it was."""
+    """The result of trying the rights below one prefix.
+
+    probe: the rights that were refused.
+    moment: the date of the written object, between two readings of our clock; None if none was written.
+    """
 
     probe: Probe
     moment: Moment | None
 
 
 class DoctorLook:
-    """One look at a bastion by one user, who may or may not be allowed to see it all."""
+    """One examination of a bastion by one user, who may not have the right to see everything."""
 
     def __init__(self, place: BastionPlace, user: str, clock: Clock, ids: Ids, tasks: Tasks) -> None:
         self._place, self._user, self._clock, self._ids, self._tasks = place, user, clock, ids, tasks
         self._bucket = place.bucket
 
     def examine(self, version: str) -> list[Check]:
-        """Every check, in the order in which people want to know."""
+        """Return every check, the most important ones first."""
         texts = {file: self._read(file) for file in health_checks.FILES}
         settings, admins = self._settings(texts[layout.CONFIG])
         tried = self._try_all()
@@ -93,7 +97,7 @@ class DoctorLook:
         return doctor_rights.checks(self._bucket, admin=admin)
 
     def _read(self, key: str) -> bytes | str | None:
-        """What is there; None if there is nothing, and a text if we may not know."""
+        """Return the content; None if there is no object, and a message as `str` if it cannot be read."""
         try:
             return self._bucket.read(key, _FILE_BYTES_MAX).data
         except Missing:
@@ -136,7 +140,7 @@ class DoctorLook:
         return found
 
     def _try(self, prefix: str) -> Tried:
-        """Each of the five rights, whatever became of the others. What was created is removed."""
+        """Try each of the five rights, even if an earlier one fails. Remove what was created."""
         key, refused, versions = layout.probe(prefix, self._ids.new()), dict[str, str](), list[str]()
         stats: list[Stat] = []
 
@@ -148,6 +152,7 @@ class DoctorLook:
         after = self._clock.wall()
         self._ask(refused, "read", lambda: self._bucket.read(key))
         self._ask(refused, "list", lambda: stats.extend(self._bucket.list(key)))
+        # Without an object of ours, any version shows whether we may replace: a missing object is no refusal.
         self._ask(refused, "replace", lambda: self._bucket.replace(key, b"again", (versions or ["1"])[0]))
         self._ask(refused, "delete", lambda: self._bucket.delete([key]))
         moment = Moment(before, stats[0].modified, after) if versions and stats else None
@@ -162,7 +167,7 @@ class DoctorLook:
             refused[right] = str(error)
 
     def _exclusive(self, tried: Iterable[Tried]) -> list[Check]:
-        """Of each store of the bastion, below the first prefix where we may do what it takes."""
+        """Check each store of the bastion, below the first prefix where we have the necessary rights."""
         by_url: dict[str, list[str]] = {}
         for each in tried:
             able = not {"list", "create", "read", "delete"} & each.probe.refused.keys()
@@ -192,7 +197,10 @@ class DoctorLook:
         )
 
     def _odd(self) -> Check:
-        """Names below our prefix that cannot be ours: all at the top, and of the first below each folder."""
+        """Find foreign names below our prefix.
+
+        The names at the top are checked, at most `TOPS_MAX`, and the first `ODD_LISTED` names below each folder.
+        """
         found: list[str] = []
         with suppress(BucketError):
             for top in _tops(self._bucket):
@@ -221,7 +229,7 @@ class DoctorLook:
 
 
 def _tops(bucket: Bucket) -> Iterator[str]:
-    """The first names in a bucket, those of folders with their slash: one request for each."""
+    """List the first names in a bucket, folders with their slash. Each costs one request."""
     after = ""
     for _ in range(TOPS_MAX):
         stat = next(iter(bucket.list("", after=after)), None)
@@ -229,7 +237,7 @@ def _tops(bucket: Bucket) -> Iterator[str]:
             return
         folder, slash, _ = stat.key.partition("/")
         yield folder + slash
-        after = f"{folder}0" if slash else stat.key  # "0" follows "/": the next name after all in the folder
+        after = f"{folder}0" if slash else stat.key  # "0" follows "/": the next name after everything in the folder
 
 
 def _times(bucket: Bucket, prefix: str) -> Mapping[WorkerKey, datetime]:
@@ -238,7 +246,7 @@ def _times(bucket: Bucket, prefix: str) -> Mapping[WorkerKey, datetime]:
 
 
 def _sound(ask: Callable[[], T], what: str) -> tuple[T | None, list[Check]]:
-    """What is there, if it can be read and makes sense, else the check that says so. Missing rights are told elsewhere."""
+    """Return the value, or the check that says why it is unreadable. Missing rights are reported by another check."""
     try:
         return ask(), []
     except Denied:

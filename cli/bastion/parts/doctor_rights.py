@@ -1,4 +1,4 @@
-"""What a doctor finds of the rights that others have in a bastion's buckets: as far as a store tells them."""
+"""Check the rights of others in a bastion's buckets, as far as a store shows them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_OURS = "not examined: rights are a matter of the store's own policies; see 
 
 
 def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
-    """Of each bucket of a bastion. `admin`: the one who asks may have every right."""
+    """Check each bucket of a bastion. `admin`: the user is an admin and may have every right."""
     by_url: dict[str, list[str]] = {}
     for home in (*PREFIXES, *FILES):
         by_url.setdefault(url_of(bucket, home), []).append(home)
@@ -41,7 +41,7 @@ def checks(bucket: Bucket, *, admin: bool) -> list[Check]:
 
 
 def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | None, list[Check]]:
-    """The rights in a bucket; or else what is to be said of them."""
+    """Return the rights in a bucket, or else the checks that say why they are unknown."""
     name, _, below = place.partition("/")
     title = f"rights of others in gs://{name}"
     store = open_google(name)
@@ -59,7 +59,10 @@ def _google(place: str, homes: Iterable[str], *, admin: bool) -> tuple[Part | No
 
 
 def _own(store: Any, title: str, *, admin: bool) -> Check:
-    """We may not see the rights of others; what we may do everywhere ourselves, anybody like us may do."""
+    """Check our own rights where we may not see others' rights.
+
+    What we may do everywhere, others like us may do as well.
+    """
     unseen = "not examined: only who may read the bucket's policy sees them; have an admin run bastion doctor"
     try:
         held = [right for right in store.held((CREATE, DELETE)) if right in (CREATE, DELETE)]
@@ -73,7 +76,7 @@ def _own(store: Any, title: str, *, admin: bool) -> Check:
 
 
 def _folder(url: str, path: str) -> list[Check]:
-    """Of the folder that holds the bastion's: who may write there can put another in its place."""
+    """Check the folder of the bucket and the one around it: an account that may write there can replace the bucket."""
     try:
         found = [os.stat(place) for place in (path, os.path.dirname(path))]
     except OSError:

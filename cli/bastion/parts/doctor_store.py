@@ -1,4 +1,7 @@
-"""`bastion doctor --store`: every promise of a bucket, tried on a user's own store in a fresh place, which is removed."""
+"""`bastion doctor --store`: try every promise of a bucket on a user's store.
+
+The checks use a fresh place, which is removed afterwards.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def run(call: Call, url: str) -> int:
     """Return 0 when the store keeps every promise. Raises `NoBucket`, `Denied`, `UsageError`."""
     root = open_bucket(url)
     with suppress(Missing):
-        root.read("config.toml")  # is it there, and may we ask it?
+        root.read("config.toml")  # raises if there is no such store, or if we may not read it
     found = []
     with _place(root.url) as place:
         for finding in prove(lambda: open_bucket(place, create=True), CHECKS, HANDY):
@@ -46,7 +49,7 @@ def run(call: Call, url: str) -> int:
 
 
 def lines(finding: Finding) -> list[str]:
-    """For people."""
+    """Return the lines for people."""
     if not finding.problem:
         return [f"ok       {finding.promise}"]
     return [f"failed   {finding.promise}", f"         {finding.problem}", f"         -> {finding.advice}"]
@@ -54,7 +57,10 @@ def lines(finding: Finding) -> list[str]:
 
 @contextmanager
 def _place(url: str) -> Iterator[str]:
-    """A fresh place below the URL, removed at the end: of a folder the checks leave an empty one."""
+    """Yield a fresh place below the URL.
+
+    At the end, it is removed: the checks leave a folder empty, but do not remove it.
+    """
     place = f"{url.rstrip('/')}/{PREFIX}{RandomIds().new()[:12]}"
     try:
         yield place

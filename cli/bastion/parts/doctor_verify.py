@@ -1,4 +1,4 @@
-"""`bastion doctor --verify`: the whole journal, from its first object, against the digests in it."""
+"""`bastion doctor --verify`: check the whole journal, from its first object, against the digests in it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(call: Call, place: BastionPlace) -> int:
 
 
 def lines(found: Walk) -> list[str]:
-    """For people."""
+    """Return the lines for people."""
     told = [f"ok       journal: {_what(found)}"] if found.objects else []
     for first, last in found.accepted:
         told.append(f"warning  journal: objects {first} to {last} are lost, and an admin accepted that")

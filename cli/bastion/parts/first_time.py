@@ -1,4 +1,4 @@
-"""What `bastion create` chooses where nobody says it: a name, a folder, and at the end a profile that keeps both."""
+"""Choose the missing settings of `bastion create`: a name and a folder, and at the end a profile that stores both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...common.shared_host import FOLDER
 from ...terminal.main import Call
 
 ENGINES = {"slurm": "partition", "ray": "dashboard"}
-"""Runners of a cluster that is there already, and the flag that says where; the bastion lives on this machine."""
+"""Runners of a cluster that exists already, each with the flag for its place. The bastion is then on this machine."""
 
 RUNNERS = ("kubernetes", *ENGINES)
 _HERE = "default"
@@ -27,20 +27,27 @@ _HERE = "default"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What was chosen for the user: both are empty where flags, variables or a profile say all."""
+    """The values that were chosen for the user. Both are empty if flags, variables or a profile set everything.
+
+    name: the chosen name.
+    folder: the chosen folder for the bucket.
+    """
 
     name: str = ""
     folder: str = ""
 
     def lines(self) -> list[str]:
-        """What to say of it."""
+        """Return the message about it."""
         named = f"the name {self.name}, after this machine" if self.name else ""
         stored = f"the folder {self.folder} as the bucket" if self.folder else ""
         return [f"chose {', and '.join(filter(None, (named, stored)))}"]
 
 
 def completed(call: Call) -> tuple[Call, Chosen]:
-    """The call with a name and a bucket, and which of them were chosen here. Raises `UsageError` for flags that contradict."""
+    """Return the call with a name and a bucket, and which of them were chosen here.
+
+    Raises `UsageError` for contradictory flags.
+    """
     engine = engine_of(call)
     if not (call.flags["local"] or engine):
         return call, Chosen()
@@ -61,7 +68,10 @@ def completed(call: Call) -> tuple[Call, Chosen]:
 
 
 def engine_of(call: Call) -> str:
-    """The engine that --runner names; "" for none. Raises `UsageError` where the flags of two fleets are mixed."""
+    """Return the engine that --runner names; "" for none.
+
+    Raises `UsageError` where the flags of two fleets are mixed.
+    """
     runner = call.flags.get("runner") or ""
     for engine, flag in ENGINES.items():
         if call.flags.get(flag) and runner != engine:
@@ -74,7 +84,10 @@ def engine_of(call: Call) -> str:
 
 
 def engine_settings(call: Call, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The settings of the engine, by the words of `config.toml`; `options` are those of all runners as they were."""
+    """Return the settings of the engine, by the names in `config.toml`.
+
+    `options` are the present ones of all runners.
+    """
     engine = engine_of(call)
     if not engine:
         return {}
@@ -85,7 +98,7 @@ def engine_settings(call: Call, options: dict[str, dict[str, Any]]) -> dict[str,
 
 
 def check_engine(call: Call, place: BastionPlace) -> None:
-    """Ask the engine for what runs there, before anything is stored. Raises `UsageError` if it does not answer."""
+    """Ask the engine for its jobs, before anything is stored. Raises `UsageError` if it does not answer."""
     engine = engine_of(call)
     if not engine:
         return
@@ -100,7 +113,7 @@ def check_engine(call: Call, place: BastionPlace) -> None:
 
 
 def keep(call: Call, place: BastionPlace, chosen: Chosen) -> list[str]:
-    """Make a profile of what was chosen, active if none was. What to say of it."""
+    """Store the choices in a profile, which becomes active if none was. Return the message about it."""
     if not (chosen.name or chosen.folder):
         return []
     known = profile.load(call.environ)
@@ -116,7 +129,7 @@ def keep(call: Call, place: BastionPlace, chosen: Chosen) -> list[str]:
 
 
 def keep_for_all(call: Call, place: BastionPlace) -> str:
-    """Make a profile that all accounts of this machine go by who have none of their own. What to say of it."""
+    """Store a profile for those accounts of this machine that have no profile. Return the message about it."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
     file = profile.path_for_all(call.environ)
     known, said = profile.for_all(call.environ), {"bucket": place.root.url, "bastion": place.name}
@@ -127,6 +140,6 @@ def keep_for_all(call: Call, place: BastionPlace) -> str:
 
 
 def _name() -> str:
-    """The host's first label, as far as a bastion may be called so."""
+    """Return the host's first label, changed to be a valid name; `default` if that is not possible."""
     label = re.sub(r"[^a-z0-9-]", "-", os.uname().nodename.partition(".")[0].lower()).strip("-")[:63].strip("-")
     return label if NAME.fullmatch(label) else _HERE

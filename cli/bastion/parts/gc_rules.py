@@ -1,4 +1,4 @@
-"""The lifecycle rules of a bastion's buckets, printed or put in force."""
+"""Print the lifecycle rules of a bastion's buckets, or put them in force."""
 
 from __future__ import annotations
 
@@ -52,5 +52,5 @@ def _of_one(
 
 
 def _path(url: str) -> str:
-    """What stands before the keys of a bastion in its store: `prefix/name/`."""
+    """Return the part of a store's keys before the bastion's own: `prefix/name/`."""
     return url.partition("://")[2].partition("/")[2] + "/"

@@ -1,4 +1,4 @@
-"""`bastion recover --heal_time`: bring a journal back whose time ran ahead of the store's, and list what the wrong time did."""
+"""`bastion recover --heal_time`: set back a journal's time that ran ahead of the store's, and list the consequences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ...terminal.table import plain
 
 
 def run(call: Call) -> int:
-    """Return 0 once the journal's time, and the dates of a folder, are not ahead any more."""
+    """Return 0 once the journal's time, and the dates of a folder, are no longer ahead."""
     place, user = known_place_of(call), user_of(call)
     check_admin(place, user)
     if not place.has_ended():
@@ -55,7 +55,10 @@ def run(call: Call) -> int:
 
 
 def _now(place: BastionPlace) -> tuple[datetime, float]:
-    """The store's time, without what a folder dates ahead; and that. Raises `BastionError` if our own clock is wrong."""
+    """Return the store's time, corrected for a folder that dates ahead, and that correction in seconds.
+
+    Raises `BastionError` if our own clock is wrong.
+    """
     clock = SystemClock()
     folder_s = place.root.ahead_s() if isinstance(place.root, LocalBucket) else 0.0
     folder_s = folder_s if folder_s > OFF_MAX_S else 0.0
@@ -66,7 +69,7 @@ def _now(place: BastionPlace) -> tuple[datetime, float]:
 
 
 def _done(place: BastionPlace, now: datetime) -> Iterator[str]:
-    """What was begun and ended too early, by the journal objects that are dated ahead."""
+    """Yield what began or ended too early, from the journal objects that are dated ahead."""
     bucket, at_once, limit = place.bucket, ThreadTasks().map, now + timedelta(seconds=OFF_MAX_S)
     first, end = point_in_time.number_after(bucket, limit, at_once), point_in_time.end(bucket)
     state = point_in_time.state_below(bucket, first, at_once, Holes(), lambda _: None)

@@ -1,4 +1,4 @@
-"""Asking the whole bastion to pause or to resume, and waiting until it has heard."""
+"""Request a pause or a resume of the whole bastion, and wait until the bastion has read it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ PATIENCE_S = 30.0
 
 
 def ask(call: Call, request: AboutAll, becomes: str, is_so: Callable[[State], bool]) -> int:
-    """Ask unless it is so already. Raises `Forbidden`, or `BastionError` if the bastion refuses."""
+    """Send the request, unless its goal is reached already.
+
+    Raises `Forbidden`, or `BastionError` if the bastion refuses.
+    """
     place, user, clock = known_place_of(call), user_of(call), SystemClock()
     check_user(place.settings, user)
     if wrong := not_for(user, request, place.config().admins):
@@ -44,7 +47,10 @@ def ask(call: Call, request: AboutAll, becomes: str, is_so: Callable[[State], bo
 
 
 def _heard(place: BastionPlace, reader: Reader, request: str, clock: Clock) -> State:
-    """The state once the request is read, or as it is if nobody reads it now."""
+    """Return the state once the request is read.
+
+    If no bastion is up, or none reads it within `PATIENCE_S` seconds, return the state as it is.
+    """
     deadline = clock.monotonic() + PATIENCE_S
     while request not in (state := reader.look().state).requests:
         if clock.monotonic() > deadline or not place.is_up(clock):

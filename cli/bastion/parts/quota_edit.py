@@ -1,4 +1,4 @@
-"""The quota file, as admins handle it."""
+"""Read and describe the quota file for admins."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ version = "1"
 
 
 def strict(text: str) -> Quota:
-    """The quota of a text. Raises `BastionError` with every complaint and its line."""
+    """Return the quota of a text. Raises `BastionError` with every complaint and its line."""
     try:
         return parse(text)
     except QuotaError as error:
@@ -50,7 +50,7 @@ def strict(text: str) -> Quota:
 
 
 def from_disk(path: Path) -> str:
-    """The text of a file on this machine. Raises `BastionError`."""
+    """Return the text of a file on this machine. Raises `BastionError` if it is too large or not UTF-8."""
     with path.open("rb") as file:
         data = file.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
@@ -63,7 +63,7 @@ def from_disk(path: Path) -> str:
 
 
 def load(path: Path) -> tuple[str, Quota]:
-    """The text of a file on this machine, and its quota. Raises `BastionError` naming the file."""
+    """Return the text of a file on this machine, and its quota. Raises `BastionError` with the name of the file."""
     text = from_disk(path)
     try:
         return text, strict(text)

@@ -1,4 +1,4 @@
-"""`bastion quota simulate`: what was submitted, once more, under the present quota file and under another one."""
+"""`bastion quota simulate`: run past jobs again, under the present quota file and under a proposed one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,13 @@ NAMES = ("present", "proposed")
 
 @dataclass(frozen=True, slots=True)
 class _Story:
-    """What comes, and what is to be said of it: where it is from, what of it is not known, what could not be read."""
+    """The jobs to simulate, and what to print about them.
+
+    arrivals: the jobs.
+    source: where they come from, for JSON.
+    notes: lines about jobs that are only partly known.
+    holes: the gaps in the journal.
+    """
 
     arrivals: Sequence[Arrival]
     source: Mapping[str, Any]
@@ -49,7 +55,7 @@ class _Story:
 
 
 def run(call: Call, path: Path) -> int:
-    """Simulate both, and print them side by side."""
+    """Simulate both files, and print them side by side."""
     proposed, pace, place = load(path)[1], pace_of(call.flags), known_place_of(call)
     kind = kind_of(call.flags, proposed)
     with call.output.progress("reading the journal"):
@@ -74,7 +80,7 @@ def run(call: Call, path: Path) -> int:
 
 
 def _present(place: BastionPlace, state: State) -> Quota:
-    """What the file in the bucket says; if it cannot be used, what is in force instead. Raises `BastionError`."""
+    """Return the quota of the stored file; if that is broken, the quota in force. Raises `BastionError` without any."""
     quota, problem = QUOTA_FILE.lenient(admin_file.read(place.bucket, QUOTA_FILE).text)
     found: Quota | None = inputs(state).quota if problem else quota
     if found is None:
@@ -85,7 +91,7 @@ def _present(place: BastionPlace, state: State) -> Quota:
 
 
 def _story(call: Call, place: BastionPlace, pace: WorkPace, kind: str) -> tuple[State, _Story]:
-    """The state now, and what comes: from the trace, if one is named, else from the journal."""
+    """Return the present state, and the jobs: from --trace if it is set, else from the journal."""
     trace, at_once, holes = call.flags["trace"], ThreadTasks().map, Holes()
     if trace:
         if "since" in call.given:
@@ -107,16 +113,16 @@ def _story(call: Call, place: BastionPlace, pace: WorkPace, kind: str) -> tuple[
 
 
 def _last_known(state: State, status: Status | None) -> datetime | None:
-    """Until when the bastion is known to have looked after its jobs."""
+    """Return the last moment at which the bastion certainly looked after its jobs; None if unknown."""
     return max((at for at in (state.now, status.last_tick if status else None) if at), default=None)
 
 
 def read_replay(
     bucket: Bucket, since: datetime, pace: WorkPace, at_once: Map, holes: Holes, note: Callable[[str], None]
 ) -> tuple[State, JournalJobs]:
-    """The state now, and what was submitted since this moment. Raises `BucketError`, `Newer`.
+    """Return the present state, and the jobs that were submitted since this moment. Raises `BucketError`, `Newer`.
 
-    One pass over the journal from the newest snapshot that is older; `note` is told if that takes long.
+    It reads the journal once, from the newest snapshot that is older. `note` gets a message if that takes long.
     """
     begin = point_in_time.number_at(bucket, since, at_once)
     state = point_in_time.state_below(bucket, begin, at_once, holes, note)

@@ -1,4 +1,4 @@
-"""Simulated runs as one page of HTML: use over time, and of each project its use, what it borrowed, and its share."""
+"""Draw simulated runs as one HTML page: usage over time, and each project's usage, borrowing and share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Meters = Mapping[str, TimeIntegral]
 
 
 def page(runs: Mapping[str, SimulatedRun], kind: str, *, title: str, numbers: Sequence[str]) -> str:
-    """The page. `runs` logged their levels; `numbers` is the table in text."""
+    """Return the page. `runs` must have logged their levels; `numbers` is the table as text."""
     return html_charts.page(
         title, [part for name, run in runs.items() for part in _of_run(name, run, kind)], "\n".join(numbers)
     )
@@ -39,7 +39,7 @@ def _of_run(name: str, run: SimulatedRun, kind: str) -> Iterator[str]:
 
 
 def _meters(run: SimulatedRun, kind: str, window: Window) -> tuple[Meters, Meters]:
-    """What each project held of the kind, and what of it beyond its share."""
+    """Return each project's use of the kind, and the part of it beyond the project's share."""
     used: dict[str, TimeIntegral] = defaultdict(lambda: TimeIntegral(window))
     borrowed: dict[str, TimeIntegral] = defaultdict(lambda: TimeIntegral(window))
     for level in run.levels:
@@ -53,7 +53,7 @@ def _meters(run: SimulatedRun, kind: str, window: Window) -> tuple[Meters, Meter
 
 
 def _steady(window: Window, units: int) -> TimeIntegral:
-    """The same amount all the time."""
+    """Return a constant amount over the whole window."""
     meter = TimeIntegral(window)
     meter.set(0, units)
     meter.advance(window.length)

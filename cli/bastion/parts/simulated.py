@@ -1,4 +1,4 @@
-"""Simulated runs, side by side: one row for each number, one column for each run. Pure."""
+"""Lay out simulated runs side by side: one row for each number, one column for each run. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ _NOTHING = ProjectNumbers(waits=_NOBODY, stops=0, lost_hours={})
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """One row: what it is, how it is shown, and where it stands in a report."""
+    """One row of the table.
+
+    what: its name.
+    form: the format of its value.
+    of: returns the value from a report.
+    """
 
     what: str
     form: str
@@ -26,11 +31,14 @@ class _Number:
 COUNT, HOURS, PART = ",.0f", ",.2f", ".3%"
 
 FOLD = 10
-"""Of what became more than this many times as much, no percentage is told."""
+"""The largest factor that is shown as a percentage. A larger increase has none."""
 
 
 def lines(names: Sequence[str], reports: Sequence[SimulationReport], kind: str, width: int | None = None) -> list[str]:
-    """The table of some runs, measured in this kind. Of two, the last column says by how much the second differs."""
+    """Return the table of some runs, measured in this kind.
+
+    For two runs, the last column is the difference of the second.
+    """
     heads = ["NUMBER", *names, *(["CHANGE"] if len(reports) == 2 else [])]
     rows = [_cells(number, reports) for number in _numbers(reports, kind)]
     return table(heads, rows, right=frozenset(heads[1:]), caps={heads[0]: 44}, width=width)
@@ -43,7 +51,7 @@ def _cells(number: _Number, reports: Sequence[SimulationReport]) -> list[str]:
 
 
 def _change(form: str, before: float, after: float) -> str:
-    """The difference, and which part of the first it is, while that says anything."""
+    """Return the difference, with the percentage where it is useful."""
     if format(before, form) == format(after, form):
         return "="
     if form == PART:
@@ -88,7 +96,7 @@ def _of_project(name: str, kind: str) -> Iterator[_Number]:
 
 
 def notes(names: Sequence[str], reports: Sequence[SimulationReport]) -> list[str]:
-    """A line for each reason why jobs have no part in a run, and one if some never ended."""
+    """Return a line for each reason why a run left jobs out, and one if some never ended."""
     found = []
     for name, report in zip(names, reports, strict=True):
         found += [

@@ -1,4 +1,4 @@
-"""What the commands that simulate have in common: their flags, the trace, and the page that they draw."""
+"""Common parts of the commands that simulate: flags and the trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAYS_MAX = 36_500
 
 
 def pace_of(flags: Mapping[str, Any]) -> WorkPace:
-    """How work is saved. Raises `UsageError`."""
+    """Return how jobs save their work. Raises `UsageError`."""
     return WorkPace(
         checkpoint=some(flags["checkpoint"], "--checkpoint"),
         restart=length(flags["restart"], "--restart"),
@@ -27,7 +27,7 @@ def pace_of(flags: Mapping[str, Any]) -> WorkPace:
 
 
 def some(text: str, what: str) -> timedelta:
-    """A length of time above 0. Raises `UsageError` naming `what`."""
+    """Return a length of time above 0. Raises `UsageError` with the name `what`."""
     found = length(text, what)
     if not found:
         raise UsageError(f"{what} is 0; use a length of time above 0, as in 10m or 28d")
@@ -35,7 +35,7 @@ def some(text: str, what: str) -> timedelta:
 
 
 def length(text: str, what: str) -> timedelta:
-    """A length of time. Raises `UsageError` naming `what`."""
+    """Return a length of time. Raises `UsageError` with the name `what`."""
     found = seconds(text, what)
     if found > DAYS_MAX * 86_400:
         raise UsageError(f"{what} is {text[:64]!r}; use at most {DAYS_MAX}d")
@@ -43,7 +43,7 @@ def length(text: str, what: str) -> timedelta:
 
 
 def kind_of(flags: Mapping[str, Any], quota: Quota) -> str:
-    """The kind that is measured: the one that is named, else the only one that the quota file has. Raises `UsageError`."""
+    """Return the kind to measure: the one of --resource, else the only kind of the quota file. Raises `UsageError`."""
     kinds, said = list(quota.total()), flags["resource"]
     if said is None and len(kinds) == 1:
         return kinds[0]
@@ -54,7 +54,7 @@ def kind_of(flags: Mapping[str, Any], quota: Quota) -> str:
 
 
 def read_trace(path: Path, kind: str) -> list[Arrival]:
-    """The jobs of a trace. Raises `BastionError` naming the file, and the line that is wrong."""
+    """Return the jobs of a trace. Raises `BastionError` with the file and the wrong line."""
     if path.stat().st_size > trace.BYTES_MAX:
         raise BastionError(f"{path} has more than {trace.BYTES_MAX} bytes; cut it")
     try:

@@ -1,4 +1,4 @@
-"""The child of a bastion that writes a snapshot: folding the journal must not hold up a tick."""
+"""Write a snapshot in a child process of the bastion: the fold of the journal must not delay a tick."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ TOOL = Tool(
 
 
 def run(call: Call) -> int:
-    """Write one; print the number that it goes up to."""
+    """Write a snapshot, and print the number that it goes up to."""
     call.output.say(str(snapshot.make(place_of(call).bucket)))
     return DONE

@@ -1,4 +1,4 @@
-"""A store is proved before a bastion moves in: by creating twice, racing and swapping, and not by its name."""
+"""Check a store before a bastion uses it, with real requests: create twice, race and swap. Its name proves nothing."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bastion.stores.opening import open_bucket
 from bastion.stores.prefixed import Prefixed
 
 PREFIX = "doctor-"
-"""Names the place of a proof in a bucket. It is empty, and so gone, after it."""
+"""The prefix of a check's place in a bucket. After the check the place is empty, and so gone."""
 
 
 def admit(root: Bucket, config: Config, ids: Ids, *, old: Config | None) -> None:
-    """Prove the private bucket of a new bastion, and each other one that is new to it.
+    """Check the private bucket of a new bastion, and each other bucket that is new to it.
 
-    A folder is made. Raises `BastionError` with the reason if one of them is not fit, and `NoBucket`, `Denied`.
+    A missing folder is made. Raises `BastionError` with the reason if one is unfit, and `NoBucket`, `Denied`.
     """
     if old is None:
         _admit(root, FENCES, ids)

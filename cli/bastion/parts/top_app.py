@@ -1,6 +1,6 @@
-"""The screen of `bastion top`, on textual. It asks for boards and draws them; what they hold is decided elsewhere.
+"""The screen of `bastion top`, built on textual. It requests boards and draws them; other files compute their content.
 
-Heavy: imported only by who is about to draw.
+It is heavy: import it only right before drawing.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from ...terminal.table import middle, plain
 EVERY_S, COLLECT_S = 2.0, 0.05
 
 LOW = 16
-"""A terminal of fewer lines than this shows less of all but the jobs."""
+"""The number of terminal lines below which everything except the jobs gets less room."""
 
 COLUMNS = (
     (100, HEADS),
     (60, ("JOB", "USER", "PROJECT", "STATE", "AGE", "WHY / WHERE")),
     (0, ("JOB", "STATE", "WHY / WHERE")),
 )
-"""From which width on which columns are shown."""
+"""The columns of the jobs, each set with the smallest width that it needs."""
 
 
 class BoardSource(Protocol):
-    """How boards are got."""
+    """The interface to a source of boards."""
 
     def __call__(self, asked: BoardOptions, *, anew: bool) -> UsageBoard:
-        """A board; `anew`: ask the bucket first. Raises `BastionError`."""
+        """Return a board. `anew`: ask the bucket first. Raises `BastionError`."""
 
 
 class Jobs(DataTable[Text]):
-    """The jobs, one a row."""
+    """The table of jobs, one a row."""
 
     BINDINGS = [
         Binding("enter", "select_cursor", "Why"),
@@ -57,7 +57,7 @@ class Jobs(DataTable[Text]):
 
 
 class JobDetails(ModalScreen[None]):
-    """Why one job is where it is."""
+    """The page that explains one job."""
 
     BINDINGS = [Binding("escape,q,enter", "dismiss", "Back")]
 
@@ -66,7 +66,7 @@ class JobDetails(ModalScreen[None]):
         self._why = Static(id="why")
 
     def compose(self) -> ComposeResult:
-        """A page that scrolls."""
+        """Make a page that scrolls."""
         with VerticalScroll(id="page"):
             yield self._why
 
@@ -76,7 +76,7 @@ class JobDetails(ModalScreen[None]):
 
 
 class TopApp(App[int]):
-    """Shares and jobs, again and again."""
+    """The application: it shows shares and jobs, and refreshes them."""
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -117,7 +117,7 @@ class TopApp(App[int]):
         self._filter = Input(id="filter", placeholder="words in name, user, project or state; escape shows all")
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
+        """Make the widgets, from top to bottom."""
         yield self._head
         yield self._problems
         with VerticalScroll(id="shares", can_focus=False):
@@ -128,44 +128,44 @@ class TopApp(App[int]):
         yield Footer()
 
     def on_mount(self) -> None:
-        """Draw what is known, and look for more from now on."""
+        """Draw the first board, and start to refresh."""
         self._jobs.focus()
         self._draw()
         self.set_interval(self._every_s, lambda: self._ask(anew=True))
         self.set_interval(COLLECT_S, self._collect)
 
     def on_resize(self) -> None:
-        """Another width has other columns and bars."""
+        """Draw again: another width has other columns and bars."""
         self._draw()
 
     def on_data_table_row_highlighted(self) -> None:
-        """The cursor is on another job: its whole reason may have no room in its row."""
+        """Show the whole reason of the job under the cursor: its row may be too short for it."""
         self._tell()
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
-        """Enter: more of this job."""
+        """Open the page of a job on Enter."""
         self._asked = replace(self._asked, job=str(event.row_key.value))
         self._ask()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Every letter narrows what is shown."""
+        """Filter the jobs after every letter."""
         self._asked = replace(self._asked, text=event.value)
         self._ask()
 
     def on_input_submitted(self) -> None:
-        """Enter: back to the jobs that are left."""
+        """Go back to the filtered jobs on Enter."""
         self._jobs.focus()
 
     def action_leave(self) -> None:
-        """The user has seen enough."""
+        """End the screen with success."""
         self.exit(DONE)
 
     def action_interrupt(self) -> None:
-        """Ctrl-C, as everywhere."""
+        """End on Ctrl-C, with the usual exit code."""
         self.exit(INTERRUPTED)
 
     def action_filter(self) -> None:
-        """Let words be typed."""
+        """Open the filter."""
         self._filter.display = True
         self._filter.focus()
 
@@ -175,13 +175,13 @@ class TopApp(App[int]):
         self._jobs.focus()
 
     def action_sort(self) -> None:
-        """The next order."""
+        """Switch to the next order."""
         orders = list(ORDERS)
         self._asked = replace(self._asked, order=orders[(orders.index(self._asked.order) + 1) % len(orders)])
         self._ask()
 
     def _ask(self, *, anew: bool = False) -> None:
-        """Have the next board made; if one is being made, then after it."""
+        """Start to make the next board, or remember to do so after the present one."""
         self._anew |= anew
         self._again = True
         if self._busy:
@@ -191,7 +191,7 @@ class TopApp(App[int]):
             self._busy, self._again, self._anew = True, False, False
 
     def _collect(self) -> None:
-        """Draw the board that was made, if one was."""
+        """Draw a board that is ready."""
         for _, made, error in self._tasks.finished():
             self._busy = False
             if error is None:
@@ -205,7 +205,7 @@ class TopApp(App[int]):
             self._ask()
 
     def _draw(self) -> None:
-        if not (self._jobs.is_mounted and self.screen_stack):  # it begins, or it ends
+        if not (self._jobs.is_mounted and self.screen_stack):  # the screen is starting or ending
             return
         board, width = self.board, max(1, self.size.width)
         problems = [*board.problems, *([self._problem] if self._problem else [])]
@@ -219,7 +219,7 @@ class TopApp(App[int]):
         self._draw_page()
 
     def _draw_jobs(self, width: int) -> None:
-        """The rows anew, with the cursor on the job on which it was."""
+        """Draw the rows again, and keep the cursor on its job."""
         table = self._jobs
         at, was = table.cursor_row, [str(key.value) for key in table.rows]
         heads = next(heads for least, heads in COLUMNS if width >= least)
@@ -238,13 +238,13 @@ class TopApp(App[int]):
             table.move_cursor(row=self.board.ids.index(job) if job in self.board.ids else max(0, at))
 
     def _tell(self) -> None:
-        """What of the jobs is shown, and why the one below the cursor is where it is."""
+        """Show the selection of jobs, and the reason of the job under the cursor."""
         at = self._jobs.cursor_row
         why = plain(self.board.cells[at][-1]) if 0 <= at < len(self.board.cells) else ""
         self._told.update(Text(f"{told(self.board)}. {why}"))
 
     def _draw_page(self) -> None:
-        """The page of the job that was asked for, until it is closed."""
+        """Draw the page of the selected job, until it is closed."""
         if self._asked.job and self._page is None and self.board.asked.job == self._asked.job:
             self._page = JobDetails()
             self.push_screen(self._page, self._page_closed)
@@ -257,7 +257,7 @@ class TopApp(App[int]):
 
 
 def head(board: UsageBoard) -> str:
-    """Which bastion, whether it lives, and how many jobs stand where."""
+    """Return the first line: the bastion, its state, and the number of jobs in each state."""
     said, age = board.bastion, board.bastion["last_tick_age_s"]
     seen = "never seen" if age is None else f"last seen {short(age)} ago"
     jobs = "  ".join(f"{count} {state}" for state, count in board.counts.items()) or "no jobs"
@@ -265,14 +265,14 @@ def head(board: UsageBoard) -> str:
 
 
 def told(board: UsageBoard) -> str:
-    """What of the jobs is shown."""
+    """Return a description of the selection of jobs."""
     words = f", with {board.asked.text!r}" if board.asked.text else ""
     more = f", {board.more} more" if board.more else ""
     return f"{len(board.ids)} jobs by {board.asked.order}{words}{more}"
 
 
 def bars(uses: Sequence[tuple[Use, int]], width: int) -> list[Text]:
-    """One line for each project and kind: its name, its bar, its numbers."""
+    """Return one line for each project and kind: its name, its bar, its numbers."""
     names = [f"{middle(plain(use.project), 12)} {middle(plain(use.kind), 8)}" for use, _ in uses]
     numbers = [f"{use.used}{f'/{use.share}' if use.share else ''} of {there_is}" for use, there_is in uses]
     left, right = max(map(len, names), default=0), max(map(len, numbers), default=0)
@@ -289,7 +289,13 @@ def bars(uses: Sequence[tuple[Use, int]], width: int) -> list[Text]:
 
 @dataclass(frozen=True, slots=True)
 class UsageBar:
-    """Lengths in characters, from the left: used of the share, used beyond it, share that is idle, what others have."""
+    """The parts of a bar, from the left, as lengths in characters.
+
+    own: what is used of the share.
+    borrowed: what is used beyond it.
+    idle: what is idle of the share.
+    rest: everything else.
+    """
 
     own: int
     borrowed: int
@@ -298,9 +304,11 @@ class UsageBar:
 
 
 def bar(use: Use, there_is: int, width: int) -> UsageBar:
-    """The bar of a project's use, `width` characters for all that there is, or for what is used if that is more.
+    """Return the bar of a project's usage.
 
-    What is used is never rounded to nothing, and nothing else takes its room.
+    `width` characters stand for all that there is, or for the usage or share if larger.
+
+    A usage above 0 has at least one character, and its characters go first.
     """
     whole = max(there_is, use.used, use.share, 1)
     used = _cells(use.used, whole, width)

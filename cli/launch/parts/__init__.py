@@ -1,4 +1,4 @@
-"""What commands of `launch` consist of, where that is more than one file.
+"""Parts of `launch` commands that are longer than one file.
 
 For: `cli.launch`.
 Here: submissions as data, spec files, workers of a run without a bastion, tables of jobs, names for completion.

@@ -1,6 +1,6 @@
-"""Names of jobs that a shell can offer at once: those seen last, in the cache folder, in one file a bastion.
+"""Cache the names of recent jobs for shell completion, in one file for each bastion.
 
-The completion scripts read it without us. Nothing fails because it cannot be written.
+The completion scripts read the file without this program. A file that cannot be written is not an error.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NAMES_MAX = 1_000
 
 
 def seen(call: Call, desk: CommandContext, view: View) -> None:
-    """Keep the names of the user's jobs, and no others any more."""
+    """Store the names of the user's jobs, in place of all stored before."""
     _keep(_path(call, desk), _names(view, user_of(call)))
 
 
 def submitted(call: Call, desk: CommandContext, name: str) -> None:
-    """Keep this name, and those that are there."""
+    """Add this name to the stored ones."""
     path, known = _path(call, desk), list[str]()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         known = path.read_text().splitlines()
@@ -40,16 +40,17 @@ def _path(call: Call, desk: CommandContext) -> Path:
 
 
 def _names(view: View, user: str) -> Iterator[str]:
-    """The newest first, ended ones too."""
+    """List the user's jobs, the newest first, ended ones too."""
     yield from (found.spec.name for found in view.unread if found.spec.user == user)
     yield from (job.name for job in reversed(view.state.jobs.values()) if job.user == user)
 
 
 def _keep(path: Path, names: Iterable[str]) -> None:
-    """One a line; what is no name would be a word of the shell."""
+    """Write one name a line. Text that is not a job name is left out, because the shell would take it as a word."""
     lines = islice(dict.fromkeys(name for name in names if NAME.fullmatch(name)), NAMES_MAX)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # Not in the folder of names: completion scripts read every file there.
         number, half = tempfile.mkstemp(dir=path.parent.parent)
         with os.fdopen(number, "w") as file:
             file.writelines(f"{name}\n" for name in lines)

@@ -1,4 +1,4 @@
-"""What `launch ls` shows of a view: which jobs, and as which text."""
+"""Select the jobs that `launch ls` shows of a view, and lay them out as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,14 @@ _WAITING = frozenset({JobState.PENDING, JobState.PROVISIONING})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """What to show: the jobs that are meant, the user's own first, at most `limit`, in this format."""
+    """The options of `launch ls`.
+
+    bastion: the name of the bastion.
+    user: the user who asks; own jobs come first.
+    meant: the filter of the jobs.
+    limit: the largest number of jobs; None: all.
+    form: the format, one of `terminal.formats`.
+    """
 
     bastion: str
     user: str
@@ -35,19 +42,19 @@ class TableOptions:
     form: str
 
     def reader(self, desk: CommandContext) -> Reader:
-        """A reader that leaves other users' requests alone if it can."""
+        """Return a reader. If only one user is selected, it reads no other user's requests."""
         users = self.meant.users or ()
         return desk.reader(user=next(iter(users)) if len(users) == 1 else None)
 
     def of(self, view: View) -> QueueView:
-        """The part of a view that was asked for."""
+        """Return the selected part of a view."""
         shown = queue(view, {}, user=self.user, meant=self.meant, limit=self.limit)
         waits = any(isinstance(known, Job) and known.counts.keys() & _WAITING for known in shown.jobs)
         return replace(shown, reasons=derived(view)) if waits else shown
 
 
 def text(shown: QueueView, asked: TableOptions, output: Output) -> str:
-    """The table with its footer, or its JSON."""
+    """Return the table with its footer, or its JSON."""
     if asked.form == JSON:
         return json.dumps(_json(shown, asked.bastion), ensure_ascii=False)
     found, foot = page(shown, asked, output.width)
@@ -55,7 +62,7 @@ def text(shown: QueueView, asked: TableOptions, output: Output) -> str:
 
 
 def page(shown: QueueView, asked: TableOptions, width: int | None) -> tuple[list[str], list[str]]:
-    """The table, empty without jobs, and its footer."""
+    """Return the table, empty without jobs, and its footer."""
     notes = [*gap_lines.lines(shown.view.holes), footer(shown, asked.bastion)]
     foot = [line for note in notes for line in wrap(note, width or sys.maxsize)]
     if not shown.jobs:

@@ -1,4 +1,4 @@
-"""The workers of one attempt on this machine: started, heard, stopped, and none left behind."""
+"""Run the workers of one attempt on this machine: start them, print their output, stop them, and leave none behind."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ FLUSH_S = 0.1
 _ROUNDS = 10
 _SAID_BYTES = 64 * 1024
 _TOLD = frozenset({Cause.OK, Cause.CODE, Cause.SETUP})
-"""Ends of which the output, or the exit code, says enough."""
+"""Causes of an end that the output or the exit code already explains."""
 
 
 class StopAsks(Protocol):
-    """Whoever may ask for the end: how often they did so far."""
+    """The interface to the requests to stop.
+
+    times: the number of requests so far.
+    """
 
     times: int
 
 
 class LocalWorkers:
-    """Starts one worker for each replica, and says what they print."""
+    """The workers of one attempt: one for each replica, with their output."""
 
     def __init__(self, call: Call, alone: WithoutBastion, folder: Path, grace_s: float) -> None:
         self._call, self._alone, self._folder, self._grace_s = call, alone, folder, grace_s
@@ -48,7 +51,7 @@ class LocalWorkers:
         self._stopped = self._gathered = False
 
     def __enter__(self) -> LocalWorkers:
-        """Start them. What fails here, or in between, leaves none."""
+        """Start the workers. If one cannot be started, kill the others."""
         try:
             for worker in range(self._alone.workers):
                 self._workers.append(self._start(worker))
@@ -60,12 +63,15 @@ class LocalWorkers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Kill what still runs: after an error only."""
+        """Kill the workers that still run, which is the case only after an error."""
         self._kill()
         self._tasks.close()
 
     def work(self, asked: StopAsks) -> int:
-        """Hear them to their end. Asked once they are stopped with grace; asked again they are killed."""
+        """Print the output until all workers have ended.
+
+        The first request stops them with grace, the second kills them.
+        """
         clock = SystemClock()
         while any(worker.poll() is None for worker in self._workers):
             self._gathered = self._gathered or self._alone.gather()
@@ -86,7 +92,7 @@ class LocalWorkers:
         return exit_code(told, self._first, cancelled=bool(asked.times))
 
     def _start(self, worker: int) -> subprocess.Popen[bytes]:
-        """As a runner does: a session of its own, isolated from the folder that we stand in."""
+        """Start a worker as a runner does: in its own session, and with Python isolated from the current folder."""
         key, folder = self._alone.key, self._folder / f"worker-{worker}"
         folder.mkdir()
         flags = {
@@ -106,6 +112,7 @@ class LocalWorkers:
             "steady_flush_s": FLUSH_S,
         }
         argv = [sys.executable, "-I", "-m", "bastion", "worker", *(f"--{k}={v}" for k, v in flags.items())]
+        # This process may run inside a job, and the job's own variables are not for these workers.
         kept = {name: value for name, value in self._call.environ.items() if not name.startswith("BASTION_")}
         with (folder / "worker.log").open("wb") as log:
             return subprocess.Popen(
@@ -118,7 +125,7 @@ class LocalWorkers:
                 self._call.output.log(lines)
 
     def _see_ends(self) -> None:
-        """One that ends badly fails them all: the others are stopped."""
+        """Stop all workers as soon as one ends badly: the attempt has failed."""
         for number, worker in enumerate(self._workers):
             if self._first is not None or self._stopped or worker.poll() is None:
                 continue
@@ -137,7 +144,7 @@ class LocalWorkers:
                     worker.send_signal(signal.SIGTERM)
 
     def _kill(self) -> None:
-        """All that runs: a worker last, since what it started is found through it."""
+        """Kill everything that runs. A worker comes last, because its processes are found through it."""
         for worker in self._workers:
             for _ in range(_ROUNDS):
                 family = _family(worker.pid) if worker.poll() is None else []
@@ -150,7 +157,7 @@ class LocalWorkers:
             worker.wait()
 
     def _tell(self, asked: StopAsks) -> None:
-        """Why it ended, if it did not end well."""
+        """Print why the attempt ended, if it did not succeed."""
         number = self._first or 0
         facts = self._alone.facts(number)
         if asked.times:

@@ -1,4 +1,4 @@
-"""The output folder of an earlier job as that of a new one: whether it fits, and where the new job goes on."""
+"""Reuse the output folder of an earlier job: check that it fits, and find the checkpoint to go on from."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CHECKPOINTS = "checkpoints"
 
 
 def check_shape(call: Call, spec: JobSpec, home: str) -> None:
-    """Refuse a folder that holds the checkpoints of a job of the other shape: the new job would start from zero.
+    """Refuse a folder with the checkpoints of a job of the other shape: the new job would start from zero.
 
-    A plain job looks in `checkpoints/` of its folder, task 3 of an array in `3/checkpoints/`. `home` is the URL that the
-    bastion's outputs lie below. Only folders there and on this machine are looked into, by two list requests at most: another
-    store may not answer from here, and nobody wants to wait for that. Raises `UsageError`.
+    A plain job looks in `checkpoints/` of its folder, task 3 of an array in `3/checkpoints/`. `home` is the URL above
+    the bastion's outputs. Only folders there and on this machine are checked, with at most two list requests: another
+    store may not answer from here, and the user should not wait for that. Raises `UsageError`.
     """
     folder = spec.output_dir.rstrip("/")
     if not (folder.startswith(f"{home}/") or _is_local(folder)):
@@ -35,7 +35,7 @@ def check_shape(call: Call, spec: JobSpec, home: str) -> None:
         with call.output.progress(f"looking into {folder}"):
             is_of_array, is_of_plain = _shapes(folder)
     except BastionError:
-        return  # whoever may not list the folder from here may still have a job that can
+        return  # the job may have the right to list this folder, even if this user has not
     if spec.count == 1 and is_of_array and not is_of_plain:
         raise UsageError(
             f"{folder} is the folder of an array, and a plain job finds no checkpoint there; use "
@@ -49,17 +49,17 @@ def check_shape(call: Call, spec: JobSpec, home: str) -> None:
 
 
 def _shapes(folder: str) -> tuple[bool, bool]:
-    """Whether there are folders of tasks, and whether there are checkpoints of a plain job."""
+    """Return whether there are folders of tasks, and whether there are checkpoints of a plain job."""
     names = JobFiles(folder).top()
     inside = JobFiles(f"{folder}/{CHECKPOINTS}").top() if CHECKPOINTS in names else set()
-    by_task = bool(inside) and all(map(_is_number, inside))  # so lay those of an array once
+    by_task = bool(inside) and all(map(_is_number, inside))  # the former layout of an array's checkpoints
     return by_task or any(map(_is_number, names)), bool(inside) and not by_task
 
 
 def resumed(call: Call, desk: CommandContext, found: FoundJob, before: JobSpec, home: str) -> Mapping[str, Any]:
-    """The folders of a job that goes on where `found` has ended: the same ones.
+    """Return the folders of a job that goes on where `found` ended: the same ones.
 
-    `before` is the spec of that job, `home` the URL that default output folders lie below. Raises `UsageError` if the job
+    `before` is the spec of that job, `home` the URL above the default output folders. Raises `UsageError` if the job
     has not ended, or if there is no checkpoint to go on from.
     """
     if "output_dir" in call.given:
@@ -83,7 +83,7 @@ def resumed(call: Call, desk: CommandContext, found: FoundJob, before: JobSpec, 
 
 
 def _newest(outputs: JobFiles, *, inside: bool) -> JobFile | None:
-    """The newest checkpoint; where the folder is not one of checkpoints alone, only files of such folders count."""
+    """Return the newest checkpoint. Unless `inside`, only files in folders named `checkpoints` count."""
     files = [file for file in outputs.files() if inside or f"/{CHECKPOINTS}/" in f"/{file.name}"]
     return max(files, key=lambda file: (file.modified.timestamp() if file.modified else 0.0, file.name), default=None)
 
@@ -97,5 +97,5 @@ def _is_remote(folder: str) -> bool:
 
 
 def _is_local(folder: str) -> bool:
-    """True for a folder of this machine."""
+    """Return True for a folder of this machine."""
     return not _is_remote(folder) and os.path.isdir(folder.removeprefix("file://"))

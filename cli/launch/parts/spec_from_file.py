@@ -1,4 +1,4 @@
-"""`launch --spec=FILE`: a job spec that flags are laid over, and the other way round, what `--dry_run` prints."""
+"""`launch --spec=FILE`: read a job spec that flags override. Also write the spec that `--dry_run` prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STDIN = "-"
 
 
 def spec_file(call: Call, home: str) -> Fields:
-    """What the file of --spec says, by the fields of a spec; nothing without one. Raises `SpecError` with all that is wrong."""
+    """Return the fields of the --spec file; nothing without one. Raises `SpecError` with everything that is wrong."""
     name = call.flags["spec"]
     if not name:
         return {}
@@ -32,7 +32,10 @@ def spec_file(call: Call, home: str) -> Fields:
 
 
 def bundler_of(call: Call, said: Fields) -> str | None:
-    """How the code travels: as the flags say; or as the file does, where it names a bundle: None for that very one."""
+    """Return the type of the bundler, from the flags, or from the file if it names a bundle.
+
+    None: the job uses exactly the bundle of the file.
+    """
     found = said.get("bundle")
     if found is None or {"bundler_type", "bundler_spec"} & call.given:
         kind: str = call.flags["bundler_type"]
@@ -41,7 +44,10 @@ def bundler_of(call: Call, said: Fields) -> str | None:
 
 
 def spec_text(spec: JobSpec, kind: str | None) -> str:
-    """The spec as JSON. Code that is still to be packed is not in it: whoever submits it says how."""
+    """Return the spec as JSON.
+
+    Code that is not packed yet is not in it: the one who submits the text chooses the bundler.
+    """
     fields = written_out(spec)
     if kind not in (None, "none"):
         del fields["bundle"]

@@ -1,4 +1,4 @@
-"""How one gets to a machine in Google's clouds: the command line of gcloud, through Google's own tunnel. Pure."""
+"""Build the gcloud command line to a machine in Google's cloud, through Google's own tunnel. Pure."""
 
 from __future__ import annotations
 
@@ -14,33 +14,37 @@ FORWARDS_MAX = 32
 
 TPU, GCE = "tpu", "gce"
 RUNNERS = (TPU, GCE)
-"""The runners whose machines gcloud leads to."""
+"""The runners with machines that gcloud can reach."""
 
 _WORD = r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _MACHINE = re.compile(rf"(?P<zone>{_WORD})/(?P<name>{_WORD})/[0-9a-f]{{32}}/(?P<host>[0-9]{{1,5}})")
-"""As these runners call a machine, and nothing else: it comes to us as the word of a worker."""
+"""The exact form of a machine's id from these runners. It is checked because a worker has written it."""
 
 _SLICE = re.compile(r"(.+-[0-9a-f]{14})(?:-([0-9]{1,4}))?")
-"""A node is called as its queued resource, and one of several has its number behind that."""
+"""The form of a node's name: its queued resource, and for one of several nodes also its number."""
 
 _FORWARD = re.compile(r"([0-9]{1,5})(?::([0-9]{1,5}))?")
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """A port of this computer, and the one of the machine that it leads to."""
+    """A forwarded port.
+
+    here: the port of this computer.
+    there: the port of the machine that it leads to.
+    """
 
     here: int
     there: int
 
     @property
     def option(self) -> str:
-        """As ssh has it: to what listens on the machine's own loopback."""
+        """Return the option of ssh: it leads to the machine's own loopback."""
         return f"{self.here}:localhost:{self.there}"
 
 
 def forwards(texts: Sequence[str]) -> list[Forward]:
-    """What `8080` and `8080:9090` say. Raises `UsageError`."""
+    """Parse `8080` and `8080:9090`. Raises `UsageError`."""
     found = [_forward(text) for text in texts]
     ports = [one.here for one in found]
     if twice := [port for port in ports if ports.count(port) > 1]:
@@ -61,9 +65,9 @@ def _forward(text: str) -> Forward:
 
 
 def gcloud(runner: str, machine: str, project: str, command: Sequence[str], forwarded: Sequence[Forward]) -> list[str]:
-    """The command line that leads to a machine of a runner in `RUNNERS`. Without a command: a shell there.
+    """Return the command line that leads to a machine of a runner in `RUNNERS`. Without a command, it opens a shell.
 
-    Raises `BastionError` for a machine's id, which a worker has written, that no runner of ours gives.
+    A worker has written the machine's id. Raises `BastionError` if our runners give no such id.
     """
     found = _MACHINE.fullmatch(machine)
     kind = (_slice(found["name"], found["host"]) if runner == TPU else ["ssh", found["name"]]) if found else []
@@ -78,6 +82,9 @@ def gcloud(runner: str, machine: str, project: str, command: Sequence[str], forw
 
 
 def _slice(node: str, host: str) -> list[str]:
-    """By its queued resource, for `tpus tpu-vm ssh` of gcloud knows no tunnel. Empty for what is no slice of ours."""
+    """Name the node by its queued resource: `tpus tpu-vm ssh` of gcloud has no tunnel.
+
+    Empty if it is not one of our slices.
+    """
     match = _SLICE.fullmatch(node)
     return ["tpus", "queued-resources", "ssh", match[1], f"--node={match[2] or 0}", f"--worker={host}"] if match else []

@@ -1,4 +1,4 @@
-"""What `launch` does with code, as data: submit it, run it here, run it again, compare it. Pure."""
+"""Describe the `launch` commands for code as data: submit it, run it here, run it again, compare it. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WHEN = (
     ),
     Flag("max_tier", "The worst tier of the quota file that will do; 0 is the best.", "N", kind=int, default=0),
 )
-"""When and where it may start."""
+"""Flags that say when and where a job may start."""
 
 SHELL = Flag(
     "shell",
@@ -158,10 +158,10 @@ BUNDLE = Command(
     module="bastion.cli.common.bundle_command",
     flags=tuple(LAUNCH.flag(name) for name in ("bundler_type", "bundler_spec")),
 )
-"""The same for both tools."""
+"""A command of both tools."""
 
 _NOT_AGAIN = frozenset({"bundler_type", "bundler_spec", "spec"})
-"""Flags of a submission that a job which is run again has behind it."""
+"""Flags of a submission that do not apply to a job that is run again: its code and its spec exist already."""
 
 _AGAIN = tuple(flag for flag in LAUNCH.flags if flag.name not in _NOT_AGAIN)
 _RESUME = Flag(
@@ -230,7 +230,7 @@ CODE = (
     ),
     BUNDLE,
 )
-"""The commands beside the submission itself."""
+"""The commands besides the submission itself."""
 
 CLUSTER = Command(
     name="cluster",
@@ -283,4 +283,4 @@ CLUSTER = Command(
         USER,
     ),
 )
-"""A job that stays."""
+"""The command for a job that stays: a Ray cluster."""
