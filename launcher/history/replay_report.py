@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bastion.model.state.state import State
-from bastion.model.stored.events import Started
+from bastion.model.stored.events import Started, Stopping
 from bastion.schedule.replay import DecisionDifference, Replayed
 
 from ..read.job_rows import Row, rfc3339
@@ -28,7 +28,7 @@ class ReplayReport:
     others: decisions of other versions, which may differ.
     others_equal: those of them that came out equal.
     starts: starts in all recorded answers.
-    stops: stops in all recorded answers; moves to another tier count, too.
+    stops: stops in all recorded answers; a move to another tier is none.
     first: time of the first decision; None: there was none.
     last: time of the last decision; None: there was none.
     told: decisions described in full.
@@ -48,13 +48,10 @@ class ReplayReport:
 
     def take(self, each: Replayed, state: State) -> None:
         """Count a decision, and describe it if it is to be shown. `state` is the one on which it was taken."""
-        same, starts = (
-            each.difference is DecisionDifference.NONE,
-            sum(isinstance(event, Started) for event in each.written),
-        )
+        same = each.difference is DecisionDifference.NONE
         self.first, self.last = self.first or each.now, each.now
-        self.starts += starts
-        self.stops += len(each.written) - starts
+        self.starts += sum(isinstance(event, Started) for event in each.written)
+        self.stops += sum(isinstance(event, Stopping) for event in each.written)
         if each.version == self.version:
             self.decisions += 1
             self.equal += same

@@ -91,7 +91,7 @@ class TopApp(App[int]):
     .low #shares { max-height: 2; }
     .low Footer { display: none; }
     #filter { height: 1; border: none; padding: 0; display: none; }
-    Why { align: center middle; }
+    JobDetails { align: center middle; }
     #page { width: 90%; height: 80%; border: round $primary; background: $surface; padding: 0 1; }
     #why { height: auto; }
     """
