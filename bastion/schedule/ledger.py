@@ -107,19 +107,20 @@ class _Job:
 class Ledger:
     """The entries of a window. Start it with a state, feed it the journal objects after that state, then close it.
 
-    Attributes:
     window: the window.
     entries: the entries by name.
     promised: the shares by project and kind, in units times microseconds.
     pool: the capacity by kind, in units times microseconds.
     later: what ended attempts would have held until the bastion noticed, by kind, in units times microseconds. An
         attempt that ended while no bastion ran holds its resources only until its own end.
-    closes: True: the first object after the window ends the pass. False: objects with a later time still belong to it.
+    closes: True: the first object from after the window ends the pass. False: such objects still count, at the last
+        time before.
     """
 
     def __init__(self, window: Window, by: str, state: State | None = None) -> None:
-        """Begin a ledger. `by` is one of `BY`. `state` is the fold of the journal before the first object; it must be
-        older than the window.
+        """Begin a ledger. `by` is one of `BY`.
+
+        `state` is the fold of the journal before the first object. It must be older than the window.
         """
         self.window = window
         self.entries: dict[str, LedgerEntry] = {}
@@ -287,7 +288,9 @@ class Ledger:
             self._behind.setdefault(wanted.job, []).append((wanted.task, job))
 
     def _over(self, job: str, task: int | None, now: datetime) -> None:
-        """Let the jobs that waited for this end start from now on. A `task` of None means all pending tasks of the job."""
+        """Let the jobs that waited for this end start from now on. With `task` None, all pending tasks of the job
+        ended.
+        """
         for wanted, name in self._behind.get(job, ()):
             other = self._jobs.get(name)
             if other is not None and not other.live and (task is None or wanted in (None, task)):

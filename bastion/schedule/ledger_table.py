@@ -65,7 +65,7 @@ def entry_lines(ledger: Ledger, by: str) -> list[LedgerLine]:
 
 
 def total_line(ledger: Ledger, lines: Iterable[LedgerLine]) -> LedgerLine:
-    """All entries together; the share of all is what there was."""
+    """Return all entries together. Their `share_hours` are the whole capacity."""
     everybody = LedgerEntry()
     for entry in ledger.entries.values():
         everybody.jobs += entry.jobs
