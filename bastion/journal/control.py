@@ -1,4 +1,4 @@
-"""Apply the requests about existing jobs, and about the whole bastion, to the state. Pure but for the state it changes."""
+"""Apply the requests about existing jobs, and pause and resume, to the state. Pure but for the state it changes."""
 
 from __future__ import annotations
 

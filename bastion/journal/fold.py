@@ -1,4 +1,4 @@
-"""Fold the journal into the state: one event after the other, each a small change. Pure but for the state it changes."""
+"""Fold the journal into the state: one event after another, each a small change. Pure but for the state it changes."""
 
 from __future__ import annotations
 

@@ -152,8 +152,8 @@ class Journal:
             try:
                 if not create_once(self._bucket, layout.journal(seq), data).mine:
                     raise Deposed(f"another bastion wrote journal object {seq}: this one ends")
-                # If this took long, another bastion may have taken over and a snapshot may have removed its object `seq`:
-                # then our write succeeds on a number that was already used, and only `seq + 1` shows that.
+                # If this took long, the journal may have been removed meanwhile, and another bastion may have begun at the
+                # next number. Then `seq` was free for us, and only an object at `seq + 1` shows it.
                 if self._clock.monotonic() - started <= SLOW_S or not self._exists(seq + 1):
                     return
             except BucketError as error:

@@ -1,4 +1,6 @@
-"""The journal as those read it who only look: over its holes, which they name. Who decides reads `recover`, which refuses."""
+"""Read the journal for readers that decide nothing. They read over its gaps and name them. `recover` refuses gaps
+instead.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +24,32 @@ from .fold import fold
 
 _EVENTS = b',"events":['
 _LOST = Illegal(what="this event cannot be read")
+"""What stands in the place of an event that cannot be read."""
 _HEAD_MAX = 1_024
 TRIES = 16
+"""At most this many objects in a row are tried for their time."""
 PROBES = 16
+"""At most this many objects are read together in the search for a moment."""
 _OneEvent = list[AnyEvent]
 
 readable(_OneEvent)
 
 
 def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes) -> Iterator[JournalObject]:
-    """The journal objects of these numbers, a read each; of a damaged one what is left. Raises `BucketError`, `Newer`."""
+    """Yield the journal objects of these numbers, one read each. Of a damaged one, what is left is given.
+
+    Raises `BucketError`, `Newer`.
+    """
     return (record for record, _ in _linked(bucket, numbers, at_once, holes))
 
 
 def _linked(
     bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes, known: str = "", *, chained: bool = False
 ) -> Iterator[tuple[JournalObject, str]]:
-    """The objects, each with its digest. `known` is that of the one before the first. One that was changed is a hole, too."""
+    """Yield the objects, each with its digest. An object that was changed counts as a gap, too.
+
+    `known` is the digest of the object before the first.
+    """
     last = numbers[0] - 1 if numbers else -1
     for start in range(0, len(numbers), recover.AT_ONCE):
         batch = numbers[start : start + recover.AT_ONCE]
@@ -58,7 +69,10 @@ def _linked(
 
 
 def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
-    """The state now, as far as it can be known. Raises `RecordError` if nothing of it can, `BucketError`, `Newer`."""
+    """Return the state now, as far as it can be read.
+
+    Raises `RecordError` if nothing of it can be read; `BucketError`, `Newer`.
+    """
     state = recover.newest_snapshot(bucket) or State()
     if state.now:
         holes.passed(state.now)
@@ -69,12 +83,12 @@ def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
 
 
 def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
-    """Fold what the journal holds beyond the state; after a hole, what does not fit is left out."""
+    """Fold the journal objects after the state. After a gap, events that do not fit are left out."""
     fold_on(bucket, state, recover.end(bucket, state.seq), at_once, holes)
 
 
 def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
-    """The same, of the journal objects below this number only."""
+    """Fold the journal objects after the state that lie below `end`. After a gap, events that do not fit are left out."""
     numbers = range(state.seq, end)
     for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
         state.seq = record.seq
@@ -83,10 +97,10 @@ def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) 
 
 
 def number_at(bucket: Bucket, state: State, moment: datetime, at_once: Map) -> int:
-    """The number of the first journal object of this time or a later one; `state.seq` if there is none.
+    """Return the number of the first journal object at this time or later; `state.seq` if there is none.
 
-    What the state knows of its jobs narrows it down; then a few reads together leave a part of what is left, again and
-    again. At a hole it may be too low.
+    The jobs in the state narrow the range. Then each round reads a few objects together and keeps one part of the
+    range. At a gap the result may be too low.
     """
     low = max((job.seq + 1 for job in state.jobs.values() if job.submitted < moment), default=0)
     high = min((job.seq for job in state.jobs.values() if job.submitted >= moment), default=state.seq)
@@ -100,7 +114,7 @@ def number_at(bucket: Bucket, state: State, moment: datetime, at_once: Map) -> i
 
 
 def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[tuple[int, int, datetime | None]]:
-    """A few numbers between these, each with what `_next_time` says of it."""
+    """Yield a few numbers in the range, each with the result of `_next_time`."""
     probes = range(low, high, -(-(high - low) // PROBES))
     for probe, found in zip(probes, at_once(lambda number: _next_time(bucket, number, high), probes), strict=True):
         if isinstance(found, Exception):
@@ -109,7 +123,9 @@ def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[t
 
 
 def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | None]:
-    """The first object from this number on that can be read, and its time; None if there is none among a few."""
+    """Return the first readable object from this number on, and its time; the end and None if none of a few is
+    readable.
+    """
     for seq in range(number, min(end, number + TRIES)):
         if now := time_of(bucket, seq):
             return seq, now
@@ -117,7 +133,9 @@ def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | N
 
 
 def time_of(bucket: Bucket, number: int) -> datetime | None:
-    """When an object was written, for which its head is enough; None if it cannot be read. Raises `BucketError`, `Newer`."""
+    """Return when an object was written; None if it cannot be read. Only its head is decoded. Raises `BucketError`,
+    `Newer`.
+    """
     try:
         head, found, _ = bucket.read(layout.journal(number)).data.partition(_EVENTS)
         record = _of_head(head, number) if found and len(head) <= _HEAD_MAX else None
@@ -129,13 +147,13 @@ def time_of(bucket: Bucket, number: int) -> datetime | None:
 
 
 def numbers_of(state: State, job: Job) -> list[int]:
-    """The numbers of the journal objects that hold the events of a job, in order. `job` may have left the state."""
+    """Return the numbers of the journal objects that can hold events of a job, in order. `job` may have left the state."""
     assert state.indexed is not None
     return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
 
 
 def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | None:
-    """The spec of a job as it is in force; None if it was rejected, or lies in a hole."""
+    """Return the spec of a job as it is in force; None if the job was rejected, or its spec lies in a gap."""
     places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
     events = {
         (record.seq, index): event
@@ -149,7 +167,7 @@ def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | N
 
 
 def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
-    """What can be read of an object, what is wrong with it, and its digest if nothing is."""
+    """Return what can be read of an object, what is wrong with it, and its digest if nothing is wrong."""
     try:
         data = bucket.read(layout.journal(number)).data
     except Missing:
@@ -168,7 +186,7 @@ def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
 
 
 def _rest_of(data: bytes, number: int) -> JournalObject | None:
-    """What is left of a damaged object: each event is a line. One that is lost leaves its place to an `Illegal`."""
+    """Return what is left of a damaged object. Each event is a line; a lost one is replaced by an `Illegal`."""
     head, found, body = data.partition(_EVENTS)
     if not found or len(head) > _HEAD_MAX:
         return None
