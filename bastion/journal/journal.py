@@ -152,8 +152,8 @@ class Journal:
             try:
                 if not create_once(self._bucket, layout.journal(seq), data).mine:
                     raise Deposed(f"another bastion wrote journal object {seq}: this one ends")
-                # If this took long, the journal may have been removed meanwhile, and another bastion may have begun at the
-                # next number. Then `seq` was free for us, and only an object at `seq + 1` shows it.
+                # If this took long, a successor may have folded our object already and gone on at the next number.
+                # Then our object stands, but we are deposed.
                 if self._clock.monotonic() - started <= SLOW_S or not self._exists(seq + 1):
                     return
             except BucketError as error:

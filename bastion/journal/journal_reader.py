@@ -88,7 +88,7 @@ def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
 
 
 def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
-    """Fold the journal objects after the state that lie below `end`. After a gap, events that do not fit are left out."""
+    """Fold the journal objects from the state up to below `end`. After a gap, events that do not fit are left out."""
     numbers = range(state.seq, end)
     for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
         state.seq = record.seq
@@ -147,7 +147,7 @@ def time_of(bucket: Bucket, number: int) -> datetime | None:
 
 
 def numbers_of(state: State, job: Job) -> list[int]:
-    """Return the numbers of the journal objects that can hold events of a job, in order. `job` may have left the state."""
+    """Return the journal numbers that can hold events of a job, in order. `job` may have left the state."""
     assert state.indexed is not None
     return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
 

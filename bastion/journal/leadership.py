@@ -19,6 +19,7 @@ WINDOW_S = 30.0
 RETRY_S = 1.0
 """Seconds between two tries to write the status."""
 PATIENCE_S = 10.0
+"""Seconds without a new heartbeat after which another bastion may take over."""
 DRIFT = 0.05
 """The part by which a clock may run too slow. If the store's clock is ahead by more than that, it has jumped."""
 
@@ -61,7 +62,10 @@ class LeaderTime:
 
 
 class LeaderWindow:
-    """The time in which this bastion may call runners: 30 s from when the last confirmed append or swap was first sent."""
+    """The time in which this bastion may call runners.
+
+    It is 30 s from when the last confirmed append or swap was first sent.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

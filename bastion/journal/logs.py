@@ -201,7 +201,7 @@ class Follower:
         self._next = number
 
     def read_new(self) -> Iterator[bytes]:
-        """Yield what came since the last call. It costs one request for each new segment, and one that finds nothing."""
+        """Yield what came since the last call. It costs one request per new segment, and one that finds nothing."""
         while not self.ended:
             try:
                 data = self._bucket.read(layout.segment(self._prefix, self._next), SEGMENT_MAX).data
