@@ -1,5 +1,7 @@
-"""Apply the events of attempts to the state. Each function first checks that the event is legal, then changes anything.
-Pure.
+"""Apply the events of attempts to the state. Pure.
+
+Each function first checks that the event is legal, and only then changes anything. It raises `IllegalMove` for an
+illegal one.
 """
 
 from __future__ import annotations
@@ -143,7 +145,7 @@ def stopping(state: State, event: Stopping, *_at: int) -> None:
         shown = JobState.CANCELLING
     if shown:
         move(job, event.task, shown)
-    if event.for_job in state.pending:
+    if event.for_job in state.pending:  # not for a stop without another job behind it
         assert state.now is not None
         state.reclaims.setdefault(event.for_job, state.now)
 
@@ -206,7 +208,7 @@ def lost(state: State, event: AttemptLost, *_at: int) -> None:
             reason=event.reason,
         )
     )
-    if fresh:
+    if fresh:  # the task becomes an object now, so the counters and indexes must learn of it
         move(job, event.task, task.state)
         settle(state, job, event.task)
 

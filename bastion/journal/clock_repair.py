@@ -1,5 +1,6 @@
-"""Set a journal back whose time ran ahead of the store's: repair the times in the state, and list what went wrong.
-Pure.
+"""Set a journal back whose time ran ahead of the store's. Pure.
+
+This repairs the times in the state, and lists what happened too early.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def heal(state: State) -> None:
     """Move every time in the state that lies after `state.now` back to it. A job's own --begin and --deadline stay."""
     assert state.now is not None
     for job in state.jobs.values():
-        deadline = job.deadline
+        deadline = (
+            job.deadline
+        )  # attempts have a `deadline` too, which may not lie ahead; so only the job's is put back
         _clamp(job, state.now)
         job.deadline = deadline
     kept = state.deadlines
@@ -57,8 +60,9 @@ def _clamped(value: Any, now: datetime) -> Any:
 
 
 def did(state: State, events: Iterable[AnyEvent], dated: datetime) -> Iterator[str]:
-    """Yield one line for each event that had an effect before its time. The store `dated` the events: that is when they
-    were written.
+    """Yield one line for each event that had an effect before its time.
+
+    The store `dated` the events: that is when they were really written.
     """
     for event in events:
         job = state.jobs.get(getattr(event, "job", ""))

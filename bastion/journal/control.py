@@ -38,10 +38,10 @@ def released(state: State, event: Released, *_at: int) -> None:
 
 
 def topped(state: State, event: Topped, *_at: int) -> None:
-    """Give the job the best place among its user's pending jobs of the same project and priority; each of these moves
-    back by one.
+    """Give the job the best place among its user's pending jobs of the same project and priority.
 
-    Together they keep the places that they had, and no other job's place changes. This passes over all pending jobs.
+    Each of the others moves back by one. Together they keep the places that they had, and no other job's place changes.
+    This passes over all pending jobs.
     """
     job = _open(state, event.job)
     if job.id not in state.pending:
@@ -68,7 +68,7 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
         job_dependencies.enter(state, job, conditions(values.pop("after")))
     if "deadline" in values:
         job_dependencies.set_deadline(state, job, values.pop("deadline"))
-    if "begin" in values:
+    if "begin" in values:  # nothing is kept free for a job that may begin later
         state.reclaims.pop(job.id, None)
     for name, value in values.items():
         setattr(job, name, value)

@@ -91,8 +91,9 @@ def follow(state: State, prev: str, digest: str) -> None:
 
 
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
-    """Apply one event to the state; (`seq`, `index`) is its place in the journal. Raises `IllegalMove` and then changes
-    nothing.
+    """Apply one event to the state; (`seq`, `index`) is its place in the journal.
+
+    Raises `IllegalMove` and then changes nothing.
     """
     _APPLY[type(event)](state, event, seq, index)
     _count(state, event)
@@ -103,8 +104,9 @@ def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
 
 
 def _count(state: State, event: Any) -> None:
-    """Count the bytes of the request behind this event, for the user who wrote it. That can be another user than the
-    inbox's.
+    """Count the bytes of the request behind this event, for the user who wrote it.
+
+    That can be another user than the one whose inbox it was in.
     """
     size = getattr(event, "size", None)
     if size is None:  # no request caused this event
@@ -118,8 +120,7 @@ def _count(state: State, event: Any) -> None:
 
 
 def concerned(event: AnyEvent) -> tuple[str, ...]:
-    """Return the ids of the jobs in whose history an event belongs: the job of the event, and the job for which it
-    happens.
+    """Return the ids of the jobs in whose history an event belongs: its own job, and the job for which it happens.
 
     Checkpoints are left out. Some jobs write many, and a reader of the job's history would have to read them all.
     """
@@ -144,7 +145,7 @@ def _epoch(state: State, event: Epoch, *_at: int) -> None:
 
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
-    if event.file == "config":
+    if event.file == "config":  # before the file changes: usage up to now decays by the old half-life
         recent_usage.heed(state, event.text)
     state.files[event.file] = File(version=event.version, text=event.text)
     _mark(state, event.file, seq)
@@ -258,7 +259,7 @@ def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
     else:
         numbers = []
     for number in numbers:
-        if job.tasks[number].state is JobState.PREEMPTING:
+        if job.tasks[number].state is JobState.PREEMPTING:  # it is being stopped already, so no `Stopping` follows
             move(job, number, JobState.CANCELLING)
     settle(state, job)
 
@@ -282,7 +283,7 @@ def _reclaim_dropped(state: State, event: ReclaimDropped, *_at: int) -> None:
 
 
 def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
-    for job_id in event.jobs:
+    for job_id in event.jobs:  # check all of them before the first one goes
         if job_of(state, job_id).ended is None:
             raise IllegalMove(f"{job_id} has not ended; it cannot be forgotten")
     for job_id in event.jobs:

@@ -88,7 +88,7 @@ class Journal:
             self._append(seq, data)
             self._end = seq + 1, head
             self._unseen[seq] = head
-            del self._full[0]
+            del self._full[0]  # only now: if the append fails, the same bytes go to the same number again
         return first
 
     def look(self) -> None:
@@ -110,7 +110,7 @@ class Journal:
             if not same:
                 raise _lost(seq, "is not what this bastion wrote")
         self._list([seq for seq, _ in unseen[READ:-READ]])
-        for seq, _ in unseen[:-1]:
+        for seq, _ in unseen[:-1]:  # the newest stays: it is what the next look checks if nothing new comes
             del self._unseen[seq]
 
     def _list(self, numbers: list[int]) -> None:
@@ -177,8 +177,9 @@ def _lost(seq: int, what: str) -> LostEnd:
 
 
 def take_over(journal: Journal, event: AnyEvent) -> bool:
-    """Write the first event of a new epoch. Return False if another bastion was faster; then the journal must be read
-    again.
+    """Write the first event of a new epoch.
+
+    Return False if another bastion was faster. Then the journal must be read again.
     """
     try:
         journal.add(event)

@@ -1,5 +1,6 @@
-"""Read the journal for readers that decide nothing. They read over its gaps and name them. `recover` refuses gaps
-instead.
+"""Read the journal for readers that decide nothing.
+
+They read over its gaps and name them. `recover` refuses gaps instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ _EVENTS = b',"events":['
 _LOST = Illegal(what="this event cannot be read")
 """What stands in the place of an event that cannot be read."""
 _HEAD_MAX = 1_024
+"""The head of an object, before its events, has at most this many bytes."""
 TRIES = 16
 """At most this many objects in a row are tried for their time."""
 PROBES = 16
@@ -58,6 +60,7 @@ def _linked(
                 raise found
             record, problem, head = found
             if record and last == number - 1 and (broken := broken_link(number, record.prev, known, chained=chained)):
+                # A digest that does not fit blames the object before; a missing one blames this object.
                 holes.met(number - 1 if record.prev else number, broken)
             if record:
                 holes.passed(record.now)
@@ -91,7 +94,7 @@ def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) 
     """Fold the journal objects from the state up to below `end`. After a gap, events that do not fit are left out."""
     numbers = range(state.seq, end)
     for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
-        state.seq = record.seq
+        state.seq = record.seq  # skips a gap, which `fold` would refuse
         fold(state, record, head, lenient=bool(holes.found))
     state.seq = end
 
@@ -123,9 +126,7 @@ def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[t
 
 
 def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | None]:
-    """Return the first readable object from this number on, and its time; the end and None if none of a few is
-    readable.
-    """
+    """Return the first readable object from this number on, and its time; `end` and None if a few are unreadable."""
     for seq in range(number, min(end, number + TRIES)):
         if now := time_of(bucket, seq):
             return seq, now
@@ -133,8 +134,9 @@ def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | N
 
 
 def time_of(bucket: Bucket, number: int) -> datetime | None:
-    """Return when an object was written; None if it cannot be read. Only its head is decoded. Raises `BucketError`,
-    `Newer`.
+    """Return when an object was written; None if it cannot be read. Raises `BucketError`, `Newer`.
+
+    Only the head of the object is decoded.
     """
     try:
         head, found, _ = bucket.read(layout.journal(number)).data.partition(_EVENTS)

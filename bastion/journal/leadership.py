@@ -25,11 +25,11 @@ DRIFT = 0.05
 
 
 class LeaderTime:
-    """The time that decisions use. It begins at the store's time or at the journal's end, whichever is later, and never
-    goes back.
+    """The time that decisions use. It never goes back.
 
-    If the store's time is not known, it begins at the wall clock. It ignores later jumps of the wall clock. If the
-    monotonic clock runs too fast or too slow, later readings of the store's time correct it.
+    It begins at the store's time or at the journal's end, whichever is later. If the store's time is not known, it
+    begins at the wall clock. It ignores later jumps of the wall clock. If the monotonic clock runs too fast or too
+    slow, later readings of the store's time correct it.
     """
 
     def __init__(self, clock: Clock, journalled: datetime | None, asked: ClockReading | None = None) -> None:
@@ -86,11 +86,11 @@ class LeaderWindow:
 
 
 class StatusBeat:
-    """The writer of `status.json`. It swaps the version that it wrote last; if it finds a larger epoch there, it is
-    deposed.
+    """The writer of `status.json`. It replaces only the version that it wrote last.
 
-    `version` is the object's version before the journal was read. `began` is the end of the journal behind which this
-    epoch began: the number after its last object, and the digest of that object.
+    If it finds a larger epoch there, this bastion is deposed. `version` is the object's version before the journal was
+    read. `began` is the end of the journal behind which this epoch began: the number after its last object, and the
+    digest of that object.
     """
 
     def __init__(self, bucket: Bucket, clock: Clock, fence: LeaderWindow, version: str, began: tuple[int, str]) -> None:
@@ -119,8 +119,8 @@ class StatusBeat:
                 return
 
     def look(self, epoch: int) -> bool:
-        """Return False if it cannot be read now which bastion leads. Raises `Deposed` if a bastion of a larger epoch
-        leads or led.
+        """Return False if the status cannot be read now. Raises `Deposed` if a bastion of a larger epoch leads or
+        led.
         """
         try:
             status, _ = read(self._bucket)
@@ -141,7 +141,7 @@ class StatusBeat:
         except Missing:
             self._version = ""
             return None
-        if found.data == data:
+        if found.data == data:  # our write of an earlier try, whose answer was lost
             return found.version
         try:
             theirs = parse(found.data)
@@ -197,8 +197,9 @@ def read(bucket: Bucket) -> tuple[Status | None, str]:
 
 
 def vacant(status: Status | None, host: str, boot: str, alive: bool) -> bool:
-    """Return True if no bastion can be at work: no status, a clean stop, or its process ran on this very host and is
-    dead.
+    """Return True if no bastion can be at work.
+
+    That is so without a status, after a clean stop, or if its process ran on this very host and is dead.
     """
     if status is None or status.state == "stopped":
         return True

@@ -24,9 +24,7 @@ HELD_MAX = 16 * 1024 * 1024
 """About so many bytes of a log are in memory at one time."""
 
 USUAL_LINE = 4 * 1024
-"""Bytes of a line that are assumed to be enough. If the lines of a log are longer, a tail may show fewer than asked
-for.
-"""
+"""The bytes that a tail expects of a line, at most. Of a log with longer lines, it may show fewer than asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,9 @@ def survey(bucket: Bucket, prefix: str) -> Extent:
 
 
 class SegmentWriter:
-    """The only writer of a log. After a `BucketError`, append the *same* bytes again: they then become the same
-    segment.
+    """The only writer of a log.
+
+    After a `BucketError`, append the *same* bytes again: they then become the same segment.
     """
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
@@ -75,8 +74,9 @@ class SegmentWriter:
         return extent
 
     def append(self, data: bytes) -> None:
-        """Store 1 to `SEGMENT_MAX` bytes as the next segment. Raises `RecordError` if another writer wrote that
-        segment.
+        """Store 1 to `SEGMENT_MAX` bytes as the next segment.
+
+        Raises `RecordError` if another writer wrote that segment, `ValueError` for another number of bytes.
         """
         if not 0 < len(data) <= SEGMENT_MAX:
             raise ValueError(f"a segment of {len(data)} bytes")

@@ -1,5 +1,4 @@
-"""Detect what the bucket knows beyond the end of the journal. Then that end is lost, and no bastion may go on from
-there.
+"""Detect what the bucket knows beyond the end of the journal. Such an end is lost, and no bastion may go on from there.
 
 A bastion writes the journal first. So each status, snapshot and order refers to something that the journal holds,
 unless journal objects were deleted or replaced by an old copy. What workers write proves nothing here, for a job could
@@ -78,8 +77,9 @@ def _orders(bucket: Bucket) -> Iterator[AttemptKey]:
 
 
 def refuse(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> None:
-    """Raise `LostEnd` if anything is known that the journal lacks, and name a few of these things. Raises
-    `BucketError`.
+    """Raise `LostEnd`, naming a few things that are known but not in the journal, if there are any.
+
+    Raises `BucketError`.
     """
     if found := list(islice(lost(bucket, state, known, at_once), NAMED)):
         ends = f"the journal ends at object {state.seq - 1}" if state.seq else "the journal is empty"
@@ -130,8 +130,9 @@ def _digest(bucket: Bucket, seq: int) -> str:
 
 
 def _is_cut(bucket: Bucket, state: State, snapshot: int) -> bool:
-    """Return True if a snapshot goes further than the journal. The snapshot of a purge does so on purpose: its state
-    is empty.
+    """Return True if a snapshot goes further than the journal.
+
+    The snapshot of a purge does so on purpose, and does not count: its state is empty.
     """
     if state.seq > snapshot or not snapshot:
         return False
@@ -167,11 +168,10 @@ def _has_left(bucket: Bucket, job: str) -> bool:
 ALL = 10**9
 """No limit: more names than a bucket holds."""
 AHEAD_MAX = 100
-"""At most this many more attempts than in the journal are believed of a task. A claim of a later attempt is not
-ours.
-"""
+"""A task can have had at most this many more attempts than the journal knows. A claim of a later one is not ours."""
 
 GONE = "it was lost with the end of the journal"
+"""The reason of what ends because it was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,8 +257,7 @@ def _logged(bucket: Bucket) -> int:
 
 
 def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: LostTail, *, user: str, host: str, pid: int) -> int:
-    """Go on without what is lost, behind all numbers that were ever used. Return the number that the journal goes on
-    from.
+    """Go on without what is lost, behind all numbers that were ever used. Return the number to go on from.
 
     A snapshot and the journal object behind it replace all that came before. A crash on the way leaves a journal on
     which no bastion begins; then do this once more. Raises `BastionError`.

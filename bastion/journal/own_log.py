@@ -11,9 +11,13 @@ from ..model.stored.events import AnyEvent, FileChanged, Submitted
 from .logs import SEGMENT_MAX, SegmentWriter
 
 FLUSH_S = 5.0
+"""Seconds between two writes to the bucket."""
 LINES_MAX = 10_000
+"""At most this many lines wait to be written."""
 LINES_AT_ONCE = 1_000
+"""At most this many lines go into one segment."""
 LINE_MAX = 1_000
+"""A message is cut to this many characters."""
 
 log = logging.getLogger("bastion")
 

@@ -37,9 +37,7 @@ def number_after(bucket: Bucket, moment: datetime, at_once: Map) -> int:
 
 
 def number_at(bucket: Bucket, moment: datetime, at_once: Map) -> int:
-    """Return the number of the first journal object at or after this moment; the number after the last if there is
-    none.
-    """
+    """Return the number of the first journal object at or after this moment, or the number after the last object."""
     return journal_reader.number_at(bucket, State(seq=end(bucket)), moment, at_once)
 
 
@@ -58,10 +56,9 @@ def state_below(bucket: Bucket, number: int, at_once: Map, holes: Holes, note: C
 
 
 def decision_below(bucket: Bucket, number: int, at_once: Map) -> int | None:
-    """Return the number of the last journal object below `number` that holds a decision; None if the last `LOOK_BACK`
-    hold none.
+    """Return the number of the last journal object below `number` that holds a decision.
 
-    Raises `BucketError`, `RecordError`.
+    None if the last `LOOK_BACK` objects hold none. Raises `BucketError`, `RecordError`.
     """
     for below in range(number, max(0, number - LOOK_BACK), -recover.AT_ONCE):
         records = recover.objects(bucket, max(0, below - recover.AT_ONCE), at_once, below=below)

@@ -17,9 +17,7 @@ WHY_MAX = 512
 """Characters of an error that are stored."""
 
 REWORD = timedelta(minutes=5)
-"""While a runner is unreachable, a new error text is stored at most this often. Some texts differ with every
-request.
-"""
+"""While a runner is unreachable, a new error text is stored at most this often: some differ with every request."""
 
 
 def news(state: State, task: str, error: Exception | None, now: datetime) -> Iterator[SightChanged]:

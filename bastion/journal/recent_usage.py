@@ -1,5 +1,6 @@
-"""Compute the decayed usage of each user. The fold keeps it up to date, and the policy asks for it. Pure but for the
-state it changes.
+"""Compute the decayed usage of each user. Pure but for the state it changes.
+
+The fold keeps the usage up to date, and the policy asks for it.
 """
 
 from __future__ import annotations
@@ -71,9 +72,7 @@ def past(state: State, pool: Resources, now: datetime) -> RecentUsage:
 
 
 def lighter(state: State, job: Job, past: Past) -> list[tuple[str, float]]:
-    """Return the other users with pending tasks in the job's project who used less than the job's user, least usage
-    first.
-    """
+    """Return the other users with pending tasks in the job's project who used less than its user, least usage first."""
     own = past.get((job.project, job.user), 0.0)
     users = {other.user for other in map(state.jobs.__getitem__, state.pending) if other.project == job.project}
     rows = [(user, past.get((job.project, user), 0.0)) for user in users - {job.user}]
@@ -90,8 +89,9 @@ def _row(job: Job) -> str:
 
 
 def _used(state: State) -> Used:
-    """Return the usage in the state. A snapshot of an older version has none: then it is computed from the attempts
-    in the state.
+    """Return the usage in the state.
+
+    A snapshot of an older version has none. Then it is computed from the attempts in the state.
     """
     if state.used is None:
         state.used = Used()

@@ -75,8 +75,9 @@ def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | No
 
 
 def linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterator[tuple[JournalObject, str]]:
-    """Yield the objects, each with the digest of its bytes. Raises `RecordError`, which names an object and what to
-    do.
+    """Yield the objects, each with the digest of its bytes.
+
+    Raises `RecordError`, which names an object and what to do.
     """
     last = end(bucket, seq) if below is None else below
     for start in range(seq, last, AT_ONCE):
@@ -132,8 +133,9 @@ def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, 
 
 
 def spec_of(bucket: Bucket, job: Job) -> JobSpec:
-    """Return the spec of a job as it is in force, from its places in the journal. Raises `RecordError` if it is not
-    there.
+    """Return the spec of a job as it is in force, from its places in the journal.
+
+    Raises `RecordError` if it is not there.
     """
     try:
         event = unpack(bucket.read(layout.journal(job.seq)).data, job.seq).events[job.index]
@@ -145,8 +147,7 @@ def spec_of(bucket: Bucket, job: Job) -> JobSpec:
 
 
 def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
-    """Return the newest command with its bundle, from its place in the journal; None if the spec's command is the only
-    one.
+    """Return the newest command with its bundle, from its place in the journal; None if `renewed` is None.
 
     Raises `RecordError` if it is not there.
     """
@@ -194,8 +195,9 @@ def pack_snapshot(state: State) -> bytes:
 
 
 def unpack_snapshot(data: bytes, what: str) -> State:
-    """Return the state from the bytes of a snapshot. Raises `RecordError` if they are damaged, `Newer` if this
-    program is too old.
+    """Return the state from the bytes of a snapshot.
+
+    Raises `RecordError` if they are damaged, `Newer` if this program is too old.
     """
     import zstandard
 

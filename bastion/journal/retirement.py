@@ -1,8 +1,8 @@
-"""Retire jobs that ended long ago: write their tombstones, remove their orders, then their claims, and last their
-state.
+"""Retire jobs that ended long ago.
 
-The order matters. A machine that comes months late finds no order to run. After a crash on the way, the job is still in
-the state and is retired again.
+First their tombstones are written, then their orders and their claims are removed, and last they leave the state. The
+order matters. A machine that comes months late finds no order to run. After a crash on the way, the job is still in the
+state and is retired again.
 """
 
 from __future__ import annotations

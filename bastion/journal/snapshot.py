@@ -60,7 +60,7 @@ def fence_off(bucket: Bucket) -> tuple[str, ...]:
 
 def _thin_out(bucket: Bucket) -> None:
     """Drop the snapshot before the newest three, unless its neighbours would then be far from each other."""
-    numbers = [0, *snapshots(bucket)]
+    numbers = [0, *snapshots(bucket)]  # 0: the empty state, from which a journal without snapshots is folded
     if len(numbers) > KEEP + 1:
         before, number, after = numbers[-KEEP - 2 :][:3]
         if not _far(bucket, before, after):
@@ -68,8 +68,9 @@ def _thin_out(bucket: Bucket) -> None:
 
 
 def _far(bucket: Bucket, first: int, end: int) -> bool:
-    """Return True if it takes long to fold the journal objects from `first` to below `end`. At most three list
-    requests.
+    """Return True if it takes long to fold the journal objects from `first` to below `end`.
+
+    It costs at most three list requests.
     """
     last, size = layout.journal(end - 1), 0
     stats = bucket.list(layout.JOURNAL, after=layout.journal(first - 1) if first else "")

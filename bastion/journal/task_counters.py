@@ -1,6 +1,4 @@
-"""Keep the counters of a job: how many tasks are in each state, and whether the job has ended. Pure but for what it
-changes.
-"""
+"""Keep the counters of a job: its tasks by state, and whether it has ended. Pure but for what it changes."""
 
 from __future__ import annotations
 
@@ -71,8 +69,9 @@ def _count(job: Job, state: JobState, change: int) -> None:
 
 
 def settle(state: State, job: Job, task: int | None = None) -> None:
-    """Update the indexes after a task has moved: pending jobs, ended jobs, and jobs that waited for this. `task`
-    None: any task.
+    """Update the indexes after a task has moved: pending jobs, ended jobs, and jobs that waited for this end.
+
+    `task` is the task that moved; None: any of them.
     """
     if job.counts.get(JobState.PENDING):
         state.pending[job.id] = None

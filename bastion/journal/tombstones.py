@@ -41,17 +41,18 @@ def leave(bucket: Bucket, job: Job) -> None:
 
 
 def of(bucket: Bucket, job: str) -> Job | None:
-    """Return the job with this id, if it has left the state; else None. One read. Raises `BucketError`,
-    `RecordError`.
+    """Return the job with this id, if it has left the state; else None. One read.
+
+    Raises `BucketError`, `RecordError`.
     """
     return _read(bucket, layout.ended(job))
 
 
 def find(bucket: Bucket, word: str, at_once: Map) -> Job | None:
-    """Return the job with this id, or else the newest of this name, among those that left. One read, or a list and a
-    few reads.
+    """Return the job with this id, or else the newest of this name, among those that left the state.
 
-    Raises `BucketError`, and `RecordError` for a tombstone that cannot be read.
+    It costs one read, or a list request and a few reads. Raises `BucketError`, and `RecordError` for a tombstone that
+    cannot be read.
     """
     if "-" in word and (job := of(bucket, word)):
         return job

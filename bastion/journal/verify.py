@@ -1,6 +1,4 @@
-"""Walk the whole journal from its first object, and check that each object is what it was when the next one was
-written.
-"""
+"""Walk the whole journal from its first object, and check each object against the digest that the next one names."""
 
 from __future__ import annotations
 
@@ -76,8 +74,9 @@ class _Seen:
         self._gap: tuple[int, int] | None = None
 
     def meets(self, bucket: Bucket, start: int) -> None:
-        """Note where a run of objects begins. The objects before it are missing, unless a purge or an admin let them
-        go.
+        """Note where a run of objects begins.
+
+        The objects before it are missing, unless a purge or an admin let them go.
         """
         if not self.objects:
             self.first = self._next = start
@@ -105,8 +104,9 @@ class _Seen:
         self.objects, self.head, self._next = self.objects + 1, head, record.seq + 1
 
     def _allow_gap(self, record: JournalObject) -> None:
-        """Check that the loss of what is missing was accepted in this object. The very first object must name none
-        before it.
+        """Check that this object accepts the loss of what is missing before it.
+
+        If it is the very first object, it must not name one before it.
         """
         if not self.objects and record.seq and record.prev:
             raise RecordError(

@@ -23,15 +23,14 @@ this much longer.
 """
 
 _LATE = timedelta(seconds=1)
-"""The tolerance of `KEEP`. A pause counts from when the end was written, so it comes out a little longer than it was
-set.
-"""
+"""The tolerance of `KEEP`: a pause counts from when the end was written, so it can come out a little longer."""
 
 
 def until(job: Job, attempt: Attempt) -> datetime | None:
     """Return the latest time at which an attempt ends; None if nothing limits it."""
     if attempt.state is AttemptState.STOPPING:
         return attempt.deadline
+    # At its deadline it is asked to stop; then it may use its grace.
     ends = [job.deadline + timedelta(seconds=job.grace_s)] if job.deadline else []
     if job.time_limit_s is not None:
         ends.append((attempt.running or attempt.started) + timedelta(seconds=job.time_limit_s))

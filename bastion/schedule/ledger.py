@@ -288,9 +288,7 @@ class Ledger:
             self._behind.setdefault(wanted.job, []).append((wanted.task, job))
 
     def _over(self, job: str, task: int | None, now: datetime) -> None:
-        """Let the jobs that waited for this end start from now on. With `task` None, all pending tasks of the job
-        ended.
-        """
+        """Let the jobs that waited for this end start from now on. `task` None: all pending tasks of the job ended."""
         for wanted, name in self._behind.get(job, ()):
             other = self._jobs.get(name)
             if other is not None and not other.live and (task is None or wanted in (None, task)):

@@ -10,7 +10,9 @@ from .ledger import Ledger, LedgerEntry
 from .time_integral import TimeIntegral
 
 HOUR = 3_600_000_000
+"""Microseconds in an hour."""
 SECOND = 1_000_000
+"""Microseconds in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

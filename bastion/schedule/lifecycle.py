@@ -29,7 +29,9 @@ _MINOR = re.compile(r"0x[0-9a-fA-F]+|(?:/[\w.@+-]+)+|[0-9]+(?:\.[0-9]+)*")
 _PREFIX = re.compile(r"^(?:worker [0-9]+: )?exit code [0-9]+: ")
 
 KEEP_REQUESTS = timedelta(hours=24)
+"""A request id is remembered for at least this long."""
 FORGET_AT_ONCE = 2_000
+"""At most this many request ids stand in one event."""
 
 _OWN = FAILURES | {Cause.TIME_LIMIT}
 """Causes that the process itself brought about. They hold, no matter what was asked of it meanwhile."""
@@ -65,7 +67,7 @@ def lapse(state: State, add: Callable[[Lapsed], bool], now: datetime) -> None:
     Those ends can leave other jobs without a chance, so this repeats until none is left. A result of False from `add`
     stops it.
     """
-    while lapsing := list(_lapses(state, now)):
+    while lapsing := list(_lapses(state, now)):  # `add` applies each one, so the next pass sees the jobs that it doomed
         if not all(add(event) for event in lapsing):
             return
 
@@ -98,7 +100,7 @@ def _stop(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime
 
 
 def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[Cause, str, int | None] | None:
-    """Return why to stop the attempt: the cause, the reason in words, and the exit code of a process that failed its
+    """Return why to stop the attempt: the cause, the reason in words, and the exit code if a process failed its
     gang.
     """
     if job.cancelled_by or task.cancel:
@@ -190,8 +192,9 @@ def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None,
 
 
 def _loops(job: Job, task: Task, attempt: Attempt, end: tuple[Cause, int | None, str], now: datetime) -> bool:
-    """Return True if the attempt ended like the one before: by itself, with the same error, soon, and without a
-    checkpoint.
+    """Return True if the attempt ended like the one before.
+
+    That means: by itself, with the same error, soon after its start, and without a checkpoint.
     """
     if not job.crash_guard or attempt.number == 0:
         return False

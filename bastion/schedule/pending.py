@@ -100,6 +100,7 @@ class PendingJobs:
     @property
     def until(self) -> datetime | None:
         """Return the next moment at which time alone lets more tasks wait for room; None if there is none."""
+        # The heap keeps outdated moments; only those that `_until` still has count.
         while self._later and self._until.get(self._later[0][1]) != self._later[0][0]:
             heappop(self._later)
         return self._later[0][0] if self._later else None
@@ -124,6 +125,7 @@ class PendingJobs:
             self._board.wait_no_more(job_id)
             return
         found, keeps = gate(state, job, quota, now), self._kept.get(job_id, {})
+        # What is kept ends `KEEP` after the next try could begin, so both moments change the answer.
         moments = [at if at > now else at + KEEP for at in keeps.values()] if keeps else []
         if found.until:
             moments.append(found.until)

@@ -112,9 +112,7 @@ class Plan:
 
 
 def pool_of(state: State, inputs: Inputs) -> Capacity:
-    """Return the capacity of each tier now, of the kinds that some runner offers, and the boundaries between
-    partitions.
-    """
+    """Return the capacity of each tier now, of the kinds that some runner offers, with the partitions of the tiers."""
     return pool(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
 
 
@@ -180,8 +178,9 @@ def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) ->
 def starts(
     state: State, schedule: Schedule, seats: Mapping[Start, tuple[str, int]], now: datetime
 ) -> Iterator[Started]:
-    """Yield the starts as events. `seats` has the runner and the number of hosts of each start; starts without one are
-    left out.
+    """Yield the starts as events. `seats` has the runner and the number of hosts of each start.
+
+    Starts without a place are left out.
     """
     ready: dict[str, Iterator[int]] = {}
     for start in schedule.starts:

@@ -14,9 +14,7 @@ STOP_AFFECTED = "--stop_affected"
 
 
 def affected(state: State, old: Quota, new: Quota) -> list[str]:
-    """Return one line for each job, project and user that the change from `old` to `new` affects, in words for the
-    admin.
-    """
+    """Return one line, for the admin, for each job, project and user that the change from `old` to `new` affects."""
     open_jobs = [job for job in state.jobs.values() if job.ended is None]
     return [
         *(line for job in open_jobs for line in _job(state, job, old, new)),

@@ -57,17 +57,16 @@ class RunnerChoice:
 
     @property
     def walls(self) -> tuple[int, ...]:
-        """Return the tiers that begin a new partition: where the runner of some kind differs from that of the tier
-        before.
+        """Return the tiers that begin a new partition.
+
+        One begins where the runner of some kind differs from that of the tier before.
         """
         rows = self.placed.values()
         changes = {tier for row in rows for tier in range(1, len(row)) if row[tier] != row[tier - 1]}
         return tuple(sorted(changes))
 
     def passed_over(self, blind: Iterable[str]) -> frozenset[str]:
-        """Return the unreachable runners, if others may stand in for them. That is so where there are several
-        partitions.
-        """
+        """Return the unreachable runners, if there are several partitions, so that others may stand in for them."""
         return frozenset(blind) if self.walls else frozenset()
 
     def runners_of(self, resources: Resources, max_tier: int | None) -> list[str]:
