@@ -109,9 +109,8 @@ def exited(state: State, event: Exited, *_at: int) -> None:
         attempt.finishing = state.now
     attempt.step = event.step if event.step is not None else attempt.step
     attempt.advanced = attempt.advanced or event.saved
-    if (
-        event.started and attempt.running and event.started < attempt.running
-    ):  # its claim was read later than it started
+    # The process can have started long before its claim was read.
+    if event.started and attempt.running and event.started < attempt.running:
         attempt.running = event.started
     if event.ended:
         attempt.finished = max(event.ended, attempt.finished or event.ended)

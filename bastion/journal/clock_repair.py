@@ -24,9 +24,8 @@ def heal(state: State) -> None:
     """Move every time in the state that lies after `state.now` back to it. A job's own --begin and --deadline stay."""
     assert state.now is not None
     for job in state.jobs.values():
-        deadline = (
-            job.deadline
-        )  # attempts have a `deadline` too, which may not lie ahead; so only the job's is put back
+        # Attempts have a `deadline` too, and that may not lie ahead. So only the job's own is put back.
+        deadline = job.deadline
         _clamp(job, state.now)
         job.deadline = deadline
     kept = state.deadlines

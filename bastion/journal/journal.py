@@ -119,17 +119,15 @@ class Journal:
             return
         shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(numbers[0] - 1))}
         for seq in numbers:
-            if layout.journal(seq) not in shown and not self._exists(
-                seq
-            ):  # a listing may miss an object, a read does not
+            # A listing may miss an object; a read does not.
+            if layout.journal(seq) not in shown and not self._exists(seq):
                 raise _lost(seq, "is gone, which was there")
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)
         data = encode(event)  # before it is applied: what cannot be written must not happen
-        if (
-            self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2
-        ):  # small objects: a reader of one spec reads a whole object
+        # Objects stay below half of the limit, because a reader of one spec reads the whole object.
+        if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:
             self._close()
         apply(self.state, event, self.state.seq, len(self._events))
         self._events.append(data)
