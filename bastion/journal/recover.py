@@ -202,9 +202,8 @@ def unpack_snapshot(data: bytes, what: str) -> State:
     import zstandard
 
     try:
-        if (
-            not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX
-        ):  # -1: no size in the frame; ours have one
+        # -1: the frame does not name its size, as ours do.
+        if not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX:
             raise RecordError(f"{what} is damaged: it holds {size} bytes; at most {PLAIN_BYTES_MAX} are allowed")
         plain = zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:

@@ -47,9 +47,8 @@ def fence_off(bucket: Bucket) -> tuple[str, ...]:
     """
     status, _ = leadership.read(bucket)
     seq = end(bucket, max(snapshots(bucket), default=0))
-    epoch = 1 + (
-        status.epoch if status else seq
-    )  # without a status: every epoch wrote a journal object, so there were at most `seq`
+    # Without a status: every epoch wrote a journal object, so there were at most `seq`.
+    epoch = 1 + (status.epoch if status else seq)
     if status is not None:
         ended = msgspec.structs.replace(status, state="stopped", epoch=epoch, problems=[])
         bucket.write(layout.STATUS, encode(ended))

@@ -144,9 +144,8 @@ class Ledger:
         if now >= self.window.until:
             if self.closes:
                 return False
-            now = (
-                self._last or self.window.since
-            )  # the journal's clock ran ahead of the store's; a later epoch sets it back
+            # The journal's clock ran ahead of the store's; a later epoch sets it back.
+            now = self._last or self.window.since
         self._last = now
         if not self._opened and now >= self.window.since:
             self._open()
