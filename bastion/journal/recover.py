@@ -202,7 +202,7 @@ def unpack_snapshot(data: bytes, what: str) -> State:
     import zstandard
 
     try:
-        # -1: the frame does not name its size, as ours do.
+        # -1 means that the frame names no size. Frames of ours do.
         if not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX:
             raise RecordError(f"{what} is damaged: it holds {size} bytes; at most {PLAIN_BYTES_MAX} are allowed")
         plain = zstandard.ZstdDecompressor().decompress(data)
