@@ -1,7 +1,7 @@
-"""Keep an index of the pending jobs and of what attempts hold, beside the state, so that a tick costs what has changed.
+"""Keep an index of the pending jobs and of what attempts hold, so that a tick costs what has changed. Pure.
 
-The index is mutable and changes only itself. It answers like one that is built anew from the same state. Pure but for
-itself.
+The index lies beside the state. It is mutable and changes only itself. It answers like one that is built anew from the
+same state.
 """
 
 from __future__ import annotations
