@@ -1,4 +1,8 @@
-"""Events of attempts, taken into the state: each checks first that it is legal, and only then changes anything. Pure."""
+"""Apply the events of attempts to the state. Pure.
+
+Each function first checks that the event is legal, and only then changes anything. It raises `IllegalMove` for an
+illegal one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ from .task_counters import choose, job_of, move, settle
 
 
 def started(state: State, event: Started, *_at: int) -> None:
-    """Resources are promised: a new attempt of a task that waits."""
+    """Begin a new attempt of a pending task. Its resources are promised from here on."""
     assert state.now is not None
     job = job_of(state, event.job)
     task = job.tasks.get(event.task) or Task()
@@ -68,7 +72,7 @@ def started(state: State, event: Started, *_at: int) -> None:
 
 
 def claimed(state: State, event: Claimed, *_at: int) -> None:
-    """A worker is there; with the last of them the attempt runs."""
+    """Enter a worker that has claimed. With the last of them the attempt runs."""
     job, _, attempt, worker = _worker(state, event, event.worker)
     if worker.seen or worker.over:
         raise IllegalMove(f"{event.key} worker {event.worker} was seen or voided before")
@@ -80,7 +84,7 @@ def claimed(state: State, event: Claimed, *_at: int) -> None:
 
 
 def waiting(state: State, event: Waiting, *_at: int) -> None:
-    """Its machines come later than others'."""
+    """Enter what the machines of the attempt wait for."""
     attempt = _attempt(state, event)[2]
     if attempt.state is not AttemptState.STARTING:
         raise IllegalMove(f"{event.key} is {attempt.state}; it waits for no machines")
@@ -88,7 +92,7 @@ def waiting(state: State, event: Waiting, *_at: int) -> None:
 
 
 def voided(state: State, event: Voided, *_at: int) -> None:
-    """A worker can never come."""
+    """Enter that a worker can never come."""
     worker = _worker(state, event, event.worker)[3]
     if worker.seen or worker.over:
         raise IllegalMove(f"{event.key} worker {event.worker} was seen or voided before")
@@ -96,7 +100,7 @@ def voided(state: State, event: Voided, *_at: int) -> None:
 
 
 def exited(state: State, event: Exited, *_at: int) -> None:
-    """A worker's process ended; only its first end counts."""
+    """Enter the end of a worker's process. Only its first end counts."""
     _, _, attempt, worker = _worker(state, event, event.worker)
     if worker.cause is not None:
         raise IllegalMove(f"{event.key} worker {event.worker} has ended before")
@@ -105,14 +109,15 @@ def exited(state: State, event: Exited, *_at: int) -> None:
         attempt.finishing = state.now
     attempt.step = event.step if event.step is not None else attempt.step
     attempt.advanced = attempt.advanced or event.saved
-    if event.started and attempt.running and event.started < attempt.running:  # we saw it later than it was
+    # The process can have started long before its claim was read.
+    if event.started and attempt.running and event.started < attempt.running:
         attempt.running = event.started
     if event.ended:
         attempt.finished = max(event.ended, attempt.finished or event.ended)
 
 
 def gone(state: State, event: Gone, *_at: int) -> None:
-    """A worker's machine is no more."""
+    """Enter that a worker's machine is gone."""
     worker = _worker(state, event, event.worker)[3]
     if not worker.seen or worker.over:
         raise IllegalMove(f"{event.key} worker {event.worker} was never seen, or is gone before")
@@ -120,7 +125,7 @@ def gone(state: State, event: Gone, *_at: int) -> None:
 
 
 def saved(state: State, event: Saved, *_at: int) -> None:
-    """A checkpoint that was not foreseen, or one that was and did not come."""
+    """Enter a checkpoint that was not foreseen, or the absence of one that was."""
     attempt = _attempt(state, event)[2]
     if event.every_s is not None and not event.every_s >= 1:
         raise IllegalMove(f"{event.key} cannot be saved every {event.every_s} s")
@@ -128,7 +133,7 @@ def saved(state: State, event: Saved, *_at: int) -> None:
 
 
 def stopping(state: State, event: Stopping, *_at: int) -> None:
-    """The attempt is to end; room is held for whom it was stopped for."""
+    """Begin to stop the attempt. What it frees is kept for the job that it is stopped for."""
     job, task, attempt = _attempt(state, event)
     _legal(ATTEMPT_MOVES, attempt.state, AttemptState.STOPPING, event)
     attempt.state, attempt.lost_s, attempt.waits_for = AttemptState.STOPPING, event.lost_s, ""
@@ -139,13 +144,13 @@ def stopping(state: State, event: Stopping, *_at: int) -> None:
         shown = JobState.CANCELLING
     if shown:
         move(job, event.task, shown)
-    if event.for_job in state.pending:
+    if event.for_job in state.pending:  # not for a stop without another job behind it
         assert state.now is not None
         state.reclaims.setdefault(event.for_job, state.now)
 
 
 def moved(state: State, event: Moved, *_at: int) -> None:
-    """What it holds is accounted to another tier."""
+    """Account what the attempt holds to another tier."""
     _, _, attempt = _attempt(state, event)
     if attempt.state in (AttemptState.STOPPING, AttemptState.ENDED) or event.tier < 0:
         raise IllegalMove(f"{event.key} is {attempt.state}; it cannot move to tier {event.tier}")
@@ -153,7 +158,7 @@ def moved(state: State, event: Moved, *_at: int) -> None:
 
 
 def ended(state: State, event: Ended, *_at: int) -> None:
-    """Nothing of the attempt can run: its task goes where the event says."""
+    """End the attempt: nothing of it can run any more. The task takes the state that the event names."""
     job, task, attempt = _attempt(state, event)
     if not all(worker.over for worker in attempt.workers):
         raise IllegalMove(f"{event.key} has workers that may still run")
@@ -181,7 +186,7 @@ def ended(state: State, event: Ended, *_at: int) -> None:
 
 
 def lost(state: State, event: AttemptLost, *_at: int) -> None:
-    """An attempt of which nothing is known any more takes its number; the task stands where it stood."""
+    """Give its number to an attempt of which nothing else is left. The state of the task does not change."""
     assert state.now is not None
     job = job_of(state, event.job)
     fresh = event.task not in job.tasks
@@ -202,7 +207,7 @@ def lost(state: State, event: AttemptLost, *_at: int) -> None:
             reason=event.reason,
         )
     )
-    if fresh:
+    if fresh:  # the task becomes an object now, so the counters and indexes must learn of it
         move(job, event.task, task.state)
         settle(state, job, event.task)
 
@@ -212,7 +217,7 @@ _SHOWN = {
     Cause.UPDATED: JobState.PREEMPTING,
     Cause.CANCELLED: JobState.CANCELLING,
 }
-"""What a job is shown as while its attempt is stopped for this cause."""
+"""The state that a job shows while its attempt is stopped for this cause."""
 
 
 def _attempt(state: State, event: OfAttempt) -> tuple[Job, Task, Attempt]:

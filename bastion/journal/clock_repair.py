@@ -1,4 +1,7 @@
-"""A journal whose time ran ahead of the store's is brought back: what the wrong time did, and the times that it left. Pure."""
+"""Set a journal back whose time ran ahead of the store's. Pure.
+
+This repairs the times in the state, and lists what happened too early.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,14 @@ from ..model.stored.events import AnyEvent, Lapsed, Started, Stopping
 from ..model.wording import short
 
 PLANNED = frozenset({"begin", "deadlines"})
-"""Times that users chose: these may lie ahead."""
+"""Times that users chose. These may lie in the future."""
 
 
 def heal(state: State) -> None:
-    """No time that the journal gave lies ahead of now any more. A job's own --begin and --deadline stay."""
+    """Move every time in the state that lies after `state.now` back to it. A job's own --begin and --deadline stay."""
     assert state.now is not None
     for job in state.jobs.values():
+        # Attempts have a `deadline` too, and that may not lie ahead. So only the job's own is put back.
         deadline = job.deadline
         _clamp(job, state.now)
         job.deadline = deadline
@@ -38,7 +42,7 @@ def _clamp(value: Any, now: datetime) -> None:
 
 
 def _clamped(value: Any, now: datetime) -> Any:
-    """The same with no time after now. Containers and structs that hold one are changed or made anew."""
+    """Return the value without any time after `now`. Containers and structs that hold one are changed or made anew."""
     if isinstance(value, datetime):
         return min(value, now)
     if isinstance(value, dict):
@@ -55,7 +59,10 @@ def _clamped(value: Any, now: datetime) -> Any:
 
 
 def did(state: State, events: Iterable[AnyEvent], dated: datetime) -> Iterator[str]:
-    """What events did before their time, one line each; they were really written when the store `dated` them."""
+    """Yield one line for each event that had an effect before its time.
+
+    The store `dated` the events: that is when they were really written.
+    """
     for event in events:
         job = state.jobs.get(getattr(event, "job", ""))
         if job is not None and (line := _early(event, job, dated)):
@@ -72,5 +79,5 @@ def _early(event: AnyEvent, job: Job, dated: datetime) -> str:
 
 
 def dates(listed: Mapping[int, datetime], seq: int, now: datetime) -> datetime:
-    """When a journal object was written: as the store dated it, but not after now."""
+    """Return when a journal object was written: the date that the store gave it, but not after `now`."""
     return min(listed.get(seq, now), now)

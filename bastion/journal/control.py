@@ -1,4 +1,4 @@
-"""What people ask of jobs that are there, taken into the state. Pure but for the state it changes."""
+"""Apply the requests about existing jobs, and pause and resume, to the state. Pure but for the state it changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .task_counters import job_of
 
 
 def held(state: State, event: Held, *_at: int) -> None:
-    """Nothing more of the job starts, and nothing is kept free for it. What its user holds, an admin can hold harder."""
+    """Hold the job: nothing more of it starts, and nothing is kept free for it.
+
+    An admin's hold replaces one by the job's own user, so that only an admin can release it.
+    """
     job = _open(state, event.job)
     stamp = _consumed(state, event)
     if job.held is None or (job.held.user == job.user and event.user != job.user):
@@ -23,7 +26,11 @@ def held(state: State, event: Held, *_at: int) -> None:
 
 
 def released(state: State, event: Released, *_at: int) -> None:
-    """The job is back in its old place; others are given anew the time to end by themselves before they are stopped for it."""
+    """Release the job into its old place.
+
+    It counts as waiting only from now on. So other jobs get time again to end by themselves before they are stopped for
+    it.
+    """
     job = _open(state, event.job)
     stamp = _consumed(state, event)
     if job.held is not None:
@@ -31,9 +38,10 @@ def released(state: State, event: Released, *_at: int) -> None:
 
 
 def topped(state: State, event: Topped, *_at: int) -> None:
-    """The job gets the best place of its user's pending jobs of its project and priority, each of them the next one.
+    """Give the job the best place among its user's pending jobs of the same project and priority.
 
-    So these jobs have the places among them that they had before, and nobody else's is touched. A pass over all who wait.
+    Each of the others moves back by one. Together they keep the places that they had, and no other job's place changes.
+    This passes over all pending jobs.
     """
     job = _open(state, event.job)
     if job.id not in state.pending:
@@ -49,7 +57,7 @@ def topped(state: State, event: Topped, *_at: int) -> None:
 
 
 def updated(state: State, event: Updated, seq: int, index: int) -> None:
-    """What is decided by changes at once; a new command is known by where in the journal it lies."""
+    """Apply the changes at once. For a new command, only its place in the journal is stored."""
     job = _open(state, event.job)
     values = said(in_place(event.changes))
     if "after" in values and job.id in state.live:
@@ -60,25 +68,25 @@ def updated(state: State, event: Updated, seq: int, index: int) -> None:
         job_dependencies.enter(state, job, conditions(values.pop("after")))
     if "deadline" in values:
         job_dependencies.set_deadline(state, job, values.pop("deadline"))
-    if "begin" in values:
+    if "begin" in values:  # nothing is kept free for a job that may begin later
         state.reclaims.pop(job.id, None)
     for name, value in values.items():
         setattr(job, name, value)
     job.share()
     job.changes = merged(job.changes, in_place(event.changes))
-    if event.changes.renew:  # with code of its own
+    if event.changes.renew:  # it brings code of its own, so the build of the old image does not matter any more
         image_builds.leave(state, job)
         job.renewed = Renewal(user=stamp.user, seq=seq, index=index)
 
 
 def paused(state: State, event: Paused, *_at: int) -> None:
-    """Nothing starts any more. Who paused it first is remembered."""
+    """Stop starting jobs. The first user who paused is remembered."""
     stamp = _consumed(state, event)
     state.paused = state.paused or stamp
 
 
 def resumed(state: State, event: Resumed, *_at: int) -> None:
-    """Jobs start again."""
+    """Start jobs again."""
     _consumed(state, event)
     state.paused = None
 
@@ -95,7 +103,7 @@ def _open(state: State, job_id: str) -> Job:
 
 
 def _consumed(state: State, event: Held | Released | Topped | Updated | Paused | Resumed) -> Stamp:
-    """The request has had its effect: who asked, and now."""
+    """Mark the request as done, and return who asked for it and when."""
     assert state.now is not None
     state.requests[event.request] = state.now
     return Stamp(user=event.user, at=state.now)

@@ -1,4 +1,4 @@
-"""State is the fold of the journal: one event after the other, each a small change. Pure but for the state it changes."""
+"""Fold the journal into the state: one event after another, each a small change. Pure but for the state it changes."""
 
 from __future__ import annotations
 
@@ -54,14 +54,17 @@ from . import attempts, clock_repair, control, image_builds, reachability, recen
 from .task_counters import close, job_of, move, settle
 
 MARKS_MAX = 1_000
+"""At most this many newest journal numbers are kept for each of `State.marks`."""
 _NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What applying an event raises if all its fields have the right types, but their values make no sense together."""
 
 
 def fold(state: State, record: JournalObject, digest: str = "", *, lenient: bool = False) -> None:
-    """Take one journal object into the state. Raises `BastionError` if it is not the next one, or none that we could write.
+    """Apply one journal object to the state.
 
-    `digest` is that of the record's bytes; without it the next one cannot be held against it.
-    `lenient`: leave out what does not fit, for something before it is missing. Never for who decides.
+    Raises `BastionError` if it is not the next object, or if no bastion could have written it. `digest` is the digest
+    of its bytes; without it the next object cannot be checked against this one. `lenient` leaves out events that do not
+    fit because something before them is missing. A bastion that decides never uses it.
     """
     if record.seq != state.seq:
         raise BastionError(f"journal object {record.seq} does not follow; expected {state.seq}")
@@ -74,7 +77,7 @@ def fold(state: State, record: JournalObject, digest: str = "", *, lenient: bool
         except IllegalMove:
             if not lenient:
                 raise
-        except _NONSENSE as error:  # every field is of its type, and yet they cannot be
+        except _NONSENSE as error:  # every field has its type, but the values do not fit each other
             if not lenient:
                 name = type(event).__name__
                 raise RecordError(f"journal object {record.seq} cannot be used: its {name} makes no sense") from error
@@ -83,12 +86,15 @@ def fold(state: State, record: JournalObject, digest: str = "", *, lenient: bool
 
 
 def follow(state: State, prev: str, digest: str) -> None:
-    """The newest object has this digest, and knows the one before it as `prev`."""
+    """Enter the digest of the newest object, and that it names the one before it, as `prev`."""
     state.head, state.chained = digest, state.chained or bool(prev)
 
 
 def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
-    """Take one event into the state; (seq, index) is its place in the journal. Raises `IllegalMove`, changing nothing."""
+    """Apply one event to the state; (`seq`, `index`) is its place in the journal.
+
+    Raises `IllegalMove` and then changes nothing.
+    """
     _APPLY[type(event)](state, event, seq, index)
     _count(state, event)
     for job_id in concerned(event):
@@ -98,9 +104,12 @@ def apply(state: State, event: AnyEvent, seq: int, index: int) -> None:
 
 
 def _count(state: State, event: Any) -> None:
-    """Count the bytes of the request that became this event for its writer. That may be another than its inbox's user."""
+    """Count the bytes of the request behind this event, for the user who wrote it.
+
+    That can be another user than the one whose inbox it was in.
+    """
     size = getattr(event, "size", None)
-    if size is None:  # of no request
+    if size is None:  # no request caused this event
         return
     user = event.request.partition("/")[0]
     writer = event.user if isinstance(event, RequestRejected) else user
@@ -111,9 +120,9 @@ def _count(state: State, event: Any) -> None:
 
 
 def concerned(event: AnyEvent) -> tuple[str, ...]:
-    """The ids of the jobs whose history an event belongs to: whom it is about, and for whose sake it happens.
+    """Return the ids of the jobs in whose history an event belongs: its own job, and the job for which it happens.
 
-    Checkpoints are no history: of some jobs there are many, and each would be read for every account of the job.
+    Checkpoints are left out. Some jobs write many, and a reader of the job's history would have to read them all.
     """
     if isinstance(event, Saved):
         return ()
@@ -136,7 +145,7 @@ def _epoch(state: State, event: Epoch, *_at: int) -> None:
 
 
 def _file_changed(state: State, event: FileChanged, seq: int, *_at: int) -> None:
-    if event.file == "config":
+    if event.file == "config":  # before the file changes: usage up to now decays by the old half-life
         recent_usage.heed(state, event.text)
     state.files[event.file] = File(version=event.version, text=event.text)
     _mark(state, event.file, seq)
@@ -250,7 +259,7 @@ def _cancel_requested(state: State, event: CancelRequested, *_at: int) -> None:
     else:
         numbers = []
     for number in numbers:
-        if job.tasks[number].state is JobState.PREEMPTING:
+        if job.tasks[number].state is JobState.PREEMPTING:  # it is being stopped already, so no `Stopping` follows
             move(job, number, JobState.CANCELLING)
     settle(state, job)
 
@@ -274,7 +283,7 @@ def _reclaim_dropped(state: State, event: ReclaimDropped, *_at: int) -> None:
 
 
 def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
-    for job_id in event.jobs:
+    for job_id in event.jobs:  # check all of them before the first one goes
         if job_of(state, job_id).ended is None:
             raise IllegalMove(f"{job_id} has not ended; it cannot be forgotten")
     for job_id in event.jobs:
@@ -286,7 +295,7 @@ def _forgotten(state: State, event: Forgotten, *_at: int) -> None:
 
 
 def _only_written(_state: State, _event: AnyEvent, *_at: int) -> None:
-    """It changes nothing."""
+    """Change nothing: such an event is only recorded."""
 
 
 def _new(state: State, job_id: str) -> None:

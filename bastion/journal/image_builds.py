@@ -1,4 +1,4 @@
-"""Who waits for which build of an image, and what its end means for them. Pure but for the state it changes."""
+"""Track which jobs wait for which image build, and what its end means for them. Pure but for the state it changes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..model.stored.events import ImageBuilt, Lapsed
 
 
 def enter(state: State, job: Job, bundle: BundleRef) -> None:
-    """The job waits for the build of its bundle, if that has no digest yet."""
+    """Let the job wait for the build of its bundle, if its image has no digest yet."""
     if bundle.build and not bundle.digest:
         job.build = bundle.build
         state.builds.setdefault(bundle.build, {})[job.id] = bundle.image
 
 
 def leave(state: State, job: Job) -> None:
-    """It waits for no build any more."""
+    """Stop waiting for a build."""
     if job.build:
         waiting = state.builds[job.build]
         del waiting[job.id]
@@ -30,7 +30,10 @@ def leave(state: State, job: Job) -> None:
 
 
 def built(state: State, event: ImageBuilt, *_at: int) -> None:
-    """The job has its image; others are given from now on the time to end by themselves before they are stopped for it."""
+    """Give the job its image.
+
+    It counts as waiting only from now on. So other jobs get time to end by themselves before they are stopped for it.
+    """
     job = state.jobs.get(event.job)
     if job is None or not job.build:
         raise IllegalMove(f"{event.job} waits for no build")
@@ -40,7 +43,7 @@ def built(state: State, event: ImageBuilt, *_at: int) -> None:
 
 
 def ended(state: State, build: str, end: Built) -> Iterator[ImageBuilt | Lapsed]:
-    """What the end of a build means for the jobs that wait for it."""
+    """Yield what the end of a build means for the jobs that wait for it."""
     for job, name in tuple(state.builds.get(build, {}).items()):
         if digest := end.images.get(name):
             yield ImageBuilt(job=job, digest=digest)

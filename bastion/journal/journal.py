@@ -1,4 +1,4 @@
-"""The journal, written: events are applied as they are decided, and become objects before anything acts on them."""
+"""Write the journal. Events are applied as they are decided, and are stored as objects before anything acts on them."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from ..stores.create_once import create_once
 from .fold import apply, follow
 
 SLOW_S = 30.0
+"""An append that took longer than this many seconds looks for a later object of another bastion."""
 RETRY_S = 1.0
+"""Seconds between two tries to write an object."""
 
 READ = 4
-"""So many of the first, and of the newest objects are read at a look."""
+"""A look reads this many of the first unchecked objects, and this many of the newest."""
 
 log = logging.getLogger("bastion")
 
 
 class Journal:
-    """The state in memory, and what of it is not written yet.
+    """The state in memory, and the events that are not written yet.
 
-    The state runs ahead of the bucket by the events of one tick. That is safe, for nothing is done about them before
-    `commit` has returned, and `commit` ends in the journal or with the end of this bastion.
+    The state runs ahead of the bucket by the events of one tick. That is safe: nothing acts on them before `commit`
+    returns. And `commit` ends either with them in the journal or with the end of this bastion.
     """
 
     def __init__(self, bucket: Bucket, clock: Clock, ids: Ids, state: State, upto: int = 0) -> None:
-        """A snapshot stands for the objects below `upto`: nobody goes by them any more."""
+        """Begin behind the state. A snapshot replaces the objects below `upto`: no reader uses them any more."""
         self._bucket, self._clock, self._ids = bucket, clock, ids
         self.state = state
         self.epoch = state.epoch
@@ -44,21 +46,24 @@ class Journal:
 
     @property
     def end(self) -> tuple[int, str]:
-        """The number after the newest object that is in the bucket, and the digest of that object."""
+        """Return the number after the newest object in the bucket, and the digest of that object."""
         return self._end
 
     @property
     def dirty(self) -> bool:
-        """Something is not written yet."""
+        """Return True if something is not written yet."""
         return bool(self._events or self._full)
 
     def begin(self, now: datetime) -> None:
-        """The moment of the events that follow. Unwritten ones of a tick that fell keep theirs."""
+        """Set the time of the events that follow. Unwritten events of a tick that failed keep theirs."""
         if not self.dirty:
             self.state.now = now
 
     def add(self, event: AnyEvent) -> bool:
-        """Apply an event and keep it for the next commit. False if the table of moves refused it: that is an event, too."""
+        """Apply an event and keep it for the next commit.
+
+        Return False if the event was illegal. An `Illegal` event is then kept in its place.
+        """
         try:
             self._apply(event)
         except IllegalMove as refused:
@@ -67,10 +72,11 @@ class Journal:
         return True
 
     def commit(self) -> float | None:
-        """Write what was added. The monotonic time at which the first object was first sent; None if there was nothing.
+        """Write all events that were added.
 
-        Retries for as long as it takes: after an unknown answer, the same bytes go to the same number until it is settled,
-        also by a later call if this one falls. Raises `Deposed` if another bastion wrote that number.
+        Return the monotonic time at which the first object was first sent; None if there was nothing to write. Retries
+        for as long as it takes: after an unknown answer, the same bytes go to the same number until that is settled. If
+        this call fails, a later one continues. Raises `Deposed` if another bastion wrote that number.
         """
         if not self.dirty:
             return None
@@ -82,16 +88,18 @@ class Journal:
             self._append(seq, data)
             self._end = seq + 1, head
             self._unseen[seq] = head
-            del self._full[0]
+            del self._full[0]  # only now: if the append fails, the same bytes go to the same number again
         return first
 
     def look(self) -> None:
-        """Raise `LostEnd` if an object of ours, or the last that we began behind, is gone, or another lies under its number: a
-        bastion that begins on a journal without its end writes the same numbers again. Of those since the look before, the
-        first and the newest are read, and where there are many the others listed; at rest that is one read. Only one thread
-        looks.
+        """Check that the newest objects in the bucket are still ours. Raises `LostEnd` if one is gone or was replaced.
+
+        These are the objects since the last look, and the one behind which this bastion began. A bastion that begins on
+        a journal without its end writes the same numbers again, and this finds it. The first and the newest objects are
+        read; if there are many, the others are only listed. Without new objects this costs one read. Only one thread
+        may look.
         """
-        unseen = list(self._unseen.copy().items())  # another thread writes
+        unseen = list(self._unseen.copy().items())  # a copy, for another thread adds to it
         for seq, ours in dict(unseen[:READ] + unseen[-READ:]).items():
             try:
                 same = digest(self._bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data) == ours
@@ -102,7 +110,7 @@ class Journal:
             if not same:
                 raise _lost(seq, "is not what this bastion wrote")
         self._list([seq for seq, _ in unseen[READ:-READ]])
-        for seq, _ in unseen[:-1]:
+        for seq, _ in unseen[:-1]:  # the newest stays: it is what the next look checks if nothing new comes
             del self._unseen[seq]
 
     def _list(self, numbers: list[int]) -> None:
@@ -111,13 +119,15 @@ class Journal:
             return
         shown = {stat.key for stat in self._bucket.list(layout.JOURNAL, after=layout.journal(numbers[0] - 1))}
         for seq in numbers:
-            if layout.journal(seq) not in shown and not self._exists(seq):  # a listing may be torn; this is not
+            # A listing may miss an object; a read does not.
+            if layout.journal(seq) not in shown and not self._exists(seq):
                 raise _lost(seq, "is gone, which was there")
 
     def _apply(self, event: AnyEvent) -> None:
         event = bounded(event)
-        data = encode(event)  # first: what cannot be written must not happen
-        if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:  # readers fetch all of it for one spec
+        data = encode(event)  # before it is applied: what cannot be written must not happen
+        # Objects stay below half of the limit, because a reader of one spec reads the whole object.
+        if self._events and self._bytes + len(data) > OBJECT_BYTES_MAX // 2:
             self._close()
         apply(self.state, event, self.state.seq, len(self._events))
         self._events.append(data)
@@ -140,6 +150,8 @@ class Journal:
             try:
                 if not create_once(self._bucket, layout.journal(seq), data).mine:
                     raise Deposed(f"another bastion wrote journal object {seq}: this one ends")
+                # If this took long, a successor may have folded our object already and gone on at the next number.
+                # Then our object stands, but we are deposed.
                 if self._clock.monotonic() - started <= SLOW_S or not self._exists(seq + 1):
                     return
             except BucketError as error:
@@ -163,7 +175,10 @@ def _lost(seq: int, what: str) -> LostEnd:
 
 
 def take_over(journal: Journal, event: AnyEvent) -> bool:
-    """Write the first event of a new epoch. False if another bastion was faster: read the journal again."""
+    """Write the first event of a new epoch.
+
+    Return False if another bastion was faster. Then the journal must be read again.
+    """
     try:
         journal.add(event)
         journal.commit()

@@ -1,4 +1,7 @@
-"""The journal as those read it who only look: over its holes, which they name. Who decides reads `recover`, which refuses."""
+"""Read the journal for readers that decide nothing.
+
+They read over its gaps and name them. `recover` refuses gaps instead.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +25,33 @@ from .fold import fold
 
 _EVENTS = b',"events":['
 _LOST = Illegal(what="this event cannot be read")
+"""What stands in the place of an event that cannot be read."""
 _HEAD_MAX = 1_024
+"""The head of an object, before its events, has at most this many bytes."""
 TRIES = 16
+"""At most this many objects in a row are tried for their time."""
 PROBES = 16
+"""At most this many objects are read together in the search for a moment."""
 _OneEvent = list[AnyEvent]
 
 readable(_OneEvent)
 
 
 def read(bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes) -> Iterator[JournalObject]:
-    """The journal objects of these numbers, a read each; of a damaged one what is left. Raises `BucketError`, `Newer`."""
+    """Yield the journal objects of these numbers, one read each. Of a damaged one, what is left is given.
+
+    Raises `BucketError`, `Newer`.
+    """
     return (record for record, _ in _linked(bucket, numbers, at_once, holes))
 
 
 def _linked(
     bucket: Bucket, numbers: Sequence[int], at_once: Map, holes: Holes, known: str = "", *, chained: bool = False
 ) -> Iterator[tuple[JournalObject, str]]:
-    """The objects, each with its digest. `known` is that of the one before the first. One that was changed is a hole, too."""
+    """Yield the objects, each with its digest. An object that was changed counts as a gap, too.
+
+    `known` is the digest of the object before the first.
+    """
     last = numbers[0] - 1 if numbers else -1
     for start in range(0, len(numbers), recover.AT_ONCE):
         batch = numbers[start : start + recover.AT_ONCE]
@@ -47,6 +60,7 @@ def _linked(
                 raise found
             record, problem, head = found
             if record and last == number - 1 and (broken := broken_link(number, record.prev, known, chained=chained)):
+                # A digest that does not fit blames the object before; a missing one blames this object.
                 holes.met(number - 1 if record.prev else number, broken)
             if record:
                 holes.passed(record.now)
@@ -58,7 +72,10 @@ def _linked(
 
 
 def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
-    """The state now, as far as it can be known. Raises `RecordError` if nothing of it can, `BucketError`, `Newer`."""
+    """Return the state now, as far as it can be read.
+
+    Raises `RecordError` if nothing of it can be read; `BucketError`, `Newer`.
+    """
     state = recover.newest_snapshot(bucket) or State()
     if state.now:
         holes.passed(state.now)
@@ -69,24 +86,24 @@ def load(bucket: Bucket, at_once: Map, holes: Holes) -> State:
 
 
 def catch_up(bucket: Bucket, state: State, at_once: Map, holes: Holes) -> None:
-    """Fold what the journal holds beyond the state; after a hole, what does not fit is left out."""
+    """Fold the journal objects after the state. After a gap, events that do not fit are left out."""
     fold_on(bucket, state, recover.end(bucket, state.seq), at_once, holes)
 
 
 def fold_on(bucket: Bucket, state: State, end: int, at_once: Map, holes: Holes) -> None:
-    """The same, of the journal objects below this number only."""
+    """Fold the journal objects from the state up to below `end`. After a gap, events that do not fit are left out."""
     numbers = range(state.seq, end)
     for record, head in _linked(bucket, numbers, at_once, holes, state.head, chained=state.chained):
-        state.seq = record.seq
+        state.seq = record.seq  # skips a gap, which `fold` would refuse
         fold(state, record, head, lenient=bool(holes.found))
     state.seq = end
 
 
 def number_at(bucket: Bucket, state: State, moment: datetime, at_once: Map) -> int:
-    """The number of the first journal object of this time or a later one; `state.seq` if there is none.
+    """Return the number of the first journal object at this time or later; `state.seq` if there is none.
 
-    What the state knows of its jobs narrows it down; then a few reads together leave a part of what is left, again and
-    again. At a hole it may be too low.
+    The jobs in the state narrow the range. Then each round reads a few objects together and keeps one part of the
+    range. At a gap the result may be too low.
     """
     low = max((job.seq + 1 for job in state.jobs.values() if job.submitted < moment), default=0)
     high = min((job.seq for job in state.jobs.values() if job.submitted >= moment), default=state.seq)
@@ -100,7 +117,7 @@ def number_at(bucket: Bucket, state: State, moment: datetime, at_once: Map) -> i
 
 
 def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[tuple[int, int, datetime | None]]:
-    """A few numbers between these, each with what `_next_time` says of it."""
+    """Yield a few numbers in the range, each with the result of `_next_time`."""
     probes = range(low, high, -(-(high - low) // PROBES))
     for probe, found in zip(probes, at_once(lambda number: _next_time(bucket, number, high), probes), strict=True):
         if isinstance(found, Exception):
@@ -109,7 +126,7 @@ def _next_times(bucket: Bucket, low: int, high: int, at_once: Map) -> Iterator[t
 
 
 def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | None]:
-    """The first object from this number on that can be read, and its time; None if there is none among a few."""
+    """Return the first readable object from this number on, and its time; `end` and None if a few are unreadable."""
     for seq in range(number, min(end, number + TRIES)):
         if now := time_of(bucket, seq):
             return seq, now
@@ -117,7 +134,10 @@ def _next_time(bucket: Bucket, number: int, end: int) -> tuple[int, datetime | N
 
 
 def time_of(bucket: Bucket, number: int) -> datetime | None:
-    """When an object was written, for which its head is enough; None if it cannot be read. Raises `BucketError`, `Newer`."""
+    """Return when an object was written; None if it cannot be read. Raises `BucketError`, `Newer`.
+
+    Only the head of the object is decoded.
+    """
     try:
         head, found, _ = bucket.read(layout.journal(number)).data.partition(_EVENTS)
         record = _of_head(head, number) if found and len(head) <= _HEAD_MAX else None
@@ -129,13 +149,13 @@ def time_of(bucket: Bucket, number: int) -> datetime | None:
 
 
 def numbers_of(state: State, job: Job) -> list[int]:
-    """The numbers of the journal objects that hold the events of a job, in order. `job` may have left the state."""
+    """Return the journal numbers that can hold events of a job, in order. `job` may have left the state."""
     assert state.indexed is not None
     return sorted({job.seq, *range(job.seq, state.indexed), *job.later})
 
 
 def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | None:
-    """The spec of a job as it is in force; None if it was rejected, or lies in a hole."""
+    """Return the spec of a job as it is in force; None if the job was rejected, or its spec lies in a gap."""
     places = [(job.seq, job.index), *([(job.renewed.seq, job.renewed.index)] if job.renewed else [])]
     events = {
         (record.seq, index): event
@@ -149,7 +169,7 @@ def spec_of(bucket: Bucket, job: Job, at_once: Map, holes: Holes) -> JobSpec | N
 
 
 def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
-    """What can be read of an object, what is wrong with it, and its digest if nothing is."""
+    """Return what can be read of an object, what is wrong with it, and its digest if nothing is wrong."""
     try:
         data = bucket.read(layout.journal(number)).data
     except Missing:
@@ -168,7 +188,7 @@ def _look(bucket: Bucket, number: int) -> tuple[JournalObject | None, str, str]:
 
 
 def _rest_of(data: bytes, number: int) -> JournalObject | None:
-    """What is left of a damaged object: each event is a line. One that is lost leaves its place to an `Illegal`."""
+    """Return what is left of a damaged object. Each event is a line; a lost one is replaced by an `Illegal`."""
     head, found, body = data.partition(_EVENTS)
     if not found or len(head) > _HEAD_MAX:
         return None

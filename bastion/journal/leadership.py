@@ -1,4 +1,4 @@
-"""Whether this bastion is still the one: its time, its fence, its sign of life in `status.json`."""
+"""Prove that this bastion still leads: its time, its fencing, and its heartbeat in `status.json`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,21 @@ from ..model.stored.records import Status
 log = logging.getLogger("bastion")
 
 WINDOW_S = 30.0
+"""Seconds after the last confirmed write in which a bastion may act."""
 RETRY_S = 1.0
+"""Seconds between two tries to write the status."""
 PATIENCE_S = 10.0
+"""Seconds without a new heartbeat after which another bastion may take over."""
 DRIFT = 0.05
-"""The part by which a clock may run too slow; what a store's clock is ahead beyond that is a jump."""
+"""The part by which a clock may run too slow. If the store's clock is ahead by more than that, it has jumped."""
 
 
 class LeaderTime:
-    """The time that decisions see: it begins at the store's time or the journal's end, whichever is later, and only flows.
+    """The time that decisions use. It never goes back.
 
-    Where the store was not asked, it begins at the wall clock. The wall clock's jumps are not seen; what the monotonic clock
-    runs too fast or too slow is made good by later readings of the store's.
+    It begins at the store's time or at the journal's end, whichever is later. If the store's time is not known, it
+    begins at the wall clock. It ignores later jumps of the wall clock. If the monotonic clock runs too fast or too
+    slow, later readings of the store's time correct it.
     """
 
     def __init__(self, clock: Clock, journalled: datetime | None, asked: ClockReading | None = None) -> None:
@@ -37,14 +41,15 @@ class LeaderTime:
             self._start = self._start if asked else journalled
 
     def now(self) -> datetime:
-        """The moment, in UTC."""
+        """Return the time, in UTC."""
         return max(self._floor, self._start + timedelta(seconds=self._clock.monotonic() - self._began))
 
     def correct(self, asked: ClockReading) -> float:
-        """Go by the store's time again. Seconds that we are off and stay off, for the store's clock jumped ahead: 0 is the rule.
+        """Follow the store's time again.
 
-        Where we are ahead, time stands still until the store's has come. A jump ahead is not followed: it would begin and end
-        jobs too early, for good.
+        Return the seconds by which we stay behind because the store's clock jumped ahead; usually 0. If we are ahead,
+        our time stands still until the store's time has come. A jump ahead is not followed: it would start and end jobs
+        too early, and that cannot be undone.
         """
         now, monotonic = self.now(), self._clock.monotonic()
         least, most = asked.least(monotonic), asked.most(monotonic)
@@ -57,31 +62,35 @@ class LeaderTime:
 
 
 class LeaderWindow:
-    """Runners may be called for 30 s from when the last confirmed append or swap was first sent, and no longer."""
+    """The time in which this bastion may call runners.
+
+    It is 30 s from when the last confirmed append or swap was first sent.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._confirmed = float("-inf")
 
     def confirm(self, first_sent: float | None) -> None:
-        """A write of ours, first sent at this monotonic time, stands."""
+        """Note that a write of ours stands, which was first sent at this monotonic time."""
         if first_sent is not None:
             self._confirmed = max(self._confirmed, first_sent)
 
     def age_s(self) -> float:
-        """Seconds since the last write of ours that stands was first sent."""
+        """Return the seconds since the last confirmed write of ours was first sent."""
         return self._clock.monotonic() - self._confirmed
 
     def may_act(self) -> bool:
-        """True while nobody can have taken over without our having had the time to notice."""
+        """Return True while no other bastion can have taken over without time for us to notice."""
         return self.age_s() <= WINDOW_S
 
 
 class StatusBeat:
-    """`status.json`, swapped by the one that wrote it last. Who finds a larger epoch in it is deposed.
+    """The writer of `status.json`. It replaces only the version that it wrote last.
 
-    `version` is its version before the journal was read. `began` is the end of the journal that this epoch began behind: the
-    number after its last object, and the digest of that object.
+    If it finds a larger epoch there, this bastion is deposed. `version` is the object's version before the journal was
+    read. `began` is the end of the journal behind which this epoch began: the number after its last object, and the
+    digest of that object.
     """
 
     def __init__(self, bucket: Bucket, clock: Clock, fence: LeaderWindow, version: str, began: tuple[int, str]) -> None:
@@ -89,8 +98,10 @@ class StatusBeat:
         self._version, self._began = version, began
 
     def swap(self, status: Status) -> None:
-        """Write the status. Retries the same bytes until it is settled. Raises `Deposed`; `LostEnd` where another bastion has
-        this epoch, too, or an earlier one knows objects behind which this epoch should have begun.
+        """Write the status, and retry the same bytes until the outcome is known.
+
+        Raises `Deposed` if a larger epoch is there. Raises `LostEnd` if another bastion has this epoch too, or if an
+        earlier epoch knows objects behind which this epoch should have begun.
         """
         first, data, problem = self._clock.monotonic(), encode(status), ""
         while True:
@@ -108,7 +119,9 @@ class StatusBeat:
                 return
 
     def look(self, epoch: int) -> bool:
-        """False if nobody can tell now who is at work. Raises `Deposed` if a bastion of a larger epoch is or was."""
+        """Return False if the status cannot be read now. Raises `Deposed` if a bastion of a larger epoch leads or
+        led.
+        """
         try:
             status, _ = read(self._bucket)
         except BucketError:
@@ -128,7 +141,7 @@ class StatusBeat:
         except Missing:
             self._version = ""
             return None
-        if found.data == data:
+        if found.data == data:  # our write of an earlier try, whose answer was lost
             return found.version
         try:
             theirs = parse(found.data)
@@ -146,7 +159,7 @@ class StatusBeat:
         return None
 
     def _follows(self, theirs: Status) -> None:
-        """Raise `LostEnd` if the end of an earlier epoch was lost while this one read the journal, and began."""
+        """Raise `LostEnd` if the end of an earlier epoch was lost when this one read the journal and began."""
         number, head = self._began
         if theirs.seq > number or (theirs.seq == number and head and theirs.head != head):
             raise LostEnd(
@@ -165,7 +178,7 @@ def _who(status: Status) -> tuple[str, str, int]:
 
 
 def parse(data: bytes) -> Status | None:
-    """A status from its bytes; None if they are nobody's. Raises `Newer`."""
+    """Return the status from its bytes; None if they are no status. Raises `Newer`."""
     try:
         return decode(data, Status, layout.STATUS)
     except Newer:
@@ -175,7 +188,7 @@ def parse(data: bytes) -> Status | None:
 
 
 def read(bucket: Bucket) -> tuple[Status | None, str]:
-    """The status and its version; (None, "") if there is none."""
+    """Return the status and its version; (None, "") if there is none."""
     try:
         found = bucket.read(layout.STATUS)
     except Missing:
@@ -184,7 +197,10 @@ def read(bucket: Bucket) -> tuple[Status | None, str]:
 
 
 def vacant(status: Status | None, host: str, boot: str, alive: bool) -> bool:
-    """True if nobody can be at work: no status, cleanly stopped, or its process on this very host is dead."""
+    """Return True if no bastion can be at work.
+
+    That is so without a status, after a clean stop, or if its process ran on this very host and is dead.
+    """
     if status is None or status.state == "stopped":
         return True
     return status.host == host and (status.boot != boot or not alive)

@@ -1,7 +1,7 @@
-"""Logs as immutable, numbered segments in a bucket: written once, followed by anyone.
+"""Store logs as immutable, numbered segments in a bucket. Each is written once, and any number of readers can follow.
 
-Segments are numbered from 0 without gaps; an empty one ends the log. A segment ends wherever its writer's data
-ended, also inside a line or a character: readers join bytes first and split lines after.
+Segments are numbered from 0 without gaps. An empty one ends the log. A segment ends wherever its writer's data ended,
+also inside a line or a character. So readers join bytes first and split lines afterwards.
 """
 
 from __future__ import annotations
@@ -17,41 +17,50 @@ from ..model.interfaces import Bucket, Stat
 from ..stores.create_once import create_once
 
 SEGMENT_MAX = 4 * 1024 * 1024
+"""Bytes of one segment, at most."""
 LINE_MAX = 1024 * 1024
+"""A line with more bytes than this is shown in parts."""
 HELD_MAX = 16 * 1024 * 1024
-"""So many bytes of a log are in memory at one time, about."""
+"""About so many bytes of a log are in memory at one time."""
 
 USUAL_LINE = 4 * 1024
-"""Lines are not much longer than this. Of a log whose lines are, a tail shows less than was asked for."""
+"""The bytes that a tail expects of a line, at most. Of a log with longer lines, it may show fewer than asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What one listing showed of a log: its segments without the end marker, and whether it has ended."""
+    """What one listing showed of a log.
+
+    segments: its segments in order, without the end marker.
+    ended: True if the end marker was there.
+    """
 
     segments: tuple[Stat, ...]
     ended: bool
 
     @property
     def next(self) -> int:
-        """The number of the segment that a follower reads next."""
+        """Return the number of the segment that a follower reads next."""
         return layout.seq_of(self.segments[-1].key) + 1 if self.segments else 0
 
     @property
     def size(self) -> int:
-        """Bytes in all segments."""
+        """Return the bytes in all segments."""
         return sum(stat.size for stat in self.segments)
 
 
 def survey(bucket: Bucket, prefix: str) -> Extent:
-    """What the log holds now."""
+    """Return what the log holds now."""
     listed = tuple(bucket.list(prefix))
     ended = bool(listed) and listed[-1].size == 0
     return Extent(listed[:-1] if ended else listed, ended)
 
 
 class SegmentWriter:
-    """The one writer of a log. After a `BucketError` append the *same* bytes again: it is then the same segment."""
+    """The only writer of a log.
+
+    After a `BucketError`, append the *same* bytes again: they then become the same segment.
+    """
 
     def __init__(self, bucket: Bucket, prefix: str) -> None:
         self._bucket = bucket
@@ -59,19 +68,22 @@ class SegmentWriter:
         self._next = 0
 
     def resume(self) -> Extent:
-        """Go on after what is stored: that."""
+        """Continue after the segments that are stored, and return these."""
         extent = survey(self._bucket, self._prefix)
         self._next = extent.next
         return extent
 
     def append(self, data: bytes) -> None:
-        """Store 1 to `SEGMENT_MAX` bytes as the next segment. `RecordError` if somebody else wrote that one."""
+        """Store 1 to `SEGMENT_MAX` bytes as the next segment.
+
+        Raises `RecordError` if another writer wrote that segment, `ValueError` for another number of bytes.
+        """
         if not 0 < len(data) <= SEGMENT_MAX:
             raise ValueError(f"a segment of {len(data)} bytes")
         self._create(data)
 
     def end(self) -> None:
-        """Say that nothing follows."""
+        """Mark the end of the log."""
         self._create(b"")
 
     def _create(self, data: bytes) -> None:
@@ -89,8 +101,10 @@ def read(
     width: int = 16,
     held: Mapping[str, bytes] | None = None,
 ) -> Iterator[bytes]:
-    """The bytes of these segments in order: by one `at_once` at most `width` of them, and no more than `HELD_MAX` bytes.
-    Those that are `held` are not read.
+    """Yield the bytes of these segments in order.
+
+    One call of `at_once` reads at most `width` segments and about `HELD_MAX` bytes. Segments in `held` are not read
+    again.
     """
 
     def one(stat: Stat) -> bytes:
@@ -118,9 +132,12 @@ def _batches(segments: Sequence[Stat], width: int) -> Iterator[list[Stat]]:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of a log: its `segments`, of which some are `held`, and how many line ends lie before what was asked for.
+    """The end of a log.
 
-    `cut`: it begins later than it was asked to, and this says so.
+    segments: the segments that hold it.
+    surplus: how many line ends lie before the first line that was asked for.
+    cut: why it begins later than it was asked to; empty if it does not.
+    held: the bytes of segments that were read already, by key.
     """
 
     segments: Sequence[Stat] = ()
@@ -130,10 +147,11 @@ class Tail:
 
 
 def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> Tail:
-    """The last `lines` lines. An incomplete last line counts as one.
+    """Find the last `lines` lines. An incomplete last line counts as one.
 
-    Read backwards no further than needed, nor much further than so many lines of a usual length: of a line without end only
-    its own end is shown. The newest `HELD_MAX` bytes are kept on the way; of what lies before them only lines are counted.
+    Segments are read backwards, no further than needed, and not much further than so many lines of the usual length. Of
+    an endless line, only its end is shown. The newest `HELD_MAX` bytes are kept on the way; before them, only lines are
+    counted.
     """
     if lines <= 0 or not segments:
         return Tail()
@@ -157,7 +175,7 @@ def tail(bucket: Bucket, segments: Sequence[Stat], lines: int) -> Tail:
 
 
 def after(data: bytes, surplus: int) -> tuple[bytes, int]:
-    """What follows so many line ends, and how many of them are still to come."""
+    """Return the data after so many line ends, and how many line ends are still to come."""
     start = 0
     while surplus > 0 and (found := data.find(b"\n", start)) >= 0:
         start, surplus = found + 1, surplus - 1
@@ -165,13 +183,16 @@ def after(data: bytes, surplus: int) -> tuple[bytes, int]:
 
 
 def since(segments: Sequence[Stat], moment: datetime) -> tuple[Stat, ...]:
-    """The segments from the first one on that was stored at or after `moment`."""
+    """Return the segments from the first one that was stored at or after `moment`."""
     first = next((n for n, stat in enumerate(segments) if stat.modified >= moment), len(segments))
     return tuple(segments[first:])
 
 
 class Follower:
-    """Reads a log as it grows, from segment `number` on; loses and repeats nothing. `ended` once its end was read."""
+    """A reader that follows a log as it grows, from segment `number` on, without loss or repetition.
+
+    `ended` is True once the end of the log was read.
+    """
 
     def __init__(self, bucket: Bucket, prefix: str, number: int = 0) -> None:
         self.ended = False
@@ -180,7 +201,7 @@ class Follower:
         self._next = number
 
     def read_new(self) -> Iterator[bytes]:
-        """What came since the last call: one request for each new segment, and one that finds nothing."""
+        """Yield what came since the last call. It costs one request per new segment, and one that finds nothing."""
         while not self.ended:
             try:
                 data = self._bucket.read(layout.segment(self._prefix, self._next), SEGMENT_MAX).data
@@ -193,8 +214,9 @@ class Follower:
 
 
 class Lines:
-    """Splits bytes, as they come, into lines of text without their ends. A line of more than `most` bytes is shown in parts,
-    and a line of ours behind the first part says so.
+    """Split bytes, as they come, into lines of text without their ends.
+
+    A line of more than `most` bytes is shown in parts. A line of our own after the first part says so.
     """
 
     def __init__(self, most: int = LINE_MAX) -> None:
@@ -203,7 +225,7 @@ class Lines:
         self._parted = False
 
     def feed(self, data: bytes) -> list[str]:
-        """The lines that `data` completes."""
+        """Return the lines that `data` completes."""
         *whole, rest = data.split(b"\n")
         if whole:
             whole[0] = self._rest + whole[0]
@@ -221,7 +243,7 @@ class Lines:
         return shown
 
     def close(self) -> list[str]:
-        """The last line, if it was not ended."""
+        """Return the last line, if it had no line end."""
         rest, self._rest = self._rest, b""
         return [_text(rest)] if rest else []
 

@@ -1,8 +1,8 @@
-"""What the bucket knows beyond the end of the journal: then that end is lost, and nobody may go on from there.
+"""Detect what the bucket knows beyond the end of the journal. Such an end is lost, and no bastion may go on from there.
 
-A bastion writes the journal first. So each status, snapshot and order tells of something that the journal holds, unless
-objects of it were deleted, or an old copy was put in its place. What workers write proves nothing here, for a job could have
-made it; only where the journal is empty a claim is enough.
+A bastion writes the journal first. So each status, snapshot and order refers to something that the journal holds,
+unless journal objects were deleted or replaced by an old copy. What workers write proves nothing here, for a job could
+have forged it. Only where the journal is empty is a claim enough.
 """
 
 from __future__ import annotations
@@ -32,16 +32,21 @@ from . import journal_reader, leadership, recover, tombstones
 from .journal import Journal
 
 LOOKED_AT = 20_000
-"""So many names of orders are looked at before a bastion begins: 20 list requests, a second or two, and no more."""
+"""At most this many names of orders are checked before a bastion begins: 20 list requests, a second or two."""
 
 NAMED = 3
+"""At most this many lost things are named in a message."""
 ADVICE = "put back the objects that were there, or see bastion recover"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownEnd:
-    """What the bucket knew before its journal was read: the newest number that a snapshot goes up to, and the attempts of
-    which there are orders, and claims.
+    """What the bucket knew before its journal was read.
+
+    status: the content of `status.json`; None if there is none.
+    snapshot: the newest number that a snapshot goes up to; 0 if there is none.
+    orders: the attempts that have orders.
+    claims: the attempts that have claims.
     """
 
     status: Status | None
@@ -51,9 +56,9 @@ class KnownEnd:
 
 
 def gather(bucket: Bucket, orders: int = LOOKED_AT, claims: int = NAMED) -> KnownEnd:
-    """Look at the status and at so many names. Raises `BucketError`, `Newer`.
+    """Read the status and at most so many names of orders and claims. Raises `BucketError`, `Newer`.
 
-    This comes before the journal is read: what another bastion writes meanwhile is in the journal by then.
+    Call this before the journal is read. Then what another bastion writes meanwhile is in the journal when it is read.
     """
     status, _ = leadership.read(bucket)
     named = (layout.worker_of(stat.key) for stat in bucket.list(layout.CLAIMS))
@@ -72,21 +77,24 @@ def _orders(bucket: Bucket) -> Iterator[AttemptKey]:
 
 
 def refuse(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> None:
-    """Raise `LostEnd`, which names a few things that are known and not in the journal. Raises `BucketError`."""
+    """Raise `LostEnd`, naming a few things that are known but not in the journal, if there are any.
+
+    Raises `BucketError`.
+    """
     if found := list(islice(lost(bucket, state, known, at_once), NAMED)):
         ends = f"the journal ends at object {state.seq - 1}" if state.seq else "the journal is empty"
         raise LostEnd(f"{ends}, and {'; '.join(found)}: {ADVICE}")
 
 
 def lost(bucket: Bucket, state: State, known: KnownEnd, at_once: Map) -> Iterator[str]:
-    """What is known and not in the journal, one phrase each."""
+    """Yield what is known but not in the journal, one phrase each."""
     yield from _ahead(bucket, state, known)
     for key in unknown(bucket, state, known.orders, at_once):
         yield f"{layout.order(key)} tells of an attempt that is not in it"
 
 
 def _ahead(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
-    """The same, but for orders."""
+    """Yield what is known but not in the journal, without the orders."""
     yield from _by_status(bucket, state, known)
     if _is_cut(bucket, state, known.snapshot):
         yield f"{layout.snapshot(known.snapshot)} was made of object {known.snapshot - 1}"
@@ -100,9 +108,9 @@ def _by_status(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
         return
     if status.epoch > state.epoch:
         yield f"{layout.STATUS} is of epoch {status.epoch}, the journal's last of {state.epoch}"
-    if status.head and status.seq > state.seq:  # older versions counted what was not written yet
+    if status.head and status.seq > state.seq:  # older versions wrote no `head`: they counted unwritten objects
         yield f"{layout.STATUS} knows it up to object {status.seq - 1}"
-    if status.head and known.snapshot < status.seq <= state.seq:  # what a snapshot stands for, nobody goes by any more
+    if status.head and known.snapshot < status.seq <= state.seq:  # no reader uses objects below a snapshot
         here = state.head if status.seq == state.seq else _digest(bucket, status.seq - 1)
         if here and here != status.head:
             yield (
@@ -112,7 +120,7 @@ def _by_status(bucket: Bucket, state: State, known: KnownEnd) -> Iterator[str]:
 
 
 def _digest(bucket: Bucket, seq: int) -> str:
-    """The digest of a journal object; empty if there is none. Raises `BucketError`."""
+    """Return the digest of a journal object; empty if there is none. Raises `BucketError`."""
     try:
         return digest(bucket.read(layout.journal(seq), OBJECT_BYTES_MAX).data)
     except Missing:
@@ -122,7 +130,10 @@ def _digest(bucket: Bucket, seq: int) -> str:
 
 
 def _is_cut(bucket: Bucket, state: State, snapshot: int) -> bool:
-    """True if a snapshot goes further than the journal. That of a purge does so on purpose: it knows nothing."""
+    """Return True if a snapshot goes further than the journal.
+
+    The snapshot of a purge does so on purpose, and does not count: its state is empty.
+    """
     if state.seq > snapshot or not snapshot:
         return False
     is_fence = state.seq == snapshot and state.now is None and not state.jobs
@@ -130,9 +141,10 @@ def _is_cut(bucket: Bucket, state: State, snapshot: int) -> bool:
 
 
 def unknown(bucket: Bucket, state: State, keys: tuple[AttemptKey, ...], at_once: Map) -> list[AttemptKey]:
-    """Those of these attempts that the state does not know. Raises `BucketError`.
+    """Return the attempts that the state does not know. Raises `BucketError`.
 
-    Left out are those of jobs that have left the state, and of jobs whose loss was accepted: they stand there as rejected.
+    Attempts are left out if their job has left the state, or if the loss of their job was accepted: such a job is
+    stored as rejected.
     """
     absent = [key for key in keys if key.job not in state.jobs]
     jobs = list(dict.fromkeys(key.job for key in absent))
@@ -146,7 +158,7 @@ def unknown(bucket: Bucket, state: State, keys: tuple[AttemptKey, ...], at_once:
 
 
 def _has_left(bucket: Bucket, job: str) -> bool:
-    """True if the bucket keeps the trace of a job; one that cannot be read is one, too."""
+    """Return True if the bucket holds the tombstone of a job. One that cannot be read counts, too."""
     try:
         return tombstones.of(bucket, job) is not None
     except RecordError:
@@ -154,18 +166,24 @@ def _has_left(bucket: Bucket, job: str) -> bool:
 
 
 ALL = 10**9
+"""No limit: more names than a bucket holds."""
 AHEAD_MAX = 100
-"""So many attempts more than the journal knows a task may have had; a claim that tells of a later one is a stranger's."""
+"""A task can have had at most this many more attempts than the journal knows. A claim of a later one is not ours."""
 
 GONE = "it was lost with the end of the journal"
+"""The reason of what ends because it was lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostTail:
-    """What is lost. `state` is what is left, as far as it can be known; `problems` say what is missing, changed, or known
-    elsewhere. `jobs` are those of which only orders are left, each with one, None if none can be read; `attempts` how many
-    attempts each task of the other jobs has had, where that is more than the state knows. `seq` and `epoch` are numbers that
-    were never given.
+    """What is lost at the end of a journal.
+
+    state: the state that is left, as far as it can be read.
+    problems: what is missing, changed, or known elsewhere, one phrase each.
+    jobs: the jobs of which only orders are left, each with one of them; None if none can be read.
+    attempts: how many attempts each (job, task) of the other jobs has had, where the state knows fewer.
+    seq: a journal number that was never used.
+    epoch: an epoch that was never used.
     """
 
     state: State
@@ -177,12 +195,12 @@ class LostTail:
 
     @property
     def is_nothing(self) -> bool:
-        """The journal is whole, as far as anybody can tell."""
+        """Return True if the journal is whole, as far as the bucket shows."""
         return not (self.problems or self.jobs or self.attempts)
 
 
 def survey(bucket: Bucket, at_once: Map) -> LostTail:
-    """Look at everything. Raises `BucketError`, `Newer`."""
+    """Look at everything and return what is lost. Raises `BucketError`, `Newer`."""
     known, holes = gather(bucket, ALL, ALL), Holes()
     try:
         state = journal_reader.load(bucket, at_once, holes)
@@ -214,7 +232,7 @@ def _attempts(state: State, keys: list[AttemptKey]) -> dict[tuple[str, int], int
 
 
 def _jobs(bucket: Bucket, keys: list[AttemptKey]) -> dict[str, Order | None]:
-    """The jobs of these attempts, each with an order that can be read, if there is one."""
+    """Return the jobs of these attempts, each with a readable order if there is one."""
     found: dict[str, Order | None] = {}
     for key in keys:
         found[key.job] = found.get(key.job) or _order(bucket, key)
@@ -229,24 +247,24 @@ def _order(bucket: Bucket, key: AttemptKey) -> Order | None:
 
 
 def _logged(bucket: Bucket) -> int:
-    """The last epoch whose bastion has left a log: one list request for each."""
+    """Return the last epoch whose bastion has left a log. It costs one list request for each epoch."""
     epoch, after = 0, ""
     while (stat := next(iter(bucket.list(layout.BASTION_LOG, after=after)), None)) is not None:
         name = stat.key.removeprefix(layout.BASTION_LOG).partition("/")[0]
         epoch = max(epoch, int(name)) if name.isascii() and name.isdigit() and len(name) <= 9 else epoch
-        after = f"{layout.BASTION_LOG}{name}0"  # "0" follows "/": behind all of that folder
+        after = f"{layout.BASTION_LOG}{name}0"  # "0" sorts right after "/", so this skips the folder
     return epoch
 
 
 def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: LostTail, *, user: str, host: str, pid: int) -> int:
-    """Go on without what is lost, behind all numbers that were ever given. The number that the journal goes on from.
+    """Go on without what is lost, behind all numbers that were ever used. Return the number to go on from.
 
-    The snapshot and the object behind it stand for all before them. A fall on the way leaves a journal on which nobody begins;
-    then this is done once more. Raises `BastionError`.
+    A snapshot and the journal object behind it replace all that came before. A crash on the way leaves a journal on
+    which no bastion begins; then do this once more. Raises `BastionError`.
     """
     check(loss)
     status, _ = leadership.read(bucket)
-    if status is not None:  # first of all: so is deposed whoever sleeps
+    if status is not None:  # first, so that a sleeping bastion is deposed
         ended = msgspec.structs.replace(status, state="stopped", epoch=loss.epoch, seq=loss.seq, head="", problems=[])
         bucket.write(layout.STATUS, encode(ended))
     state, first = loss.state, loss.state.seq
@@ -265,7 +283,7 @@ def accept(bucket: Bucket, clock: Clock, ids: Ids, loss: LostTail, *, user: str,
 
 
 def check(loss: LostTail) -> None:
-    """Raise `BastionError` for numbers that no bastion can have given."""
+    """Raise `BastionError` for numbers that no bastion can have used."""
     for (job, task), count in loss.attempts.items():
         if count - len(_known(loss.state, job, task)) > AHEAD_MAX:
             key = AttemptKey(job, task, count - 1)
@@ -278,7 +296,7 @@ def _known(state: State, job: str, task: int) -> list[object]:
 
 
 def _amends(loss: LostTail, now: datetime) -> Iterator[AnyEvent]:
-    """What the journal has to say of jobs and attempts that it does not know."""
+    """Yield the events for jobs and attempts that the journal does not know."""
     for job, order in loss.jobs.items():
         user, project = (order.user, order.project) if order else ("", "")
         name = order.name if order else job.rpartition("-")[0]
@@ -299,7 +317,7 @@ def _amends(loss: LostTail, now: datetime) -> Iterator[AnyEvent]:
 
 
 def _over(state: State, job: str, task: int, now: datetime) -> Iterator[AnyEvent]:
-    """End the last attempt that is known: one that came after it began only when nothing of it was left."""
+    """Yield the end of the last known attempt. A later one can only have begun when nothing of it was left."""
     found = state.jobs[job].tasks.get(task)
     attempt = found.live if found else None
     if found is None or attempt is None:

@@ -1,4 +1,4 @@
-"""The bastion's own log: one line an event, to the terminal and as segments to the bucket."""
+"""Write the bastion's own log: one line for each event, to the terminal and as segments to the bucket."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from ..model.stored.events import AnyEvent, FileChanged, Submitted
 from .logs import SEGMENT_MAX, SegmentWriter
 
 FLUSH_S = 5.0
+"""Seconds between two writes to the bucket."""
 LINES_MAX = 10_000
+"""At most this many lines wait to be written."""
 LINES_AT_ONCE = 1_000
+"""At most this many lines go into one segment."""
 LINE_MAX = 1_000
+"""A message is cut to this many characters."""
 
 log = logging.getLogger("bastion")
 
 
 class OwnLog(logging.Handler):
-    """Collects the lines of the `bastion` logger and writes them as segments, beside the tick.
+    """A handler that collects the lines of the `bastion` logger and writes them as segments, beside the tick.
 
-    While the bucket cannot be asked, the newest lines beyond 10,000 are dropped; the line in their place says how many.
+    It keeps at most 10,000 lines while the bucket is unreachable. Newer ones are dropped, and a line in their place
+    says how many.
     """
 
     def __init__(self, bucket: Bucket, clock: Clock, epoch: int) -> None:
@@ -34,7 +39,7 @@ class OwnLog(logging.Handler):
         self._due = float("-inf")
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a line."""
+        """Keep a line, or count it as dropped."""
         if len(self._lines) >= LINES_MAX:
             self._dropped += 1
             return
@@ -42,25 +47,25 @@ class OwnLog(logging.Handler):
         self._lines.append(f"{at} {record.levelname[0]} {record.getMessage()[:LINE_MAX]}\n")
 
     def event(self, event: AnyEvent) -> None:
-        """One line for an event of the journal."""
+        """Log one line for an event of the journal."""
         if log.isEnabledFor(logging.INFO):
             log.info("%s", told(event))
 
     def flush_beside(self, tasks: Tasks) -> None:
-        """Begin to write what is there, every few seconds."""
+        """Start to write what is there, every `FLUSH_S` seconds."""
         now = self._clock.monotonic()
         if now >= self._due and (self._lines or self._sending) and tasks.start("log", self.send):
             self._due = now + FLUSH_S
 
     def send(self) -> None:
-        """Write what is there. Raises `BucketError`; the same bytes are then sent again by the next call."""
+        """Write what is there. Raises `BucketError`; the next call then sends the same bytes again."""
         while self._sending or self._lines:
             self._sending = self._sending or self._taken()
             self._writer.append(self._sending)
             self._sending = b""
 
     def _taken(self) -> bytes:
-        """The oldest lines, as one segment."""
+        """Take the oldest lines, as one segment."""
         self.acquire()  # a line may come from any thread
         try:
             lines, self._lines = self._lines[:LINES_AT_ONCE], self._lines[LINES_AT_ONCE:]
@@ -72,7 +77,7 @@ class OwnLog(logging.Handler):
 
 
 def told(event: AnyEvent) -> str:
-    """An event as a line for people: its name and what it says, without the bulk of specs and files."""
+    """Return an event as a line for people: its name and its fields, without the bulk of specs and files."""
     name = type(event).__name__
     if isinstance(event, Submitted):
         spec = event.spec

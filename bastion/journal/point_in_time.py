@@ -1,6 +1,6 @@
-"""The state at any moment of the past: from the snapshot before it, and the journal from there on.
+"""Find the state at any moment of the past: a snapshot before it, and the journal from there on.
 
-Journal objects are never changed, and a snapshot is their fold. So what is found is what the bastion knew then.
+Journal objects never change, and a snapshot is their fold. So the result is what the bastion knew at that moment.
 """
 
 from __future__ import annotations
@@ -17,31 +17,34 @@ from . import journal_reader, recover
 from .snapshot import FAR
 
 LONG = 2 * FAR
-"""To fold more journal objects than that takes so long that people want to know why."""
+"""Folding more journal objects than this takes so long that the user gets a note."""
 
 LOOK_BACK = 1_024
-"""Among so many journal objects a decision is looked for."""
+"""A decision is looked for among this many journal objects."""
 
 
 def end(bucket: Bucket) -> int:
-    """The number after the last journal object. Two list requests, and one more for each thousand objects without snapshot."""
+    """Return the number after the last journal object.
+
+    It costs two list requests, and one more for each thousand objects after the last snapshot.
+    """
     return recover.end(bucket, max(recover.snapshots(bucket), default=0))
 
 
 def number_after(bucket: Bucket, moment: datetime, at_once: Map) -> int:
-    """The number after the last journal object of this moment or before it; 0 if there is none."""
+    """Return the number after the last journal object at or before this moment; 0 if there is none."""
     return number_at(bucket, moment + timedelta(microseconds=1), at_once)
 
 
 def number_at(bucket: Bucket, moment: datetime, at_once: Map) -> int:
-    """The number of the first journal object of this moment or a later one; the number after the last if there is none."""
+    """Return the number of the first journal object at or after this moment, or the number after the last object."""
     return journal_reader.number_at(bucket, State(seq=end(bucket)), moment, at_once)
 
 
 def state_below(bucket: Bucket, number: int, at_once: Map, holes: Holes, note: Callable[[str], None]) -> State:
-    """The fold of all journal objects below this number, as far as they can be read.
+    """Return the fold of all journal objects below this number, as far as they can be read.
 
-    `note` is told if that takes long. Raises `BucketError`, `Newer`.
+    `note` is called with a text if that takes long. Raises `BucketError`, `Newer`.
     """
     state = recover.newest_snapshot(bucket, upto=number) or State()
     if state.now:
@@ -53,9 +56,9 @@ def state_below(bucket: Bucket, number: int, at_once: Map, holes: Holes, note: C
 
 
 def decision_below(bucket: Bucket, number: int, at_once: Map) -> int | None:
-    """The last journal object below this number that holds a decision; None if there is none among many.
+    """Return the number of the last journal object below `number` that holds a decision.
 
-    Raises `BucketError`, `RecordError`.
+    None if the last `LOOK_BACK` objects hold none. Raises `BucketError`, `RecordError`.
     """
     for below in range(number, max(0, number - LOOK_BACK), -recover.AT_ONCE):
         records = recover.objects(bucket, max(0, below - recover.AT_ONCE), at_once, below=below)

@@ -1,4 +1,4 @@
-"""Which runners answer and which are blind, as the journal is told. Pure but for the state it changes."""
+"""Track which runners are reachable. Pure but for the state it changes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from ..model.stored.events import SightChanged
 from ..model.wording import one_line, told
 
 ASKS = "runner "
-"""A task of this name and a runner's asks that runner: who cannot be asked is blind."""
+"""A background task with this prefix and a runner's name asks that runner. If it fails, the runner is unreachable."""
 
 WHY_MAX = 512
-"""Characters of what is heard in place of an answer."""
+"""Characters of an error that are stored."""
 
 REWORD = timedelta(minutes=5)
-"""While a runner is blind, other words are journalled no more often: some differ with every request."""
+"""While a runner is unreachable, a new error text is stored at most this often: some differ with every request."""
 
 
 def news(state: State, task: str, error: Exception | None, now: datetime) -> Iterator[SightChanged]:
-    """What the end of a task says of the runner that it asked, by the `error` or by its absence; nothing if that is old."""
+    """Yield what the end of a background task says about its runner: reachable without an `error`, else unreachable.
+
+    Nothing if the state already says so, or if only the text differs and the last one is newer than `REWORD`.
+    """
     if not task.startswith(ASKS):
         return
     runner, why = task.removeprefix(ASKS), one_line(told(error), WHY_MAX) if error else ""
@@ -33,7 +36,7 @@ def news(state: State, task: str, error: Exception | None, now: datetime) -> Ite
 
 
 def changed(state: State, event: SightChanged, *_at: int) -> None:
-    """It is blind from here on, or still, or sees again."""
+    """Mark the runner as unreachable, with the new error; or as reachable again."""
     known = state.blind.pop(event.runner, None)
     if event.why:
         assert state.now is not None

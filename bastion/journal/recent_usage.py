@@ -1,4 +1,7 @@
-"""Who used a project's share of late: kept by the fold, asked by the policy. Pure but for the state it changes."""
+"""Compute the decayed usage of each user. Pure but for the state it changes.
+
+The fold keeps the usage up to date, and the policy asks for it.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,27 @@ Who = tuple[str, str]
 
 
 def begins(state: State, job: Job) -> None:
-    """An attempt of the job is about to hold what it asks for."""
+    """Note that an attempt of the job is about to hold its demand."""
     _hold(state, job, +1)
 
 
 def ends(state: State, job: Job) -> None:
-    """An attempt of the job is about to give back what it held."""
+    """Note that an attempt of the job is about to give back its demand."""
     _hold(state, job, -1)
 
 
 def heed(state: State, settings: str) -> None:
-    """New settings are in force: use fades by their half-life from now on. What cannot be read changes nothing."""
+    """Let usage decay by the half-life of new settings from now on. Settings that cannot be read change nothing."""
     half_life_s = _half_life_s(settings)
     if half_life_s is not None and state.now is not None:
         _used(state).change_half_life(half_life_s, state.now)
 
 
 class RecentUsage(Mapping[Who, float]):
-    """Each user's use of a project, as a part of the pool times hours: the largest part over all kinds of it.
+    """Each user's decayed usage of a project: a part of the capacity times hours, for the kind where that is largest.
 
-    Computed when it is asked for: a decision asks for few. Kinds that the pool has no more do not count.
+    Values are computed when they are asked for, because a decision asks for few. Kinds that the capacity no longer has
+    do not count.
     """
 
     def __init__(self, used: Used, pool: Resources, now: datetime) -> None:
@@ -63,12 +67,12 @@ class RecentUsage(Mapping[Who, float]):
 
 
 def past(state: State, pool: Resources, now: datetime) -> RecentUsage:
-    """The use of all users as it counts now, what they hold included. `pool` is what all tiers hold together."""
+    """Return the usage of all users as it counts now, including what they hold. `pool` is the total of all tiers."""
     return RecentUsage(_used(state), pool, now)
 
 
 def lighter(state: State, job: Job, past: Past) -> list[tuple[str, float]]:
-    """The other users of the job's project with tasks that wait, who used less than the job's user, least first."""
+    """Return the other users with pending tasks in the job's project who used less than its user, least usage first."""
     own = past.get((job.project, job.user), 0.0)
     users = {other.user for other in map(state.jobs.__getitem__, state.pending) if other.project == job.project}
     rows = [(user, past.get((job.project, user), 0.0)) for user in users - {job.user}]
@@ -85,7 +89,10 @@ def _row(job: Job) -> str:
 
 
 def _used(state: State) -> Used:
-    """What the state keeps. A snapshot of a version that kept nothing yet knows the attempts of a month."""
+    """Return the usage in the state.
+
+    A snapshot of an older version has none. Then it is computed from the attempts in the state.
+    """
     if state.used is None:
         state.used = Used()
         settings = state.files.get("config")

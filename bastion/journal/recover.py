@@ -1,4 +1,4 @@
-"""The state, read from the bucket: the newest good snapshot, and the journal after it."""
+"""Read the state from the bucket: the newest good snapshot, and the journal after it. A gap is an error."""
 
 from __future__ import annotations
 
@@ -21,14 +21,21 @@ from ..model.version import SNAPSHOT
 from .fold import fold
 
 AT_ONCE = 64
-"""Journal objects that are asked for together."""
+"""Journal objects that are read together."""
 
 PLAIN_BYTES_MAX = 2**30
-"""So much a snapshot may hold: by the default limits 200,000 jobs, a million tasks and 500,000 requests take less than 700 MB."""
+"""The most bytes that a snapshot may hold uncompressed.
+
+With the default limits, 200,000 jobs, a million tasks and 500,000 requests take less than 700 MB.
+"""
 
 
 class Snapshot(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`snapshots/…`: the fold of all journal objects below `state.seq`, compressed."""
+    """The fold of all journal objects below `state.seq`, stored compressed as `snapshots/…`.
+
+    schema: the number of the format.
+    state: the state.
+    """
 
     schema: int = numbered(SNAPSHOT)
     state: State
@@ -38,22 +45,26 @@ readable(Snapshot)
 
 
 def load(bucket: Bucket, at_once: Map = one_by_one) -> State:
-    """The state now. Raises `RecordError` if the journal cannot be read, `BucketError` if the bucket cannot be asked."""
+    """Return the state now.
+
+    Raises `RecordError` if the journal cannot be read, `BucketError` if the bucket is unreachable.
+    """
     state = newest_snapshot(bucket) or State()
     catch_up(bucket, state, at_once)
     return state
 
 
 def catch_up(bucket: Bucket, state: State, at_once: Map = one_by_one) -> None:
-    """Fold what the journal holds beyond the state. Raises `RecordError` if an object was changed, and names it."""
+    """Fold the journal objects after the state. Raises `RecordError`, which names an object that was changed."""
     for record, head in linked(bucket, state.seq, at_once, None):
         fold(state, record, head)
 
 
 def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | None = None) -> Iterator[JournalObject]:
-    """The journal objects from `seq` on, and `below` that number if it is known. One list request a thousand, and a read each.
+    """Yield the journal objects from `seq` on, below the number `below` if it is given.
 
-    Raises `RecordError` if one of them is not what the next one knows.
+    It costs one list request for each thousand objects, and one read for each object. Raises `RecordError` if an object
+    has another digest than the next one names.
     """
     known, chained = "", False
     for record, head in linked(bucket, seq, at_once, below):
@@ -64,7 +75,10 @@ def objects(bucket: Bucket, seq: int, at_once: Map = one_by_one, below: int | No
 
 
 def linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterator[tuple[JournalObject, str]]:
-    """The objects, each with the digest of its bytes. Raises `RecordError`, which names an object and what to do."""
+    """Yield the objects, each with the digest of its bytes.
+
+    Raises `RecordError`, which names an object and what to do.
+    """
     last = end(bucket, seq) if below is None else below
     for start in range(seq, last, AT_ONCE):
         for found in at_once(lambda number: _object(bucket, number), range(start, min(start + AT_ONCE, last))):
@@ -74,10 +88,10 @@ def linked(bucket: Bucket, seq: int, at_once: Map, below: int | None) -> Iterato
 
 
 def end(bucket: Bucket, seq: int) -> int:
-    """The number after the last journal object; `seq` if there is none from there on.
+    """Return the number after the last journal object; `seq` if there is none from there on.
 
-    The listing only says how far the journal goes: it may hold a stranger's files, and one that was taken while an
-    object was written may leave out the one before it.
+    The listing only shows how far the journal goes. It may hold files that are not ours, and a listing that was taken
+    during a write may leave out the object before the last.
     """
     after = layout.journal(seq - 1) if seq else ""
     ours = (stat.key for stat in bucket.list(layout.JOURNAL, after=after) if layout.is_journal(stat.key))
@@ -90,21 +104,21 @@ def _object(bucket: Bucket, seq: int) -> tuple[JournalObject, str]:
         return unpack(data, seq), digest(data)
     except Missing as missing:
         raise RecordError(f"journal object {seq} is missing, and later ones are there; put it back") from missing
-    except Denied as denied:  # patience does not help
+    except Denied as denied:  # a retry does not help
         raise RecordError(f"journal object {seq} cannot be read: {denied}") from denied
 
 
 def proven(bucket: Bucket, seq: int) -> JournalObject:
-    """One object, held against the next one, which knows its digest. Two reads.
+    """Return one object, checked against the digest that the next object names. It costs two reads.
 
-    For what is read long after its fold, such as the command of a job that starts: a snapshot may stand for the fold, and the
-    object be changed since. Raises `Missing`, `RecordError`.
+    This is for objects that are read long after their fold, such as the command of a job that starts. A snapshot may
+    have replaced the fold, and the object may have been changed since. Raises `Missing`, `RecordError`.
     """
     data = bucket.read(layout.journal(seq)).data
     record = unpack(data, seq)
     try:
         prev = unpack(bucket.read(layout.journal(seq + 1)).data, seq + 1).prev
-    except (Missing, Denied, RecordError):  # it is the last one, or what is wrong there is told elsewhere
+    except (Missing, Denied, RecordError):  # it is the last object, or another check reports the next one
         return record
     if problem := broken_link(seq + 1, prev, digest(data), chained=False):
         raise RecordError(problem)
@@ -112,14 +126,17 @@ def proven(bucket: Bucket, seq: int) -> JournalObject:
 
 
 def events(bucket: Bucket, after_seq: int = 0) -> Iterator[tuple[int, datetime, AnyEvent]]:
-    """Every event from this journal object on: (journal number, its time, the event)."""
+    """Yield every event from this journal object on, as (journal number, time, event)."""
     for record in objects(bucket, after_seq):
         for event in record.events:
             yield record.seq, record.now, event
 
 
 def spec_of(bucket: Bucket, job: Job) -> JobSpec:
-    """The spec of a job as it is in force, from its places in the journal. Raises `RecordError` if it is not there."""
+    """Return the spec of a job as it is in force, from its places in the journal.
+
+    Raises `RecordError` if it is not there.
+    """
     try:
         event = unpack(bucket.read(layout.journal(job.seq)).data, job.seq).events[job.index]
     except (Missing, IndexError) as error:
@@ -130,7 +147,7 @@ def spec_of(bucket: Bucket, job: Job) -> JobSpec:
 
 
 def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
-    """The newest command with its bundle, from its place in the journal; None if there is none but the spec's.
+    """Return the newest command with its bundle, from its place in the journal; None if `renewed` is None.
 
     Raises `RecordError` if it is not there.
     """
@@ -146,14 +163,15 @@ def command_of(bucket: Bucket, renewed: Renewal | None) -> Changes | None:
 
 
 def snapshots(bucket: Bucket) -> list[int]:
-    """The numbers that the snapshots go up to, in order. One list request for a thousand."""
+    """Return the numbers that the snapshots go up to, in order. It costs one list request for each thousand."""
     return [layout.seq_of(stat.key) for stat in bucket.list(layout.SNAPSHOTS) if layout.is_snapshot(stat.key)]
 
 
 def newest_snapshot(bucket: Bucket, upto: int | None = None) -> State | None:
-    """The newest snapshot that can be read, of those that go `upto` that number; a damaged one falls back to the one before.
+    """Return the newest snapshot that can be read and goes no further than `upto`; None if there is none.
 
-    So does one of a newer version: it only saves time. What is newer in the journal itself is refused there.
+    A damaged snapshot is skipped, and so is one of a newer version: a snapshot only saves time. If the journal itself
+    is of a newer version, its reader refuses it.
     """
     for number in reversed(snapshots(bucket)):
         if upto is not None and number > upto:
@@ -167,7 +185,7 @@ def newest_snapshot(bucket: Bucket, upto: int | None = None) -> State | None:
 
 
 def pack_snapshot(state: State) -> bytes:
-    """The bytes of a snapshot. Raises `RecordError` if nobody would read it."""
+    """Return the bytes of a snapshot. Raises `RecordError` if it is too large to be read again."""
     import zstandard
 
     plain = encode(Snapshot(state=state))
@@ -177,11 +195,15 @@ def pack_snapshot(state: State) -> bytes:
 
 
 def unpack_snapshot(data: bytes, what: str) -> State:
-    """A state from the bytes of a snapshot. Raises `RecordError` if they are damaged, `Newer` if we are too old."""
+    """Return the state from the bytes of a snapshot.
+
+    Raises `RecordError` if they are damaged, `Newer` if this program is too old.
+    """
     import zstandard
 
     try:
-        if not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX:  # -1: it does not say, as ours do
+        # -1 means that the frame names no size. Frames of ours do.
+        if not 0 <= (size := zstandard.frame_content_size(data)) <= PLAIN_BYTES_MAX:
             raise RecordError(f"{what} is damaged: it holds {size} bytes; at most {PLAIN_BYTES_MAX} are allowed")
         plain = zstandard.ZstdDecompressor().decompress(data)
     except zstandard.ZstdError as error:
@@ -192,7 +214,7 @@ def unpack_snapshot(data: bytes, what: str) -> State:
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Let nobody look for garbage meanwhile: a million objects are being made, and none of them is any."""
+    """Switch the garbage collector off for a while. A million objects are made here, and none of them is garbage."""
     was = gc.isenabled()
     gc.disable()
     try:

@@ -1,7 +1,8 @@
-"""Jobs that ended long ago leave: a trace of them is written, then go their orders, their claims, and only then the state.
+"""Retire jobs that ended long ago.
 
-In that order, so that a machine that comes months late finds no order to run, and a crash on the way leaves a job that
-is retired again.
+First their tombstones are written, then their orders and their claims are removed, and last they leave the state. The
+order matters. A machine that comes months late finds no order to run. After a crash on the way, the job is still in the
+state and is retired again.
 """
 
 from __future__ import annotations
@@ -17,13 +18,21 @@ from ..model.state.state import Job, State
 from . import tombstones
 
 KEEP = timedelta(days=30)
+"""An ended job stays in the state for this long."""
 KEEP_AT_LEAST = timedelta(hours=24)
+"""An ended job stays in the state for at least this long, no matter how many there are."""
 KEEP_MAX = 100_000
+"""If more ended jobs than this are in the state, the oldest leave before `KEEP` has passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retired:
-    """Jobs that leave, and what leaves the bucket with them."""
+    """The jobs that leave the state, and the objects that leave the bucket with them.
+
+    jobs: the jobs.
+    papers: the keys of their orders, worlds and stop orders. These are removed first.
+    claims: the keys of their claims, heartbeats and facts.
+    """
 
     jobs: tuple[Job, ...]
     papers: tuple[str, ...]
@@ -31,7 +40,10 @@ class Retired:
 
 
 def retirable(state: State, now: datetime) -> Retired:
-    """The jobs that ended more than 30 days ago; more than a day ago, oldest first, if over 100,000 ended ones are kept."""
+    """Return the jobs that may leave: those that ended more than 30 days ago.
+
+    If more than 100,000 ended jobs are in the state, the oldest of them leave too, once they ended more than a day ago.
+    """
     ended = sorted((job.ended, job.id) for job in state.jobs.values() if job.ended)
     surplus = len(ended) - KEEP_MAX
     leave = [
@@ -47,7 +59,7 @@ def retirable(state: State, now: datetime) -> Retired:
 
 
 def remove(bucket: Bucket, retired: Retired, at_once: Map = one_by_one) -> tuple[str, ...]:
-    """Leave traces, then remove the objects. The ids that may now be forgotten. Raises `BucketError`."""
+    """Write the tombstones, then remove the objects. Return the ids that may now be forgotten. Raises `BucketError`."""
     for outcome in at_once(lambda job: tombstones.leave(bucket, job), retired.jobs):
         if isinstance(outcome, Exception):
             raise outcome

@@ -1,7 +1,7 @@
-"""Snapshots shorten the journal for those who begin to read it. Made beside the bastion, from the bucket alone.
+"""Make snapshots, which shorten the journal for new readers. This runs beside the bastion, from the bucket alone.
 
-The newest serve who wants the state now. Of the older ones some stay for ever, the milestones: from one of them on it
-is never far to any moment of the past.
+The newest snapshots serve readers that want the state now. Some older ones, the checkpoint snapshots, stay for ever:
+from one of them it is never far to any moment of the past.
 """
 
 from __future__ import annotations
@@ -19,15 +19,20 @@ from . import leadership
 from .recover import end, load, pack_snapshot, snapshots
 
 EVERY = 64
+"""A new snapshot is due after this many journal objects."""
 KEEP = 3
+"""This many of the newest snapshots always stay."""
 
 FAR = 2_048
 FAR_BYTES = 16 * 2**20
-"""Between two milestones lie no more journal objects, and no more bytes of them, than are folded in a second or two."""
+"""`FAR` objects or this many bytes are folded in a second or two. No more lie between two checkpoint snapshots."""
 
 
 def make(bucket: Bucket) -> int:
-    """Write the snapshot of the journal as it is now, and drop one that is not needed any more. The number it goes up to."""
+    """Write the snapshot of the journal as it is now, and drop one that is not needed any more.
+
+    Return the number that the new snapshot goes up to.
+    """
     state = load(bucket)
     create_once(bucket, layout.snapshot(state.seq), pack_snapshot(state))
     _thin_out(bucket)
@@ -35,25 +40,26 @@ def make(bucket: Bucket) -> int:
 
 
 def fence_off(bucket: Bucket) -> tuple[str, ...]:
-    """End the last epoch, and write the snapshot of a state that knows nothing and goes on behind the journal's end. The keys
-    that have to stay then.
+    """End the last epoch for good, so that the journal itself can be removed. Return the keys that must stay.
 
-    So the journal itself can be removed: no number and no epoch is ever given twice, whoever sleeps, and for how long.
+    This writes the snapshot of an empty state that begins behind the journal's end. So no number and no epoch is ever
+    used twice, no matter which bastion sleeps, and for how long.
     """
     status, _ = leadership.read(bucket)
     seq = end(bucket, max(snapshots(bucket), default=0))
-    epoch = 1 + (status.epoch if status else seq)  # each epoch has taken a number of its own
+    # Without a status: every epoch wrote a journal object, so there were at most `seq`.
+    epoch = 1 + (status.epoch if status else seq)
     if status is not None:
         ended = msgspec.structs.replace(status, state="stopped", epoch=epoch, problems=[])
         bucket.write(layout.STATUS, encode(ended))
-    key = layout.snapshot(seq + 1)  # one further: of the end there may be another one
+    key = layout.snapshot(seq + 1)  # one further: there may be a snapshot at the end already
     bucket.write(key, pack_snapshot(State(seq=seq + 1, epoch=epoch)))
     return key, layout.STATUS
 
 
 def _thin_out(bucket: Bucket) -> None:
-    """Drop the one before the newest three, unless its neighbours would then be far from each other."""
-    numbers = [0, *snapshots(bucket)]
+    """Drop the snapshot before the newest three, unless its neighbours would then be far from each other."""
+    numbers = [0, *snapshots(bucket)]  # 0: the empty state, from which a journal without snapshots is folded
     if len(numbers) > KEEP + 1:
         before, number, after = numbers[-KEEP - 2 :][:3]
         if not _far(bucket, before, after):
@@ -61,7 +67,10 @@ def _thin_out(bucket: Bucket) -> None:
 
 
 def _far(bucket: Bucket, first: int, end: int) -> bool:
-    """True if it takes long to fold the journal objects from `first` on and below `end`. At most three list requests."""
+    """Return True if it takes long to fold the journal objects from `first` to below `end`.
+
+    It costs at most three list requests.
+    """
     last, size = layout.journal(end - 1), 0
     stats = bucket.list(layout.JOURNAL, after=layout.journal(first - 1) if first else "")
     for count, stat in enumerate(takewhile(lambda stat: stat.key <= last, stats), start=1):

@@ -1,4 +1,4 @@
-"""The books of a job: how many tasks stand where, who waits, whether it has ended. Pure but for what it changes."""
+"""Keep the counters of a job: its tasks by state, and whether it has ended. Pure but for what it changes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from . import image_builds
 
 
 def job_of(state: State, job_id: str) -> Job:
-    """The job. Raises `IllegalMove` if there is none."""
+    """Return the job. Raises `IllegalMove` if there is none."""
     if job_id not in state.jobs:
         raise IllegalMove(f"there is no job {job_id}")
     return state.jobs[job_id]
 
 
 def standing(state: State) -> dict[str, int]:
-    """How many tasks of jobs that have not ended stand where. A pass over all of these jobs."""
+    """Count the tasks of all jobs that have not ended, by state. This passes over all of these jobs."""
     out: dict[str, int] = {}
     for job_id in {**state.pending, **state.live}:
         for where, number in state.jobs[job_id].counts.items():
@@ -26,7 +26,7 @@ def standing(state: State) -> dict[str, int]:
 
 
 def move(job: Job, number: int, to: JobState) -> None:
-    """Set a task's state, keeping the books of its job."""
+    """Set the state of a task, and update the counters of its job."""
     task = job.tasks[number]
     _count(job, task.state, -1)
     _count(job, to, +1)
@@ -40,19 +40,19 @@ def move(job: Job, number: int, to: JobState) -> None:
 
 
 def choose(job: Job, choice: int) -> None:
-    """What the job holds, or waits for, is from here on of this choice."""
+    """Set the choice of the job: it holds, or waits for, this shape from now on."""
     if job.choices:
         shape = job.choices[choice]
         job.choice, job.resources, job.replicas = choice, shape.resources, shape.replicas
 
 
 def shape(job: Job, choice: int) -> Alternative:
-    """What attempts of this choice are, or were."""
+    """Return the shape of the attempts of this choice."""
     return job.choices[choice] if job.choices else Alternative(resources=dict(job.resources), replicas=job.replicas)
 
 
 def close(job: Job, to: JobState) -> None:
-    """End the tasks that wait."""
+    """End all pending tasks of the job with this state."""
     for number in list(job.waiting):
         move(job, number, to)
     untouched = job.counts.get(JobState.PENDING, 0)
@@ -69,7 +69,10 @@ def _count(job: Job, state: JobState, change: int) -> None:
 
 
 def settle(state: State, job: Job, task: int | None = None) -> None:
-    """Keep the indices: who has waiting tasks, whether the job has ended, who waited for that. None: any task was moved."""
+    """Update the indexes after a task has moved: pending jobs, ended jobs, and jobs that waited for this end.
+
+    `task` is the task that moved; None: any of them.
+    """
     if job.counts.get(JobState.PENDING):
         state.pending[job.id] = None
     else:

@@ -1,4 +1,7 @@
-"""What the bucket keeps of a job that has left the state, for ever: the job as it ended, with the numbers of its events."""
+"""Store tombstones: what the bucket keeps for ever of a job that left the state.
+
+A tombstone holds the job as it ended, with the numbers of its events.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,15 @@ from ..model.version import TRACE
 from ..stores.create_once import create_once
 
 NEWEST_OF = 64
-"""Among how many traces of one name, those stored last, the newest job is looked for."""
+"""The newest job of a name is looked for among this many tombstones, those that were stored last."""
 
 
 class Trace(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`ended/…`: a job that the state has forgotten. Create-only."""
+    """The tombstone of a job that left the state, stored as `ended/…`. Create-only.
+
+    schema: the number of the format.
+    job: the job as it ended.
+    """
 
     schema: int = numbered(TRACE)
     job: Job
@@ -26,19 +33,26 @@ readable(Trace)
 
 
 def leave(bucket: Bucket, job: Job) -> None:
-    """Write the trace of a job. One that is there already stays: a crash has a job leave twice. Raises `BucketError`."""
+    """Write the tombstone of a job. Raises `BucketError`.
+
+    If one is there already, it stays: after a crash, a job can leave twice.
+    """
     create_once(bucket, layout.ended(job.id), encode(Trace(job=job)))
 
 
 def of(bucket: Bucket, job: str) -> Job | None:
-    """The job of this id, if it has left. One read. Raises `BucketError`, `RecordError`."""
+    """Return the job with this id, if it has left the state; else None. One read.
+
+    Raises `BucketError`, `RecordError`.
+    """
     return _read(bucket, layout.ended(job))
 
 
 def find(bucket: Bucket, word: str, at_once: Map) -> Job | None:
-    """The job of this id, or else the newest of this name, among those that left. One read, or a list and a few.
+    """Return the job with this id, or else the newest of this name, among those that left the state.
 
-    Raises `BucketError`; `RecordError` for a trace that cannot be read.
+    It costs one read, or a list request and a few reads. Raises `BucketError`, and `RecordError` for a tombstone that
+    cannot be read.
     """
     if "-" in word and (job := of(bucket, word)):
         return job

@@ -1,4 +1,4 @@
-"""The whole journal, walked from its first object: is each one what it was when the next one was written?"""
+"""Walk the whole journal from its first object, and check each object against the digest that the next one names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from . import lost_tail, recover
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """How the walk went. It found so many `objects`, up to the first that is wrong, if there is a `problem`. The `chain` begins
-    at that number; None: no object has the digest of another. `accepted` are the parts whose loss an admin accepted.
+    """The result of the walk.
+
+    objects: how many objects it found, up to the first that is wrong.
+    first: the number of the first object.
+    chain: the number from which on objects name the digest of the one before; None: none does.
+    head: the digest of the last object that was found good.
+    accepted: the first and last number of each part whose loss an admin accepted.
+    problem: what is wrong; empty if nothing is.
     """
 
     objects: int
@@ -29,7 +35,7 @@ class Walk:
 
 
 def walk(bucket: Bucket, at_once: Map) -> Walk:
-    """Read everything. Raises `BucketError`, `Newer`."""
+    """Read everything and return what was found. Raises `BucketError`, `Newer`."""
     known = lost_tail.gather(bucket)
     seen = _Seen(pins=dict(_pins(bucket, known)))
     try:
@@ -54,7 +60,11 @@ def walk(bucket: Bucket, at_once: Map) -> Walk:
 
 
 class _Seen:
-    """What the walk knows so far. `pins` are the digests that snapshots and the status know, by the number after the object."""
+    """The progress of the walk.
+
+    `pins` are the digests that snapshots and the status name, each with the name of its source, by the number after the
+    object.
+    """
 
     def __init__(self, pins: dict[int, tuple[str, str]]) -> None:
         self.objects, self.first, self.head = 0, 0, ""
@@ -64,14 +74,17 @@ class _Seen:
         self._gap: tuple[int, int] | None = None
 
     def meets(self, bucket: Bucket, start: int) -> None:
-        """A run of objects begins here. Those that should be before it are missing, unless a purge or an admin let them go."""
+        """Note where a run of objects begins.
+
+        The objects before it are missing, unless a purge or an admin let them go.
+        """
         if not self.objects:
             self.first = self._next = start
         elif start > self._next:
             self._gap, self.head = (self._next, start - 1), ""
 
     def takes(self, record: JournalObject, head: str) -> None:
-        """The next object. Raises `RecordError`, which names the one that is wrong."""
+        """Check the next object. Raises `RecordError`, which names the object that is wrong."""
         number = self._next if self._gap is None else self._gap[1] + 1
         if record.seq != number:
             raise RecordError(
@@ -91,7 +104,10 @@ class _Seen:
         self.objects, self.head, self._next = self.objects + 1, head, record.seq + 1
 
     def _allow_gap(self, record: JournalObject) -> None:
-        """What is missing before this object was accepted in it; or it is the very first, and knows of none before it."""
+        """Check that this object accepts the loss of what is missing before it.
+
+        If it is the very first object, it must not name one before it.
+        """
         if not self.objects and record.seq and record.prev:
             raise RecordError(
                 f"journal object {record.seq - 1} is missing, which object {record.seq} knows; put it back"
@@ -105,7 +121,7 @@ class _Seen:
 
 
 def _runs(bucket: Bucket) -> Iterator[tuple[int, int]]:
-    """The numbers of the objects that are there, as ranges without gaps."""
+    """Yield the numbers of the objects that are there, as ranges without gaps."""
     start = end = -1
     for stat in bucket.list(layout.JOURNAL):
         if not layout.is_journal(stat.key):
@@ -121,7 +137,7 @@ def _runs(bucket: Bucket) -> Iterator[tuple[int, int]]:
 
 
 def _pins(bucket: Bucket, known: lost_tail.KnownEnd) -> Iterator[tuple[int, tuple[str, str]]]:
-    """The digests that others know. A snapshot that cannot be read knows none."""
+    """Yield the digests that snapshots and the status name. A snapshot that cannot be read names none."""
     for number in recover.snapshots(bucket):
         key = layout.snapshot(number)
         try:

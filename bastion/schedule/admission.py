@@ -1,4 +1,4 @@
-"""Whether a job may enter: asked by the client before it writes anything, and by the bastion again. Pure."""
+"""Check whether a job may enter. The client asks before it writes anything, and the bastion asks again. Pure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from ..model.job.spec import JobSpec
 from ..model.nearest import did_you_mean
 
 Faults = Callable[[Resources, int | None], Iterable[str]]
-"""What is wrong with these resources in these tiers."""
+"""A function that lists what is wrong with these resources in these tiers."""
 
 
 def complaints(
     spec: JobSpec, quota: Quota | None, sides: Sequence[Resources] | None, faults: Faults | None
 ) -> list[str]:
-    """Every reason against the job. `sides` are what each side of the pool holds, `faults` what keeps a shape from its runner.
-    What is None is not known now, so nothing is said of it.
+    """List every reason against the job.
+
+    `sides` are the resources of each partition of the capacity. `faults` lists what keeps a shape from its runner. An
+    argument that is None is not known now, and its check is left out.
     """
     wrong = []
     if quota is not None and not quota.admits(spec.user, spec.project):
@@ -34,13 +36,13 @@ def complaints(
 
 
 def _never(spec: JobSpec, sides: Sequence[Resources]) -> list[str]:
-    """Why it can never start, in whatever shape; nothing if it can in one."""
+    """List why no shape of the job can ever start. Nothing if at least one shape can."""
     found = [_too_much(choice, sides) for choice in spec.choices]
     return [text for one in found for text in one] if all(found) else []
 
 
 def hopeless(spec: JobSpec, sides: Sequence[Resources]) -> Iterator[str]:
-    """Of its choices those that can never start, while others may, and why."""
+    """List the choices that can never start, with the reason. The other choices may still start."""
     for number, choice in enumerate(spec.choices, start=1):
         if wrong := _too_much(choice, sides):
             yield f"choice {number}, {text(choice.demand)}, can never start: {'; '.join(wrong)}"
@@ -56,7 +58,7 @@ def _stranger(spec: JobSpec, quota: Quota) -> str:
 
 
 def not_granted(project: str, job_class: str) -> str:
-    """What to say of a class of jobs that a project may not use."""
+    """Say that the project may not use this class of jobs."""
     return f"{project} was not granted {job_class} jobs; ask an admin for a line in [project_classes]"
 
 

@@ -1,4 +1,4 @@
-"""What there is to give away: how much each tier holds of the kinds that its runners give, and the walls between. Pure."""
+"""Compute the capacity of each tier, by kind, and the boundaries between the partitions of tiers. Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from .runner_choice import RunnerChoice
 
 
 def pool(quota: Quota, places: RunnerChoice, blind: frozenset[str]) -> Capacity:
-    """The tiers of a quota file as these runners bear them out. Nothing of a `blind` one is given where others have such.
+    """Return the capacity that the schedule may give away.
 
-    A runner that gives a kind in several sides gives to the better ones first. A table that names more tiers than the
-    quota file has makes more, for kinds that the file does not name.
+    It is what the quota file plans for each tier, limited to what the runners report. A runner that gives a kind in
+    several partitions fills the better ones first. The settings may name more tiers than the quota file has: these are
+    added, for kinds that the quota file does not name.
+
+    Where only `blind` (unreachable) runners give a kind in a partition, nothing new is given of it there, as long as a
+    reachable runner gives that kind in another partition.
     """
     walls = places.walls
     wished = (*quota.tiers, *({} for _ in range(len(quota.tiers), walls[-1] + 1 if walls else 0)))
@@ -32,7 +36,10 @@ def pool(quota: Quota, places: RunnerChoice, blind: frozenset[str]) -> Capacity:
 def _shut(
     tiers: tuple[Resources, ...], sides: tuple[range, ...], places: RunnerChoice, blind: frozenset[str]
 ) -> tuple[frozenset[str], ...]:
-    """By side the kinds that only blind runners give there, while other sides have some of others."""
+    """Return for each partition the kinds that are closed there.
+
+    A kind is closed where only unreachable runners give it, if a reachable runner gives it in another partition.
+    """
     there = [{kind for kind, amount in total(tiers[side.start : side.stop]).items() if amount} for side in sides]
     dark = [
         {kind for kind in kinds if blind.issuperset(places.suppliers(kind, side.start))}

@@ -1,4 +1,7 @@
-"""One decision of the schedule, as the journal tells it: by who decides, and by who replays what was decided. Pure."""
+"""Make one decision of the schedule, in the form that the journal stores. Pure.
+
+The bastion uses this to decide, and the replay uses it to decide again.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,20 @@ from . import plan
 from .pending import PendingJobs
 
 AGAIN = timedelta(seconds=60)
-"""When a job is looked at again that could not be placed."""
+"""A job that could not be placed is tried again after this time."""
 
 Seat = tuple[str, int]
-"""The runner that an attempt goes to, and of how many hosts it consists there."""
+"""The runner of an attempt, and the number of its hosts there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """The stops, moves and starts, in the order of the journal; the marker that stands before them; when to ask again.
+    """One answer of the schedule, ready for the journal.
 
-    `unseated` are the jobs that would start, were it known on which runner and of how many hosts; and what went wrong.
+    marker: the event that stands before the others; it describes the decision.
+    events: the stops, then the moves, then the starts, in the order of the journal.
+    again: when to ask again; None: no moment is set.
+    unseated: the jobs that would start but got no runner or number of hosts, each with the error.
     """
 
     marker: Decided
@@ -36,7 +42,7 @@ class Decision:
 
     @property
     def complaints(self) -> list[str]:
-        """A line for each job that cannot start for that."""
+        """List one line for each job that cannot start because it got no place."""
         return [
             f"{job} would start, and cannot be placed; launch hold it: {error!r}"
             for job, error in self.unseated.items()
@@ -50,7 +56,11 @@ def decided(
     seat: Callable[[Job, Start], Seat],
     lineup: PendingJobs | None = None,
 ) -> Decision:
-    """Ask the schedule. `seat` says where a start of a job goes; it raises what keeps it from saying so."""
+    """Ask the schedule and return its decision.
+
+    `seat` returns the runner and the number of hosts for a start. Any error that it raises goes to `unseated`. `lineup`
+    is the index of pending jobs; None: a new one is built.
+    """
     answer = plan.plan(state, inputs, now, lineup)
     seats, unseated = _seats(state, answer.schedule.starts, seat)
     events: tuple[Stopping | Moved | Started, ...] = (
@@ -74,19 +84,22 @@ def decided(
 def _seats(
     state: State, starting: Iterable[Start], seat: Callable[[Job, Start], Seat]
 ) -> tuple[dict[Start, Seat], dict[str, Exception]]:
-    """Where each start goes; one of which that cannot be said is in no other's way. Those of an array are mostly equal."""
+    """Find the place of each start. A start that cannot be placed does not stop the others.
+
+    The starts of an array are mostly equal, so each different one is asked about once.
+    """
     seats: dict[Start, Seat] = {}
     unseated: dict[str, Exception] = {}
     for start in dict.fromkeys(starting):
         try:
             runner, hosts = seat(state.jobs[start.job], start)
-            seats[start] = runner, range(1, hosts + 1)[-1]  # a number, and one at the least
-        except Exception as error:  # whatever it is: the runner may be somebody else's code
+            seats[start] = runner, range(1, hosts + 1)[-1]  # raises unless `hosts` is an integer of at least 1
+        except Exception as error:  # any error: the runner may come from another package
             unseated[start.job] = error
     return seats, unseated
 
 
 def digest(events: Iterable[AnyEvent]) -> str:
-    """The first 16 digits of the SHA-256 of these events as they are written; empty for none."""
+    """Return the first 16 hexadecimal digits of the SHA-256 of these events as they are written; empty for none."""
     lines = [encode(event) for event in events]
     return hashlib.sha256(b",\n".join(lines)).hexdigest()[:16] if lines else ""

@@ -1,4 +1,7 @@
-"""What should exist outside, as a value that other threads may hold: one row for each live attempt. Pure."""
+"""Describe what should exist outside the bastion: one row for each live attempt. Pure.
+
+The rows are values, so other threads may hold them.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,19 @@ RESTART_REASONS = {
     Cause.CANCELLED: "user",
     Cause.UPDATED: "user",
 }
+"""The `restart_reason` of an attempt, by the cause that ended the one before. Other causes give "failure"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredWorker:
-    """One worker's place in an attempt. `over`: nothing can run there any more; `exited`: its process has ended."""
+    """One worker of an attempt.
+
+    machine: the backend's id of its machine; empty before its claim was read.
+    address: the host name or IP address of its process; empty before its claim was read.
+    port: the port of its process; 0 before its claim was read.
+    over: nothing can run as this worker any more.
+    exited: its process has ended.
+    """
 
     machine: str
     address: str
@@ -35,7 +46,25 @@ class DesiredWorker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """One live attempt: what its machines and its objects in the bucket should be."""
+    """One live attempt: what its machines and its objects in the bucket should be.
+
+    placement: the key of the attempt, and what its machines need.
+    runner: the name of its runner.
+    state: the state of the attempt.
+    posts: its workers, in order.
+    seq: the number of the journal object that holds the spec.
+    index: the position of the spec among the events of that object.
+    changes: what updates changed of the spec, without the command; None: nothing.
+    renewed: where the newer command that this attempt runs is stored; None: it runs that of the spec.
+    digest: the digest of the image that was built for the job; empty if none was.
+    restart_reason: one of first, failure, preempted, node_lost, user.
+    last_step: the last step that an earlier attempt reported; None if none did.
+    stopping: the cause for which it is being stopped; None if it is not.
+    deadline: the end of the grace period, once it is being stopped; else None.
+    grace_s: seconds between SIGTERM and SIGKILL: those of the job, or those at the time when the stop began.
+    reason: why it is being stopped, in words.
+    waits_for: what its machines wait for, in the runner's words; empty if nothing.
+    """
 
     placement: Placement
     runner: str
@@ -56,12 +85,12 @@ class Desired:
 
     @property
     def key(self) -> AttemptKey:
-        """The attempt."""
+        """Return the key of the attempt."""
         return self.placement.key
 
 
 def desired(state: State) -> tuple[Desired, ...]:
-    """All live attempts."""
+    """Return one row for each live attempt."""
     return tuple(_row(state, key, job, attempt) for key, job, attempt in state.live_attempts())
 
 
@@ -99,7 +128,7 @@ def _row(state: State, key: AttemptKey, job: Job, attempt: Attempt) -> Desired:
 
 
 def order(row: Desired, spec: JobSpec) -> Order:
-    """What the workers of an attempt are to run."""
+    """Return the order for the workers of an attempt."""
     first = first_order(row.key, spec, workers=row.placement.workers, tier=row.placement.tier)
     return msgspec.structs.replace(
         first,
@@ -111,7 +140,7 @@ def order(row: Desired, spec: JobSpec) -> Order:
 
 
 def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) -> Order:
-    """The order of an attempt that follows no other."""
+    """Return the order of the first attempt of a task."""
     return Order(
         job=key.job,
         name=spec.name,
@@ -140,16 +169,16 @@ def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) 
 
 
 def _of_task(folder: str, key: AttemptKey, spec: JobSpec) -> str:
-    """The tasks of an array have folders of their own."""
+    """Return the folder of one task. Each task of an array has a folder of its own."""
     return f"{folder.rstrip('/')}/{key.task}" if folder and spec.count > 1 else folder
 
 
 def stop_order(row: Desired) -> StopOrder:
-    """The order to end the attempt; the same for whoever writes it first."""
+    """Return the order to end the attempt. It has the same bytes, no matter which process writes it first."""
     assert row.stopping is not None
     return StopOrder(cause=row.stopping, grace_s=row.grace_s, reason=row.reason, nonce=str(row.key))
 
 
 def world(row: Desired) -> World:
-    """Where every worker of the gang can be reached."""
+    """Return the addresses of all workers of the gang."""
     return World(members=[Member(address=post.address, port=post.port) for post in row.posts])

@@ -1,4 +1,7 @@
-"""What may start of a job, were there room for it: by its user, by what it waits for, by the time, and how many at once. Pure."""
+"""Decide how many tasks of a job may start if there is room, and why no more. Pure.
+
+The answer depends on its user and its class, on dependencies, on the time, and on how many tasks may run at once.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,21 @@ from ..model.wording import clock
 from .admission import not_granted
 
 SHOWN = 3
-"""So many conditions are named in a line."""
+"""At most this many conditions are named in a line."""
 
 
 class Obstacle(Enum):
-    """What keeps a job's tasks back."""
+    """The reason why no task of a job may start.
+
+    NONE: there is no such reason.
+    HELD: the job is held.
+    BARRED: its user or its class may not start jobs in its project.
+    BUILD: its image is not built yet.
+    AFTER: it waits for other jobs to end, or one of them ended so that it can never start.
+    BEGIN: its `begin` time is not reached.
+    RETRY: its pending tasks pause before their next try.
+    PARALLEL: as many tasks as may run at once hold resources.
+    """
 
     NONE = auto()
     HELD = auto()
@@ -32,7 +45,12 @@ class Obstacle(Enum):
 
 
 class Eligibility(NamedTuple):
-    """`tasks` may start now; if none may, `bar` says why. `until`: when time alone changes that; None if it never does."""
+    """How much of a job may start now.
+
+    tasks: how many of its tasks may start now.
+    bar: why none may start; NONE if `tasks` is above 0.
+    until: when time alone changes the answer next; None if it never does.
+    """
 
     tasks: int
     bar: Obstacle
@@ -40,10 +58,11 @@ class Eligibility(NamedTuple):
 
 
 def gate(state: State, job: Job, quota: Quota, now: datetime) -> Eligibility:
-    """How many of the job's waiting tasks may start now.
+    """Return how many of the job's pending tasks may start now.
 
-    It rests on the job, its live tasks, the quota file and the time; of other jobs only on those whose ends it waits for.
-    Their events change `Job.after` of those that `State.dependents` names.
+    The answer depends on the job, its live tasks, the quota file and the time. Of other jobs it depends only on those
+    whose ends the job waits for. When such a job ends, its events change `Job.after` of the jobs that
+    `State.dependents` names.
     """
     count = job.counts.get(JobState.PENDING, 0)
     if job.held is not None:
@@ -68,12 +87,12 @@ def gate(state: State, job: Job, quota: Quota, now: datetime) -> Eligibility:
 
 
 def admitted(quota: Quota, job: Job) -> bool:
-    """The quota file lets its user and its class start jobs in its project."""
+    """Return True if the quota file lets the job's user and class start jobs in its project."""
     return quota.admits(job.user, job.project) and quota.grants(job.project, job.job_class)
 
 
 def reason(state: State, job: Job, shut: Eligibility, quota: Quota, now: datetime) -> str:
-    """Why nothing of the job may start, in a line."""
+    """Say in one line why no task of the job may start."""
     match shut.bar:
         case Obstacle.HELD:
             return held(job)
@@ -96,7 +115,7 @@ def reason(state: State, job: Job, shut: Eligibility, quota: Quota, now: datetim
 
 
 def held(job: Job) -> str:
-    """Why a held job does not start."""
+    """Say why a held job does not start."""
     return f"held by {job.held}; launch release {job.id} lets it start"
 
 
@@ -107,7 +126,7 @@ def _after(state: State, job: Job) -> str:
 
 
 def _now(state: State, text: str) -> str:
-    """`ok:prep-0d4af07e (RUNNING)`."""
+    """Return a condition with the state of its job now, as in `ok:prep-0d4af07e (RUNNING)`."""
     wanted = condition(text)
     job = state.jobs.get(wanted.job) if wanted else None
     if wanted is None or job is None:

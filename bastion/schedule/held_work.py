@@ -1,4 +1,7 @@
-"""For how long an attempt holds what it has, and how much of its work is safe: for decisions and for readers. Pure."""
+"""Compute how long an attempt keeps its resources, and how much of its work is safe. Pure.
+
+Decisions and readers both use it.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,21 @@ from ..model.state.transitions import FAILURES
 from .eligibility import Obstacle, gate
 
 KEEP = timedelta(seconds=60)
-"""The longest pause over which the room of a failed try is kept for the next one, and how much longer if that cannot begin."""
+"""The limit for keeping the resources of a failed try for the next try.
+
+They are kept if the pause before the next try is at most this long. If that try cannot start in time, they are kept for
+this much longer.
+"""
 
 _LATE = timedelta(seconds=1)
-"""By so much the pause is longer at most than it was set: it is counted from when the end was written."""
+"""The tolerance of `KEEP`: a pause counts from when the end was written, so it can come out a little longer."""
 
 
 def until(job: Job, attempt: Attempt) -> datetime | None:
-    """When an attempt ends at the latest; None if nothing bounds it."""
+    """Return the latest time at which an attempt ends; None if nothing limits it."""
     if attempt.state is AttemptState.STOPPING:
         return attempt.deadline
+    # At its deadline it is asked to stop; then it may use its grace.
     ends = [job.deadline + timedelta(seconds=job.grace_s)] if job.deadline else []
     if job.time_limit_s is not None:
         ends.append((attempt.running or attempt.started) + timedelta(seconds=job.time_limit_s))
@@ -30,9 +38,10 @@ def until(job: Job, attempt: Attempt) -> datetime | None:
 
 
 def finish_by(job: Job, attempt: Attempt) -> datetime | None:
-    """When what still runs of a gang is ended, because a worker of it has ended with 0; None if that is not so.
+    """Return when the rest of a gang is ended because one of its workers has exited with 0.
 
-    The policy foresees no end by this: its decisions stay those that the journal holds.
+    None if no such limit applies. The policy does not use this time to foresee ends. So its decisions stay those that
+    the journal holds.
     """
     if attempt.finishing is None or not job.finish_timeout_s or attempt.state is AttemptState.STOPPING:
         return None
@@ -40,10 +49,10 @@ def finish_by(job: Job, attempt: Attempt) -> datetime | None:
 
 
 def kept(state: State, job: Job, quota: Quota, now: datetime) -> dict[int, datetime]:
-    """The tasks whose last try failed and for whose next one what it held is kept, with the time of that one.
+    """Return the tasks whose last try failed and whose resources are kept, each with the time of its next try.
 
-    Another task of the job that began since, if not for a next try of its own, has taken the place of one. Nothing is kept
-    while something else keeps the job back, and no more than may run beside what runs.
+    A task of the job that started since then takes the place of one of these, unless it started for its own next try.
+    Nothing is kept while something else keeps the job back. No more is kept than may run beside the live tasks.
     """
     rows = sorted(_kept(job, now)) if job.waiting else []
     if not rows or gate(state, job, quota, now).bar not in (Obstacle.NONE, Obstacle.RETRY, Obstacle.PARALLEL):
@@ -58,7 +67,7 @@ def _kept(job: Job, now: datetime) -> Iterator[tuple[datetime, int, datetime]]:
     for number in job.waiting:
         task = job.tasks[number]
         last = task.attempts[-1] if task.attempts else None
-        # What was being stopped for others is theirs, however it ended.
+        # An attempt that was being preempted frees its resources for the other job, no matter how it ended.
         if last and last.cause in FAILURES and last.ended is not None and last.stopping is not Cause.PREEMPTED:
             at = task.ready_at or last.ended
             if at - last.ended <= KEEP + _LATE and now < at + KEEP:
@@ -66,9 +75,9 @@ def _kept(job: Job, now: datetime) -> Iterator[tuple[datetime, int, datetime]]:
 
 
 def saved(attempt: Attempt, now: datetime) -> datetime | None:
-    """When an attempt last wrote a checkpoint, as far as is known or foreseen; None: never.
+    """Return when an attempt last wrote a checkpoint, as reported or as foreseen; None: never.
 
-    Workers tell it by clocks of their own: it is never before the attempt began, and never later than now.
+    Workers report it by their own clocks. So the result is limited to the time from the attempt's start to now.
     """
     if attempt.saved is None:
         return None

@@ -1,6 +1,7 @@
-"""Who used how much, waited how long and preempted whom in a window of time: one pass over the journal. Pure but for itself.
+"""Add up who used how much, waited how long and preempted whom in a window of time. One pass over the journal.
 
-What it keeps is bounded by the jobs that the bastion itself remembers, and eight bytes for each start in the window.
+A `Ledger` is mutable and changes only itself. Its memory is bounded by the jobs that the bastion itself remembers, plus
+eight bytes for each start in the window. Pure but for itself.
 """
 
 from __future__ import annotations
@@ -45,22 +46,25 @@ from .usage import shares
 
 K = TypeVar("K")
 Of = Callable[[Job | JobSpec, str], str]
-"""Whose entry a job goes to: its spec or what the state knows of it, and its id."""
+"""A function that names the entry of a job, from its spec or its state, and its id."""
 
 BY: Mapping[str, Of] = {
     "project": lambda job, _: job.project,
     "user": lambda job, _: job.user,
     "job": lambda _, job_id: job_id,
 }
+"""The ways to group jobs into entries."""
 
 
 @dataclass(slots=True)
 class LedgerEntry:
-    """What one user, project or job had in the window.
+    """What one user, project or job used in the window.
 
-    `held` is by kind, see `TimeIntegral`. `waits` are microseconds from when a task could have run to its start, one for
-    each start; `suffered` counts the attempts that were asked to stop for others, `caused` those that were stopped for it.
-    `jobs` were submitted in the window, or held something, or others were stopped for them.
+    jobs: the number of its jobs that were submitted in the window, held something, or had others stopped for them.
+    waits: microseconds from when a task could have run to its start, one for each start.
+    suffered: how many of its attempts were asked to stop for other jobs.
+    caused: how many attempts were stopped for its jobs.
+    held: the resources that it held over time, by kind, in units times microseconds.
     """
 
     jobs: int = 0
@@ -72,10 +76,19 @@ class LedgerEntry:
 
 @dataclass(slots=True)
 class _Job:
-    """What has to be known of a job that is not over: `left` tasks are not, those in `live` hold the demand of its `choice`.
+    """The facts about one job that has not ended.
 
-    `again` is when a task that ran before could run again, `released` when the job was, if it had been `held`, or when it
-    might begin, by its own time and by the last end that it waited for. `finished` is when processes ended of what still holds.
+    who: the name of its entry.
+    demands: the demand of one task, for each choice.
+    submitted: when it was submitted.
+    left: the number of its tasks that have not ended.
+    choice: the choice of its live tasks.
+    live: the numbers of the tasks that hold resources.
+    counted: its entry counts it among its jobs.
+    held: it is held now.
+    released: when it could start: after a hold, its `begin` time, and the last end that it waited for; None: at once.
+    again: when a task that ran before could run again, by task.
+    finished: when the processes of a task ended that still holds resources, by task.
     """
 
     who: str
@@ -92,15 +105,23 @@ class _Job:
 
 
 class Ledger:
-    """The entries of a window. Give it the journal from a state on, object by object, and close it.
+    """The entries of a window. Start it with a state, feed it the journal objects after that state, then close it.
 
-    `promised` are the shares by project and kind, `pool` is what there was by kind, both over time as `LedgerEntry.held` is. What
-    ended while no bastion was at work is held until its own end; what it would have had until that was known is `later`, in
-    units times microseconds by kind.
+    window: the window.
+    entries: the entries by name.
+    promised: the shares by project and kind, in units times microseconds.
+    pool: the capacity by kind, in units times microseconds.
+    later: what ended attempts would have held until the bastion noticed, by kind, in units times microseconds. An
+        attempt that ended while no bastion ran holds its resources only until its own end.
+    closes: True: the first object from after the window ends the pass. False: such objects still count, at the last
+        time before.
     """
 
     def __init__(self, window: Window, by: str, state: State | None = None) -> None:
-        """`by`: one of `BY`. `state`: the fold of what is not given; it must be from before the window."""
+        """Begin a ledger. `by` is one of `BY`.
+
+        `state` is the fold of the journal before the first object. It must be older than the window.
+        """
         self.window = window
         self.entries: dict[str, LedgerEntry] = {}
         self.promised: dict[tuple[str, str], TimeIntegral] = {}
@@ -118,12 +139,13 @@ class Ledger:
             self._begin(state)
 
     def take(self, record: JournalObject) -> bool:
-        """Take one journal object. False if it is from after the window: no more is needed."""
+        """Take one journal object. Return False if it is from after the window: no more objects are needed."""
         now = record.now
         if now >= self.window.until:
             if self.closes:
                 return False
-            now = self._last or self.window.since  # the journal was ahead of the store's time, and is healed later on
+            # The journal's clock ran ahead of the store's; a later epoch sets it back.
+            now = self._last or self.window.since
         self._last = now
         if not self._opened and now >= self.window.since:
             self._open()
@@ -135,7 +157,7 @@ class Ledger:
         return True
 
     def close(self) -> None:
-        """Count what still holds something up to the window's end."""
+        """Count everything that is still held up to the end of the window."""
         if not self._opened:
             self._open()
         held = [meter for entry in self.entries.values() for meter in entry.held.values()]
@@ -165,7 +187,7 @@ class Ledger:
         self._promise(0)
 
     def _open(self) -> None:
-        """The window begins: what holds something now is counted from here on."""
+        """Begin the window: from here on count what is held already."""
         self._opened = True
         for job in self._jobs.values():
             if job.live:
@@ -178,14 +200,14 @@ class Ledger:
         return known
 
     def _entry(self, job: _Job) -> LedgerEntry:
-        """The entry that the job goes to; the job is one of its jobs."""
+        """Return the entry of the job, and count the job there once."""
         entry = self.entries.setdefault(job.who, LedgerEntry())
         entry.jobs += not job.counted
         job.counted = True
         return entry
 
     def _hold(self, job: _Job, place: int, number: int) -> None:
-        """From this place on so many more attempts of the job hold what it needs."""
+        """Let so many more attempts of the job hold its demand from this place on."""
         held = self._entry(job).held
         for kind, amount in job.demands[job.choice].items():
             if kind not in held:
@@ -214,7 +236,7 @@ class Ledger:
         job = self._jobs.get(event.job)
         if job is None:
             return
-        if event.task in job.live:  # else it began in a hole of the journal
+        if event.task in job.live:  # else it started in a gap of the journal
             job.live.remove(event.task)
             finished = job.finished.pop(event.task, now)
             if self._opened:
@@ -230,7 +252,7 @@ class Ledger:
             del self._jobs[event.job]
 
     def _take_back(self, job: _Job, finished: int, place: int) -> None:
-        """It held nothing any more in between, though nobody was there to know it."""
+        """Take back what was counted after its processes had ended, while no bastion was there to notice."""
         for kind, amount in job.demands[job.choice].items():
             self._entry(job).held[kind].take_back(finished, place, amount)
             self.later[kind] += amount * (place - finished)
@@ -265,7 +287,7 @@ class Ledger:
             self._behind.setdefault(wanted.job, []).append((wanted.task, job))
 
     def _over(self, job: str, task: int | None, now: datetime) -> None:
-        """This task ended, or all that waited: who waited for that could begin from now on, if for nothing else."""
+        """Let the jobs that waited for this end start from now on. `task` None: all pending tasks of the job ended."""
         for wanted, name in self._behind.get(job, ()):
             other = self._jobs.get(name)
             if other is not None and not other.live and (task is None or wanted in (None, task)):
@@ -294,7 +316,7 @@ class Ledger:
         self._promise(place)
 
     def _promise(self, place: int) -> None:
-        """From this place on shares and pool are as quota and runners say."""
+        """Set the shares and the capacity from this place on, as the quota file and the runners give them."""
         quota = inputs(self._facts).quota or Quota.open()
         promised = shares(self._facts, quota)
         units = {(project, kind): n for project in quota.shares for kind, n in promised.units(project).items()}

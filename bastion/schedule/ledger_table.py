@@ -1,4 +1,4 @@
-"""A ledger as numbers that people read: hours, medians, totals. Pure."""
+"""Turn a ledger into numbers that people read: hours, medians, totals. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,26 @@ from .ledger import Ledger, LedgerEntry
 from .time_integral import TimeIntegral
 
 HOUR = 3_600_000_000
+"""Microseconds in an hour."""
 SECOND = 1_000_000
+"""Microseconds in a second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerLine:
-    """One entry. Amounts are unit-hours by kind; waits are seconds, None if nothing started."""
+    """One entry of a ledger, as numbers.
+
+    who: the name of the user, project or job.
+    jobs: the number of its jobs.
+    starts: the number of attempts that started in the window.
+    wait_median_s: the median wait before a start, in seconds; None if nothing started.
+    wait_p95_s: the wait that at least 95% of the starts did not exceed, in seconds; None if nothing started.
+    suffered: how many of its attempts were asked to stop for other jobs.
+    caused: how many attempts were stopped for its jobs.
+    unit_hours: what it held, in unit-hours by kind.
+    share_hours: what it was promised, in unit-hours by kind. Only projects have shares; the total has the capacity
+        here.
+    """
 
     who: str
     jobs: int
@@ -28,7 +42,7 @@ class LedgerLine:
     share_hours: dict[str, float]
 
     def row(self) -> dict[str, Any]:
-        """For scripts, without the name."""
+        """Return the line for scripts, without the name."""
         return {
             "jobs": self.jobs,
             "starts": self.starts,
@@ -40,7 +54,10 @@ class LedgerLine:
 
 
 def entry_lines(ledger: Ledger, by: str) -> list[LedgerLine]:
-    """Every entry, the largest part of the fleet first. Projects have shares, also those that used nothing."""
+    """Return a line for every entry, the largest part of the fleet first.
+
+    By project, projects with a share are listed too if they used nothing.
+    """
     promised = _promised(ledger) if by == "project" else {}
     names = {*ledger.entries, *promised}
     empty = LedgerEntry()
@@ -50,7 +67,7 @@ def entry_lines(ledger: Ledger, by: str) -> list[LedgerLine]:
 
 
 def total_line(ledger: Ledger, lines: Iterable[LedgerLine]) -> LedgerLine:
-    """All entries together; the share of all is what there was."""
+    """Return all entries together. Their `share_hours` are the whole capacity."""
     everybody = LedgerEntry()
     for entry in ledger.entries.values():
         everybody.jobs += entry.jobs
@@ -84,12 +101,12 @@ def _median(waits: list[int]) -> float:
 
 
 def _p95(waits: list[int]) -> int:
-    """The smallest wait that at least 95% of all waits do not exceed."""
+    """Return the smallest wait that at least 95% of all waits do not exceed."""
     return waits[-(-95 * len(waits) // 100) - 1]
 
 
 def hours(amounts: Mapping[str, int]) -> dict[str, float]:
-    """Units times microseconds, by kind, as unit-hours."""
+    """Convert units times microseconds, by kind, to unit-hours."""
     return {kind: round(amount / HOUR, 6) for kind, amount in sorted(amounts.items()) if amount}
 
 

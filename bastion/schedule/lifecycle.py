@@ -1,4 +1,4 @@
-"""From where attempts stand to what becomes of them. Pure: no clock, no bucket, no runner."""
+"""Decide what becomes of each live attempt. Pure: no clock, no bucket, no runner."""
 
 from __future__ import annotations
 
@@ -16,27 +16,32 @@ from ..model.wording import short
 from .held_work import finish_by
 
 FORMING = timedelta(minutes=10)
-"""An attempt whose workers have not all claimed by then, since its machines were there to be had, is given up."""
+"""The time that the workers of an attempt have to claim, once its machines are available. Then the attempt is given up.
+"""
 
 CRASH = timedelta(minutes=2)
-"""A second failure with the same error, each this soon after its start and without a checkpoint, ends the task."""
+"""A second failure with the same error ends the task, if each came this soon after its start and without a checkpoint.
+"""
 
 _CRASHES = (Cause.CODE, Cause.SIGNAL)
 _MINOR = re.compile(r"0x[0-9a-fA-F]+|(?:/[\w.@+-]+)+|[0-9]+(?:\.[0-9]+)*")
-"""Parts in which two lines of the same error may differ: addresses, paths, numbers."""
+"""The parts in which two lines of the same error may differ: addresses, paths, numbers."""
 _PREFIX = re.compile(r"^(?:worker [0-9]+: )?exit code [0-9]+: ")
 
 KEEP_REQUESTS = timedelta(hours=24)
+"""A request id is remembered for at least this long."""
 FORGET_AT_ONCE = 2_000
+"""At most this many request ids stand in one event."""
 
 _OWN = FAILURES | {Cause.TIME_LIMIT}
-"""Causes that the process brought about itself: true whatever was asked of it meanwhile."""
+"""Causes that the process itself brought about. They hold, no matter what was asked of it meanwhile."""
 
 
 def settle(state: State, now: datetime) -> Iterator[Stopping | Ended | Started]:
-    """What the live attempts come to: stops that are due, ends of those of which nothing can run any more, successors.
+    """Yield what the live attempts come to: due stops, ends of attempts that cannot run any more, and successors.
 
-    The successor of an attempt that a new command replaced begins on what that one held: it never waits in the queue.
+    If a new command replaced an attempt, its successor starts at once on the resources that it held. It does not wait
+    in the queue.
     """
     for key, job, attempt in state.live_attempts():
         yield from settle_one(state, key, job, attempt, now)
@@ -45,7 +50,7 @@ def settle(state: State, now: datetime) -> Iterator[Stopping | Ended | Started]:
 def settle_one(
     state: State, key: AttemptKey, job: Job, attempt: Attempt, now: datetime
 ) -> Iterator[Stopping | Ended | Started]:
-    """What one live attempt comes to."""
+    """Yield what one live attempt comes to."""
     task = job.tasks[key.task]
     if all(worker.over for worker in attempt.workers):
         end = _end(key, job, task, attempt, now)
@@ -57,8 +62,12 @@ def settle_one(
 
 
 def lapse(state: State, add: Callable[[Lapsed], bool], now: datetime) -> None:
-    """`add` the end of what waits in vain, and then of what waited for that; False from it ends this."""
-    while lapsing := list(_lapses(state, now)):
+    """Pass to `add` the end of each pending job that missed its deadline or can never start.
+
+    Those ends can leave other jobs without a chance, so this repeats until none is left. A result of False from `add`
+    stops it.
+    """
+    while lapsing := list(_lapses(state, now)):  # `add` applies each one, so the next pass sees the jobs that it doomed
         if not all(add(event) for event in lapsing):
             return
 
@@ -91,7 +100,9 @@ def _stop(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime
 
 
 def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[Cause, str, int | None] | None:
-    """Why to stop, in words too, and with which code a process has failed its gang."""
+    """Return why to stop the attempt: the cause, the reason in words, and the exit code if a process failed its
+    gang.
+    """
     if job.cancelled_by or task.cancel:
         return Cause.CANCELLED, f"cancelled by {job.cancelled_by or 'its user'}", None
     if _is_late(job, now):
@@ -118,7 +129,7 @@ def _stop_cause(job: Job, task: Task, attempt: Attempt, now: datetime) -> tuple[
 
 
 def _straggle(job: Job, attempt: Attempt) -> str:
-    """The rank that still ran and the one that had ended with 0, in words."""
+    """Say which rank still ran, and which rank had exited with 0."""
     left = attempt.at_work
     address = attempt.workers[left[0]].address
     who = f"rank {left[0]}" + (f" ({address})" if address else "")
@@ -129,7 +140,7 @@ def _straggle(job: Job, attempt: Attempt) -> str:
 
 
 def forming_since(attempt: Attempt) -> datetime:
-    """Since when nothing but its workers is waited for."""
+    """Return since when the attempt waits only for its workers."""
     return attempt.waited or attempt.started
 
 
@@ -156,13 +167,16 @@ def _end(key: AttemptKey, job: Job, task: Task, attempt: Attempt, now: datetime)
 
 
 def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None, str]:
-    """Why it ended, with which code, in words. Exit 0 of all wins; then the process's own end; then what was asked."""
+    """Return why the attempt ended, with its exit code and the reason in words.
+
+    Exit code 0 of all workers wins; then the process's own end; then the cause that was asked for.
+    """
     workers = attempt.workers
     if all(worker.cause is Cause.OK for worker in workers):
         return Cause.OK, 0, "exit code 0"
-    if attempt.stopping in _OWN:  # the first of a gang to fail; the others only heard of it
+    if attempt.stopping in _OWN:  # the first of the gang to fail; the others failed because of it
         return attempt.stopping, attempt.exit_code, attempt.reason
-    # What fails because another worker of its gang was lost is not the user's failure.
+    # If a worker fails because another worker of its gang was lost, that is not the user's failure.
     bereft = attempt.stopping is Cause.LOST and any(worker.cause in (None, Cause.LOST) for worker in workers)
     own = None if bereft else next((worker for worker in workers if worker.cause in _OWN), None)
     if own is not None and own.cause is not None:
@@ -178,7 +192,10 @@ def _verdict(job: Job, task: Task, attempt: Attempt) -> tuple[Cause, int | None,
 
 
 def _loops(job: Job, task: Task, attempt: Attempt, end: tuple[Cause, int | None, str], now: datetime) -> bool:
-    """Whether the attempt ended as the one before: by itself, with the same error, soon, and without a checkpoint."""
+    """Return True if the attempt ended like the one before.
+
+    That means: by itself, with the same error, soon after its start, and without a checkpoint.
+    """
     if not job.crash_guard or attempt.number == 0:
         return False
     before = task.attempts[attempt.number - 1]
@@ -197,7 +214,7 @@ def _was_short(attempt: Attempt, now: datetime) -> bool:
 
 
 def _error(told: str) -> str:
-    """The error itself, where a line of output tells it; else all that was told."""
+    """Return the error itself, where a line of output names it; else the whole text."""
     return _PREFIX.sub("", told)
 
 
@@ -206,7 +223,7 @@ def _is_late(job: Job, now: datetime) -> bool:
 
 
 def _replaced(job: Job, attempt: Attempt) -> bool:
-    """A new command came while it was live, and its resources were not promised to another."""
+    """Return True if a new command came while it was live, and its resources were not promised to another job."""
     return attempt.renewed != job.renewed and attempt.stopping is not Cause.PREEMPTED
 
 
@@ -223,12 +240,12 @@ def _successor(key: AttemptKey, attempt: Attempt) -> Started:
 
 
 def _outcome(cause: Cause, job: Job, task: Task, attempt: Attempt) -> tuple[JobState, timedelta | None]:
-    """Where the task goes, and how long it waits before it may start again."""
+    """Return the next state of the task, and how long it waits before it may start again."""
     if cause is Cause.OK:
         return JobState.SUCCEEDED, None
     if job.cancelled_by or task.cancel:
         return JobState.CANCELLED, None
-    if attempt.renewed != job.renewed:  # however the old command ended: the new one is to be run
+    if attempt.renewed != job.renewed:  # no matter how the old command ended, the new one has to run
         return JobState.PENDING, None
     if cause is Cause.TIME_LIMIT:
         return JobState.TIMEOUT, None
@@ -243,7 +260,10 @@ def _outcome(cause: Cause, job: Job, task: Task, attempt: Attempt) -> tuple[JobS
 
 
 def _backoff(losses: int) -> timedelta | None:
-    """Infrastructure that fails again and again is asked ever less often: at once, after 30 s, 90 s, …, 15 min."""
+    """Return the pause after repeated losses: none at first, then 30 s, 90 s, 270 s, at most 15 min.
+
+    Infrastructure that fails again and again is tried ever less often.
+    """
     return timedelta(seconds=min(900, 30 * 3 ** (losses - 1))) if losses else None
 
 
@@ -269,13 +289,13 @@ def _lost(workers: list[Worker]) -> str:
 def forget(
     state: State, listed: frozenset[str], now: datetime, cut: frozenset[str] = frozenset()
 ) -> Iterator[Forgotten]:
-    """The request ids that nobody can ask about any more. `listed` are those of a listing taken now; of users in `cut` it
-    shows not all.
+    """Yield the request ids that no client can ask about any more.
 
-    An id is kept for a day, for as long as the inbox still shows it, and for as long as its job is known.
+    `listed` are the ids in a listing of the inbox taken now. For users in `cut` that listing is incomplete. An id is
+    kept for a day, for as long as the inbox still shows it, and for as long as its job is in the state.
     """
     kept = {job.request for job in state.jobs.values()} | listed
-    aged = takewhile(lambda known: now - known[1] > KEEP_REQUESTS, state.requests.items())  # they are in order
+    aged = takewhile(lambda known: now - known[1] > KEEP_REQUESTS, state.requests.items())  # oldest first
     old = [request for request, _ in aged if request not in kept and request.partition("/")[0] not in cut]
     for start in range(0, len(old), FORGET_AT_ONCE):
         yield Forgotten(requests=old[start : start + FORGET_AT_ONCE])

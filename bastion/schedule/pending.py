@@ -1,6 +1,7 @@
-"""Who waits and who holds, as the policy sees it: kept beside the state, so that a tick costs what has changed. Pure.
+"""Keep an index of the pending jobs and of what attempts hold, so that a tick costs what has changed. Pure.
 
-It changes only itself. It answers as one made anew of the same state would.
+The index lies beside the state. It is mutable and changes only itself. It answers like one that is built anew from the
+same state.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from .held_work import KEEP, kept, until
 Tasks = set[int] | None  # None: any of them
 
 ENDS = (Ended, CancelRequested, Lapsed)
-"""After these somebody may wait no more for whom they are about."""
+"""After these events, jobs that waited for the job of the event may wait no longer."""
 
 
 class PendingJobs:
-    """A board, and what has to be looked at again before it is right."""
+    """The index of pending jobs for the policy, and the list of jobs to look at again before it is right."""
 
     def __init__(self) -> None:
         self._changed: dict[str, Tasks] = {}
@@ -47,7 +48,7 @@ class PendingJobs:
         self._behind: dict[str, dict[str, None]] = {}
 
     def note(self, state: State, event: AnyEvent) -> None:
-        """An event was applied to the state."""
+        """Note that an event was applied to the state."""
         if isinstance(event, Topped) and event.job in state.jobs:
             self._move(state.jobs[event.job])
         if isinstance(event, Saved):
@@ -61,15 +62,15 @@ class PendingJobs:
                 self._changed |= dict.fromkeys(self._behind.get(job, ()))
 
     def differ(self, jobs: Iterable[str]) -> None:
-        """The next state differs in these jobs, whatever made it."""
+        """Note that the next state differs in these jobs, no matter what changed it."""
         self._changed.update(dict.fromkeys(jobs))
 
     def opening(self, now: datetime) -> list[str]:
-        """The jobs of which time alone lets more wait for room by then."""
+        """Return the jobs for which time alone lets more tasks wait for room by `now`."""
         return [job for at, job in self._later if at <= now]
 
     def bring_up(self, state: State, quota: Quota, now: datetime, rules: int = RULES) -> WantIndex:
-        """The board of this state under this quota, by these rules of the policy."""
+        """Return the index for this state, under this quota and these rules of the policy."""
         if not (self._quota and _admit_alike(quota, self._quota) and rules == self._rules):
             self._begin(quota, rules)
             self._changed = dict.fromkeys((*state.pending, *state.live))
@@ -85,7 +86,10 @@ class PendingJobs:
         return self._board
 
     def overlooked(self, state: State, now: datetime) -> tuple[str, ...]:
-        """The jobs that may start and are not on the board that was last brought up: there is never one. A pass over all."""
+        """Return the jobs that may start but are missing in the index as it was last brought up.
+
+        The result should always be empty: this is a self-check. It passes over all pending jobs.
+        """
         if self._quota is None:
             return ()
         missing = (
@@ -95,13 +99,14 @@ class PendingJobs:
 
     @property
     def until(self) -> datetime | None:
-        """The next moment at which time alone lets somebody wait for room who did not."""
+        """Return the next moment at which time alone lets more tasks wait for room; None if there is none."""
+        # The heap keeps outdated moments; only those that `_until` still has count.
         while self._later and self._until.get(self._later[0][1]) != self._later[0][0]:
             heappop(self._later)
         return self._later[0][0] if self._later else None
 
     def _move(self, topped: Job) -> None:
-        """Its user's other jobs of the project got other places."""
+        """Look again at the user's other jobs in the project: they got other places."""
         for line in self._board.lines.get(topped.project, {}).values():
             for *_, job in line.users.get(topped.user, ()):
                 self._changed.setdefault(job, set())
@@ -120,6 +125,7 @@ class PendingJobs:
             self._board.wait_no_more(job_id)
             return
         found, keeps = gate(state, job, quota, now), self._kept.get(job_id, {})
+        # What is kept ends `KEEP` after the next try could begin, so both moments change the answer.
         moments = [at if at > now else at + KEEP for at in keeps.values()] if keeps else []
         if found.until:
             moments.append(found.until)
@@ -135,7 +141,7 @@ class PendingJobs:
             self._board.wait_no_more(job_id)
 
     def _keep(self, state: State, job_id: str, quota: Quota, now: datetime) -> None:
-        """Enter what is kept for next tries of a job; what was kept before goes."""
+        """Enter what is kept for the next tries of a job, and remove what was kept before."""
         job = state.jobs.get(job_id)
         if not (job_id in self._kept or (job and job.waiting)):
             return  # most jobs never failed
@@ -166,12 +172,12 @@ class PendingJobs:
 
 
 def _admit_alike(one: Quota, other: Quota) -> bool:
-    """True if the same jobs may start under both: they differ at most in totals, shares and limits."""
+    """Return True if the same jobs may start under both quotas: they differ at most in totals, shares and limits."""
     return one is other or (one.members, one.classes, one.is_open) == (other.members, other.classes, other.is_open)
 
 
 def want(job: Job, tasks: int) -> Want:
-    """A job with so many tasks that may start."""
+    """Return the job as a want of the policy, with so many tasks that may start."""
     fresh = Want(
         job=job.id,
         project=job.project,
@@ -198,7 +204,7 @@ def want(job: Job, tasks: int) -> Want:
 
 
 def bound(job: Job, waits: Want, keeps: Mapping[int, datetime]) -> Want:
-    """The want of a job for whose next tries something is kept: in the shape of that."""
+    """Return the want of a job in the shape that is kept for its next tries, if something is kept."""
     if not waits.choices or not keeps:
         return waits
     choice = job.tasks[next(iter(keeps))].attempts[-1].choice
@@ -206,13 +212,16 @@ def bound(job: Job, waits: Want, keeps: Mapping[int, datetime]) -> Want:
 
 
 def _demands(job: Job) -> tuple[Resources, ...]:
-    """What would do for a job of several shapes. While some of its tasks hold something, the others are of the same choice."""
+    """Return the demands that would do for a job with several shapes.
+
+    While some of its tasks hold resources, the others must use the same choice. Then there is nothing to choose.
+    """
     bound = not job.counts.keys() <= ENDED | {JobState.PENDING}
     return () if bound else tuple(choice.demand for choice in job.choices)
 
 
 def _stopped(job: Job) -> Iterator[datetime]:
-    """When those of its waiting tasks were gone that were stopped for others."""
+    """Yield when its waiting tasks that were preempted were gone."""
     for number in job.waiting:
         last = job.tasks[number].attempts[-1]
         if last.cause is Cause.PREEMPTED and last.ended:
@@ -220,14 +229,14 @@ def _stopped(job: Job) -> Iterator[datetime]:
 
 
 def _waited_s(job: Job, attempts: Sequence[Attempt]) -> float:
-    """How long a task had waited in all, each time until its next attempt started."""
+    """Return how many seconds a task has waited in all, each time until its next attempt started."""
     begun = max(job.submitted, job.begin or job.submitted)
     ends = (begun, *(attempt.ended or attempt.started for attempt in attempts))
     return sum(max(0.0, (attempt.started - end).total_seconds()) for attempt, end in zip(attempts, ends, strict=False))
 
 
 def hold(job: Job, task: int, attempt: Attempt) -> Holding:
-    """What a live attempt holds."""
+    """Return what a live attempt holds."""
     return Holding(
         job=job.id,
         project=job.project,
@@ -250,7 +259,7 @@ def hold(job: Job, task: int, attempt: Attempt) -> Holding:
 
 
 def next_try(job: Job, task: int, at: datetime) -> Holding:
-    """The room that is kept for the next try of a task, which begins at `at`: that of its last try."""
+    """Return the resources that are kept for the next try of a task: those of its last try. That try begins at `at`."""
     last = job.tasks[task].attempts[-1]
     since = last.ended or last.started
     return structs.replace(

@@ -1,4 +1,7 @@
-"""Whether somebody's request about a job may have its effect: asked by the client, and by the bastion again. Pure."""
+"""Decide whether a user's request about a job may have its effect. Pure.
+
+The client asks before it sends the request, and the bastion asks again.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,18 @@ from .plan import Inputs, paused
 from .runner_choice import places
 
 VERBS: dict[type[AboutJob], str] = {Cancel: "stop", Hold: "hold", Release: "release", Top: "move", Update: "change"}
+"""The verb for each kind of request, for messages."""
 
 
 def stranger(request: AboutJob, user: str, whose: Job | JobSpec, inputs: Inputs) -> str:
-    """Why this user may not ask for it, whatever the job does; empty if they may."""
+    """Say why this user may not ask for it, in whatever state the job is; empty if they may."""
     if user == whose.user or is_admin(user, whose.project, inputs):
         return ""
     return f"job {request.job} is {whose.user}'s; only they and admins may {VERBS[type(request)]} it"
 
 
 def not_for(user: str, request: AboutAll, admins: Collection[str]) -> str:
-    """Why this user may not ask it of the whole bastion; empty if they may."""
+    """Say why this user may not ask it of the whole bastion; empty if they may."""
     if user in admins:
         return ""
     verb = "pause" if isinstance(request, Pause) else "resume"
@@ -37,12 +41,12 @@ def not_for(user: str, request: AboutAll, admins: Collection[str]) -> str:
 
 
 def is_admin(user: str, project: str, inputs: Inputs) -> bool:
-    """True for the admins of the bastion, and for those of the project."""
+    """Return True for admins of the bastion, and for admins of the project."""
     return user in inputs.config.admins or (inputs.quota is not None and inputs.quota.administers(user, project))
 
 
 def refusal(request: AboutJob, user: str, state: State, inputs: Inputs) -> str:
-    """Why the bastion will not do it; empty if it will. The job has to be known."""
+    """Say why the bastion refuses the request; empty if it accepts it. The job must be in the state."""
     job = state.jobs[request.job]
     if strange := stranger(request, user, job, inputs):
         return strange
@@ -64,7 +68,7 @@ def _no_task(request: Cancel, job: Job) -> str:
 
 
 def _not_so(changes: Changes, job: Job, state: State, inputs: Inputs) -> str:
-    """What cannot be changed of a job any more, or not now, or not to that."""
+    """Say what cannot be changed of a job any more, or not now, or not to this value."""
     if job.cancelled_by:
         return f"job {job.id} is being cancelled by {job.cancelled_by}"
     if job.deadline is not None and state.now is not None and job.deadline <= state.now:
@@ -86,7 +90,7 @@ def _not_so(changes: Changes, job: Job, state: State, inputs: Inputs) -> str:
 
 
 def _too_late(changes: Changes, job: Job, state: State) -> str:
-    """What cannot be changed of a job that runs."""
+    """Say what cannot be changed while the job runs."""
     if changes.after is not UNSET or changes.begin is not UNSET:
         return f"job {job.id} runs: when it begins is past; launch hold {job.id} keeps back what is not started of it"
     if not changes.renew:
@@ -97,7 +101,7 @@ def _too_late(changes: Changes, job: Job, state: State) -> str:
 
 
 def _not_theirs(user: str, job: Job, inputs: Inputs) -> str:
-    """What an admin holds, only an admin releases."""
+    """Say why this user may not release the job. If an admin holds it, only an admin may."""
     if job.held is None or job.held.user == job.user or is_admin(user, job.project, inputs):
         return ""
     return f"job {job.id} is held by {job.held}; only an admin may release it"

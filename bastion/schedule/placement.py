@@ -1,4 +1,4 @@
-"""Where attempts go: on which runner, and of how many hosts they consist there, as that runner says now."""
+"""Place attempts: on which runner, and on how many of its hosts, by what the runners say now."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from .runner_choice import RunnerChoice
 
 @dataclass(frozen=True, slots=True)
 class AttemptPlacer:
-    """What the configured ones of these runners, those with `places`, say. Those that are `blind` do not answer."""
+    """The placement of attempts on the runners as they are now.
+
+    runners: the runners that are there, by name.
+    places: the configured runners, and the kinds that each gives.
+    blind: the names of the runners that are unreachable.
+    """
 
     runners: Mapping[str, Runner]
     places: RunnerChoice
@@ -25,16 +30,16 @@ class AttemptPlacer:
 
     @property
     def are_all_blind(self) -> bool:
-        """Nothing is known of any machine."""
+        """Return True if no configured runner is reachable: nothing is known of any machine."""
         return all(self._is_blind(name) for name in self.places.offers)
 
     @property
     def passed_over(self) -> frozenset[str]:
-        """The runners that are blind, where others may stand in for them."""
+        """Return the unreachable runners, if others may stand in for them."""
         return self.places.passed_over(filter(self._is_blind, self.places.offers))
 
     def of(self, job: Job, start: Start) -> Seat:
-        """Where this start of the job goes. Raises `RunnerError` where nobody can say so now."""
+        """Return where this start of the job goes. Raises `RunnerError` if no runner can say so now."""
         wanted = shape(job, start.choice)
         name = self.places.runner_of(wanted.resources, start.tier)
         if self._is_blind(name):

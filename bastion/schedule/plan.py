@@ -1,6 +1,6 @@
-"""What the schedule says of the state: who starts, who stops, and why everybody else waits. Pure.
+"""Ask the schedule about a state: who starts, who stops, and why all other jobs wait. Pure.
 
-The bastion asks for the starts and stops, readers for the reasons: both run the same decision on the same inputs.
+The bastion asks for the starts and stops, readers ask for the reasons. Both run the same decision on the same inputs.
 """
 
 from __future__ import annotations
@@ -43,22 +43,24 @@ from .pending import PendingJobs
 from .runner_choice import places
 
 INDIFFERENT = (Claimed, Exited, Gone, Illegal, JobRejected, RequestRejected, RequestsDropped, Saved, Voided, Waiting)
-"""After these the policy would answer as before: who waits and who holds is the same."""
+"""After these events the policy would answer as before: the pending jobs and what attempts hold are the same."""
 
 UNREPORTED = "no runner has reported yet"
-"""What all wait for at a bastion's first start."""
+"""The reason of all pending jobs when a bastion starts for the first time."""
 
 REMEMBERED = 4
-"""So many texts of each file keep what they say: who replays, or asks for many moments, meets the same ones again."""
+"""How many texts of each file stay parsed in memory. A replay, or a reader of many moments, meets the same texts again.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a decision rests on, beside the state itself. All of it is in the journal.
+    """What a decision depends on beside the state itself. All of it is in the journal.
 
-    `quota` None: there is a quota file, it cannot be used, and there never was a good one: start nothing. `blind` are the
-    runners that do not answer now, where that says on which side of a wall something starts. The policy decides by
-    these `rules`.
+    quota: the quota in force; None: the quota file cannot be used and there never was a good one, so nothing starts.
+    config: the settings in force.
+    blind: the unreachable runners, where that decides in which partition something starts.
+    rules: the number of the policy's rules to decide by.
     """
 
     quota: Quota | None
@@ -68,7 +70,10 @@ class Inputs:
 
 
 def inputs(state: State) -> Inputs:
-    """Quota and settings in force, parsed, and the rules of the last decision. No quota file: a single user's fleet."""
+    """Return the quota and the settings in force, parsed, and the rules of the last decision.
+
+    Without a quota file, the quota is that of a single user's fleet.
+    """
     quota, settings = state.files.get("quota"), state.files.get("config")
     return Inputs(
         quota=_quota(quota.text) if quota and quota.text != "" else Quota.open(),
@@ -89,7 +94,12 @@ def _config(text: str) -> Config:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """The answer: who starts and who stops, and when to ask again. `tell` makes the reasons; ask before the state changes."""
+    """The answer of the schedule.
+
+    schedule: who starts, who stops, and what moves.
+    again: when to ask again; None: no moment is set.
+    tell: a function that makes the reasons. Call it before the state changes, for it reads the state.
+    """
 
     schedule: Schedule
     again: datetime | None = None
@@ -97,17 +107,17 @@ class Plan:
 
     @cached_property
     def reasons(self) -> Mapping[str, str]:
-        """A line for every job that waits."""
+        """Return a line for every pending job that does not start."""
         return self.tell()
 
 
 def pool_of(state: State, inputs: Inputs) -> Capacity:
-    """What each tier holds now, of the kinds that some runner offers, and the walls between the tiers."""
+    """Return the capacity of each tier now, of the kinds that some runner offers, with the partitions of the tiers."""
     return pool(inputs.quota or Quota.open(), places(state, inputs.config), inputs.blind)
 
 
 def knobs(config: Config, rules: int = RULES) -> Knobs:
-    """What the admin set of how the policy decides, and by which rules it does."""
+    """Return the admin's settings of the policy, and the rules that it decides by."""
     return Knobs(
         rules=rules,
         reclaim_delay_s=config.reclaim_delay,
@@ -118,9 +128,9 @@ def knobs(config: Config, rules: int = RULES) -> Knobs:
 
 
 def plan(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs | None = None) -> Plan:
-    """Run the policy on the state. A paused bastion starts nothing and stops nobody.
+    """Run the policy on the state. A paused bastion starts nothing and stops nothing.
 
-    `lineup` is one that was told of every event since it was last brought up; None: one is made anew.
+    `lineup` is an index that has noted every event since it was last brought up. None: a new one is built.
     """
     if why := _standstill(state, inputs):
         return Plan(schedule=Schedule(), tell=lambda: _all_wait(state, why))
@@ -140,7 +150,7 @@ def plan(state: State, inputs: Inputs, now: datetime, lineup: PendingJobs | None
 
 
 def _standstill(state: State, inputs: Inputs) -> str:
-    """Why nothing at all is decided; empty if it is not so."""
+    """Say why nothing at all is decided; empty if the policy decides."""
     if state.paused is not None:
         return paused(state)
     if inputs.quota is None:
@@ -154,7 +164,7 @@ def _all_wait(state: State, why: str) -> dict[str, str]:
 
 
 def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) -> dict[str, str]:
-    """Why those wait who may not start, and why those do for whom there is no room."""
+    """Return the reasons of the pending jobs: of those that may not start, and of those that find no room."""
     assert inputs.quota is not None
     told, texts = schedule.reasons, {}
     for job_id in state.pending:
@@ -168,7 +178,10 @@ def _reasons(state: State, inputs: Inputs, now: datetime, schedule: Schedule) ->
 def starts(
     state: State, schedule: Schedule, seats: Mapping[Start, tuple[str, int]], now: datetime
 ) -> Iterator[Started]:
-    """The starts as events. `seats` has the runner and the number of hosts of each; others do not start."""
+    """Yield the starts as events. `seats` has the runner and the number of hosts of each start.
+
+    Starts without a place are left out.
+    """
     ready: dict[str, Iterator[int]] = {}
     for start in schedule.starts:
         if start not in seats:
@@ -192,14 +205,15 @@ def starts(
 
 
 def unsettled(state: State, events: Iterable[AnyEvent]) -> bool:
-    """True if the policy may answer more now. A task that was stopped for others lets none of its job borrow while it rests;
-    once it has started, the others may.
+    """Return True if the policy may answer more now, after these events.
+
+    While a preempted task pauses, the other tasks of its job may not borrow. Once it has started, they may.
     """
     return any(isinstance(event, Started) and event.attempt and event.job in state.pending for event in events)
 
 
 def stops(state: State, schedule: Schedule, now: datetime) -> Iterator[Stopping]:
-    """The stops as events."""
+    """Yield the stops as events."""
     for stop in schedule.stops:
         job = state.jobs[stop.job]
         yield Stopping(
@@ -215,14 +229,14 @@ def stops(state: State, schedule: Schedule, now: datetime) -> Iterator[Stopping]
 
 
 def moves(state: State, schedule: Schedule) -> Iterator[Moved]:
-    """The moves as events."""
+    """Yield the moves as events."""
     for move in schedule.moves:
         attempt = state.jobs[move.job].tasks[move.task].attempts[-1]
         yield Moved(job=move.job, task=move.task, attempt=attempt.number, tier=move.tier)
 
 
 def dropped(state: State, inputs: Inputs) -> Iterator[ReclaimDropped]:
-    """Reclaims whose job may not start any more: what was freed is for all again."""
+    """Yield an event for each reclaim whose job may not start any more. What was freed for it is then free for all."""
     for job_id in list(state.reclaims):
         job = state.jobs[job_id]
         if inputs.quota is not None and not admitted(inputs.quota, job):
@@ -230,12 +244,12 @@ def dropped(state: State, inputs: Inputs) -> Iterator[ReclaimDropped]:
 
 
 def waiting_tasks(job: Job, now: datetime) -> Iterator[int]:
-    """The tasks that may start now, the interrupted ones first."""
+    """Yield the tasks that may start now, interrupted ones first."""
     yield from sorted(number for number in job.waiting if (job.tasks[number].ready_at or now) <= now)
     if job.counts.get(JobState.PENDING, 0) > len(job.waiting):
         yield from (number for number in range(job.fresh, job.count) if number not in job.tasks)
 
 
 def paused(state: State) -> str:
-    """Why nothing starts while the bastion is paused; empty if it is not."""
+    """Say why nothing starts while the bastion is paused; empty if it is not."""
     return f"paused by {state.paused}" if state.paused else ""

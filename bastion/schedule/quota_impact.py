@@ -1,4 +1,4 @@
-"""Whom a new quota would touch: jobs, projects and users as they are now. Pure."""
+"""List what a new quota would change for the jobs, projects and users as they are now. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STOP_AFFECTED = "--stop_affected"
 
 
 def affected(state: State, old: Quota, new: Quota) -> list[str]:
-    """One line for each job, project and user that the change from `old` to `new` touches, in words for its admin."""
+    """Return one line, for the admin, for each job, project and user that the change from `old` to `new` affects."""
     open_jobs = [job for job in state.jobs.values() if job.ended is None]
     return [
         *(line for job in open_jobs for line in _job(state, job, old, new)),
@@ -50,26 +50,25 @@ def _left(state: State, job: Job) -> str:
 
 
 def left(state: State, new: Quota) -> list[Job]:
-    """The jobs that have not ended and whose users are no members of their projects under a quota."""
+    """Return the jobs that have not ended and whose users are no members of their projects under the new quota."""
     return [job for job in state.jobs.values() if job.ended is None and not new.admits(job.user, job.project)]
 
 
 def _bound(quota: Quota, job: Job) -> Resources:
-    """The total, where it bounds the job: a kind that the file does not name is bounded by machines only."""
+    """Return the total where it limits the job. A kind that the file does not name is limited by machines only."""
     return {**job.demand, **quota.total()}
 
 
 def _over(used: Resources, limit: Resources) -> dict[str, int]:
-    """The kinds of which this is more than the limit, with the limit."""
+    """Return the kinds that are used beyond the limit, each with the limit."""
     return {kind: most for kind, most in limit.items() if used.get(kind, 0) > most}
 
 
 def _projects(state: State, old: Quota, new: Quota) -> Iterator[str]:
     before, after = shares(state, old), shares(state, new)
     had, has = held(state, old), held(state, new)
-    for project in sorted(
-        {job.project for _, job, _ in state.live_attempts()}
-    ):  # of those who left it is told by their jobs
+    # Not the holders of `had` and `has`: the lines of their jobs already report users who left a project.
+    for project in sorted({job.project for _, job, _ in state.live_attempts()}):
         used, was = has.get(project, {}), before.borrowed(project, had.get(project, {}))
         for kind, now in after.borrowed(project, used).items():
             if now > was.get(kind, 0):

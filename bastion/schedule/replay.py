@@ -1,7 +1,7 @@
-"""Recorded decisions, taken again by the code that takes them: on the same state, is it the same answer, bit for bit? Pure.
+"""Take recorded decisions again, with the code that takes them, and compare the answers bit for bit. Pure.
 
-What a decision rests on is the fold of the journal up to its marker, and what was said of where an attempt goes, which stands
-in the starts themselves.
+A decision depends on the fold of the journal up to its marker, and on where the runners placed each start. The starts
+themselves record the latter.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from . import decision_record, plan
 from .runner_choice import places
 
 _Shape = tuple[frozenset[tuple[str, int]], int, int]
+"""The part of a start that decides its place: resources by kind, replicas, and the partition of its tier."""
 _Place = tuple[JournalObject, int, AnyEvent]
+"""An event with its journal object and its index there."""
 
 
 class DecisionDifference(StrEnum):
-    """In what a decision that was taken again differs from the one that was recorded."""
+    """How a repeated decision differs from the recorded one."""
 
     NONE = ""
     INPUTS = "it rested on something else than the journal folds to"
@@ -39,9 +41,17 @@ class DecisionDifference(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """A decision of `version`, at its place in the journal. `written` is what the journal holds of its answer.
+    """A recorded decision, taken again.
 
-    That is less than all of it only if the bastion ended before the second object of a large tick.
+    seq: the number of the journal object that holds its marker.
+    index: the position of the marker among the events of that object.
+    now: the time at which it was decided.
+    epoch: the epoch of the bastion that decided.
+    version: the version of that bastion.
+    marker: the recorded marker.
+    written: the part of its answer that the journal holds. It is incomplete only if the bastion ended before the second
+        object of a large tick.
+    again: the decision as it is taken now.
     """
 
     seq: int
@@ -55,7 +65,7 @@ class Replayed:
 
     @property
     def difference(self) -> DecisionDifference:
-        """In what it differs."""
+        """Return how the two differ."""
         marker, again = self.marker, self.again.marker
         if (marker.waiting, marker.live) != (again.waiting, again.live):
             return DecisionDifference.INPUTS
@@ -67,10 +77,10 @@ class Replayed:
 
 
 def replayed(state: State, records: Iterable[JournalObject], last: int) -> Iterator[Replayed]:
-    """Each decision that is recorded up to journal object `last`. `records` go on where the state stands.
+    """Yield each decision that is recorded up to journal object `last`. `records` continue where the state ends.
 
-    Whenever one is given, the state is what it was taken on; then what really happened is folded on.
-    Raises `BastionError` if the journal cannot be folded.
+    When a decision is yielded, the state is the one that it was taken on. After that, the events that really happened
+    are folded. Raises `BastionError` if the journal cannot be folded.
     """
     tape, ahead = _places(records), deque[_Place]()
     inputs = plan.inputs(state)
@@ -105,7 +115,7 @@ def _again(
     now = marker.now or record.now
 
     def seat(job: Job, start: Start) -> decision_record.Seat:
-        """As it was said; of one that did not start although its answer is whole, nobody could say it."""
+        """Return the recorded place. Raises `LookupError` if the answer is whole and this start is not in it."""
         if (wanted := _shape(job, start.choice, start.tier, walls)) not in seats and len(written) == marker.events:
             raise LookupError(wanted)
         return seats.get(wanted, ("", wanted[1]))
@@ -125,6 +135,6 @@ def _again(
 
 
 def _shape(job: Job, choice: int, tier: int, walls: Iterable[int]) -> _Shape:
-    """What a seat depends on: starts that are alike in it have the same."""
+    """Return what the place of a start depends on. Starts with the same shape have the same place."""
     wanted = shape(job, choice)
     return frozenset(wanted.resources.items()), wanted.replicas, sum(wall <= tier for wall in walls)

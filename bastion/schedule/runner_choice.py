@@ -1,4 +1,4 @@
-"""Which runner an attempt goes to: the one that the settings name for what it wants, else the first that has all of it. Pure."""
+"""Choose the runner of an attempt: the one that the settings name, else the first that has all it wants. Pure."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from ..model.settings.runner_settings import row_of
 from ..model.state.state import State
 
 COMPANIONS = frozenset({"cpu", "memory"})
-"""What comes with other kinds: where such a kind has a place, all of it goes there."""
+"""The kinds that come with other kinds. If such another kind is sent to a runner, they go there too."""
 
 Kinds = Mapping[str, Sequence[str] | None]
-"""The kinds of each runner that has said what it has; None: maybe any."""
+"""The kinds of each runner that has reported them; None: it may have any."""
 
 Taken = Mapping[tuple[str, tuple[str, ...]], int]
-"""How much of a kind was given to tiers, by the runners that hold it."""
+"""The amount of a kind that was already given to tiers, by the kind and the runners that hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerChoice:
     """The configured runners, in the order in which they are tried.
 
-    `offers` are the kinds that each has; None: nobody knows, so maybe any. `capacity` is how much those hold that have said it;
-    None: no bound. `placed` has the runners of the tiers by kind or instance type, where the settings name any: the last one
-    goes for all further tiers.
+    offers: the kinds that each runner has; None: not known, so it may have any.
+    capacity: the amounts of each runner that has reported; None: it set no bound.
+    placed: the runner of each tier, by kind or instance type, where the settings name any. The last one applies to all
+        further tiers.
     """
 
     offers: Mapping[str, frozenset[str] | None]
@@ -37,9 +38,10 @@ class RunnerChoice:
     placed: Mapping[str, Sequence[str]]
 
     def runner_of(self, resources: Resources, tier: int) -> str:
-        """The runner for replicas of this size in this tier. One that is known to have all of it goes before those that may.
+        """Return the runner for replicas of this size in this tier.
 
-        Raises `RunnerError` if none has, or the settings name several, or one that has not.
+        A runner that is known to have all of it goes before those that may have it. Raises `RunnerError` if none has
+        it, or if the settings name several runners, or one that does not have it.
         """
         wanted, named = frozenset(resources), self._named(resources, tier)
         if len({*named.values()}) > 1:
@@ -55,32 +57,38 @@ class RunnerChoice:
 
     @property
     def walls(self) -> tuple[int, ...]:
-        """The tiers whose runner of any kind is another than that of the tier before: with each a new side begins."""
+        """Return the tiers that begin a new partition.
+
+        One begins where the runner of some kind differs from that of the tier before.
+        """
         rows = self.placed.values()
         changes = {tier for row in rows for tier in range(1, len(row)) if row[tier] != row[tier - 1]}
         return tuple(sorted(changes))
 
     def passed_over(self, blind: Iterable[str]) -> frozenset[str]:
-        """These runners, which do not answer, if others may stand in for them: where there are walls."""
+        """Return the unreachable runners, if there are several partitions, so that others may stand in for them."""
         return frozenset(blind) if self.walls else frozenset()
 
     def runners_of(self, resources: Resources, max_tier: int | None) -> list[str]:
-        """The runners of the sides that a job takes, best first; none where nobody has what it wants."""
+        """Return the runners of the partitions that a job accepts, best first; empty if no runner has what it wants."""
         return list(dict.fromkeys(name for tier in self._firsts(max_tier) for name in self.runners_at(resources, tier)))
 
     def runners_at(self, resources: Resources, tier: int) -> list[str]:
-        """The runner in this tier; none if nobody has what is wanted there."""
+        """Return the runner in this tier; empty if no runner has what is wanted there."""
         try:
             return [self.runner_of(resources, tier)]
         except RunnerError:
             return []
 
     def _firsts(self, max_tier: int | None) -> list[int]:
-        """The first tier of each side that a job takes."""
+        """Return the first tier of each partition that a job accepts."""
         return [tier for tier in (0, *self.walls) if max_tier is None or tier <= max_tier]
 
     def faults(self, resources: Resources, max_tier: int | None) -> Iterator[str]:
-        """What keeps a job from its runner on any side that it takes: its kinds are apart there, or it has another shape."""
+        """Say what keeps a job from its runner in any partition that it accepts.
+
+        Either its kinds belong to several runners there, or the runner has no such shape.
+        """
         said = dict[str, None]()
         for tier in self._firsts(max_tier):
             said |= dict.fromkeys(self._faults(resources, tier))
@@ -98,7 +106,10 @@ class RunnerChoice:
             yield f"resources: {error}{where}"
 
     def shared(self) -> Mapping[tuple[str, ...], list[str]]:
-        """The kinds that several are known to have and the settings send nowhere, by who has them: the first gives them all."""
+        """Return the kinds that several runners have and the settings send nowhere, by the runners that have them.
+
+        The first of these runners gives them all.
+        """
         found = dict[tuple[str, ...], list[str]]()
         sent = {*self.placed, *map(_kind_of, self.placed)} | COMPANIONS
         for kind in sorted({kind for own in self.offers.values() for kind in own or ()} - sent):
@@ -108,13 +119,13 @@ class RunnerChoice:
         return found
 
     def offered(self, resources: Resources, tier: int) -> Resources:
-        """The part of these amounts that is of kinds which one of the runners gives in this tier."""
+        """Return the part of these amounts that some runner gives in this tier."""
         return {kind: amount for kind, amount in resources.items() if self.suppliers(kind, tier)}
 
     def bounds(self, wished: Resources, tier: int, taken: Taken) -> dict[str, int] | None:
-        """How much the runners of this tier hold beside what was `taken` of them for better ones.
+        """Return how much the runners of this tier hold, without what was `taken` from them for better tiers.
 
-        Of kinds without a bound it is as much as is wished. None if nothing is known to have one.
+        For a kind without a bound, this is the amount in `wished`. None if no runner has a bound.
         """
         kinds = {kind: None for held in self.capacity.values() for kind in held or ()} | dict.fromkeys(wished)
         found: dict[str, int] = {}
@@ -129,9 +140,9 @@ class RunnerChoice:
         return found if any(held is not None for held in self.capacity.values()) else None
 
     def suppliers(self, kind: str, tier: int) -> tuple[str, ...]:
-        """The runners that jobs get this kind from in this tier.
+        """Return the runners that give this kind to jobs in this tier.
 
-        It is one, but for what comes with other kinds, and for instance types that have runners of their own.
+        There is only one, except for kinds that come with others, and for instance types with runners of their own.
         """
         offers = {name: self.offers[name] for name in self._may_give({kind}, tier)}
         having = [name for name, own in offers.items() if own is not None and kind in own]
@@ -143,16 +154,16 @@ class RunnerChoice:
         return tuple(name for name in having if name in named)
 
     def _may_give(self, kinds: Set[str], tier: int) -> list[str]:
-        """The runners that may give these kinds in a tier, whatever the table says of them.
+        """Return the runners that may give these kinds in a tier, whatever the table says about the kinds.
 
-        Those that it names for other tiers only have their `cpu` and `memory` for these.
+        A runner that the table names only for other tiers keeps its `cpu` and `memory` for those tiers.
         """
         known = {runner for row in self.placed.values() for runner in row}
         elsewhere = known - {_at(row, tier) for row in self.placed.values()} if kinds <= COMPANIONS else ()
         return [name for name in self.offers if name not in elsewhere]
 
     def _named(self, resources: Resources, tier: int) -> Mapping[str, str]:
-        """The runners that the settings name for what is wanted in this tier: by instance type, or by kind."""
+        """Return the runner that the settings name for each kind wanted in this tier: by instance type, or by kind."""
         types = {kind: f"{family}-{kind}-{amount}" for family, kind, amount in _typed(resources)}
         keys = {kind: types[kind] if types.get(kind) in self.placed else kind for kind in resources}
         named = {kind: _at(self.placed[key], tier) for kind, key in keys.items() if key in self.placed}
@@ -160,18 +171,18 @@ class RunnerChoice:
 
 
 def places(state: State, config: Config) -> RunnerChoice:
-    """The runners of the settings, with what each said that it has."""
+    """Return the runners of the settings, with the kinds and amounts that each reported."""
     return places_of(kinds_said(state), state.capacity, config)
 
 
 def kinds_said(state: State) -> dict[str, list[str] | None]:
-    """As it named them, else those of all that it holds."""
+    """Return the kinds of each runner: those that it named, else all kinds that it holds."""
     held = {name: None if amounts is None else sorted(amounts) for name, amounts in state.capacity.items()}
     return held | state.offers
 
 
 def places_of(said: Kinds, capacity: Mapping[str, Resources | None], config: Config) -> RunnerChoice:
-    """The same, where they said so."""
+    """Return the runners of the settings, with these kinds and amounts."""
     offers = {name: said.get(name) for name in config.runners}
     return RunnerChoice(
         offers={name: None if own is None else frozenset(own) for name, own in offers.items()},
@@ -181,12 +192,12 @@ def places_of(said: Kinds, capacity: Mapping[str, Resources | None], config: Con
 
 
 def _at(row: Sequence[str], tier: int) -> str:
-    """Whom a row of the table names for a tier."""
+    """Return the runner that a row of the table names for a tier."""
     return row[min(tier, len(row) - 1)]
 
 
 def _shape(runner: str, resources: Resources) -> None:
-    """Raises `SpecError` for an amount that is no slice and no machine, where these are what the runner has."""
+    """Raise `SpecError` for an amount that is no slice and no machine, if the runner gives only these."""
     if runner == "gce":
         vms_of(resources)
     tpus = [kind for kind in KINDS["tpu"] if kind in resources]
@@ -195,12 +206,12 @@ def _shape(runner: str, resources: Resources) -> None:
 
 
 def _typed(resources: Resources) -> Iterator[tuple[str, str, int]]:
-    """Of each accelerator its family, kind and amount: the parts of an instance type."""
+    """Yield family, kind and amount of each accelerator: the parts of an instance type."""
     for family, kinds in KINDS.items():
         yield from ((family, kind, resources[kind]) for kind in kinds if kind in resources)
 
 
 def _kind_of(key: str) -> str:
-    """The kind of an instance type; empty for what is none."""
+    """Return the kind of an instance type; empty if the key is none."""
     family, _, rest = key.partition("-")
     return rest.rpartition("-")[0] if family in KINDS else ""

@@ -1,4 +1,7 @@
-"""An amount that changes now and then, summed over time: exactly, in equal parts of a window. Pure but for itself."""
+"""Sum an amount that changes now and then over time: exactly, in equal parts of a window.
+
+A `TimeIntegral` is mutable and changes only itself. Pure but for itself.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The time from `since` to before `until`, in `parts` of equal length."""
+    """A span of time.
+
+    since: its beginning, which belongs to it.
+    until: its end, which does not belong to it.
+    parts: the number of parts of equal length that sums are kept for.
+    """
 
     since: datetime
     until: datetime
@@ -18,24 +26,24 @@ class Window:
 
     @property
     def length(self) -> int:
-        """Its length in microseconds."""
+        """Return its length in microseconds."""
         return (self.until - self.since) // MICROSECOND
 
     def place(self, moment: datetime) -> int:
-        """Microseconds from its beginning, not before it and not after its end."""
+        """Return the microseconds from its beginning to the moment, at least 0 and at most its length."""
         return min(max(0, (moment - self.since) // MICROSECOND), self.length)
 
     def edge(self, part: int) -> int:
-        """Where a part begins, in microseconds."""
+        """Return where a part begins, in microseconds."""
         return self.length * part // self.parts
 
     def holds(self, moment: datetime) -> bool:
-        """True if the moment is in it."""
+        """Return True if the moment is in the window."""
         return self.since <= moment < self.until
 
 
 class TimeIntegral:
-    """What was held, in units times microseconds: one sum for each part of the window."""
+    """The sum of an amount over time, in units times microseconds: one sum for each part of the window."""
 
     __slots__ = ("_at", "_level", "_part", "_window", "sums")
 
@@ -45,22 +53,22 @@ class TimeIntegral:
         self._at = self._level = self._part = 0
 
     def add(self, place: int, amount: int) -> None:
-        """From this place on it is more by `amount`, or less."""
+        """Change the level by `amount` from this place on."""
         self.advance(place)
         self._level += amount
 
     def set(self, place: int, level: int) -> None:
-        """From this place on it is this much."""
+        """Set the level from this place on."""
         self.add(place, level - self._level)
 
     def take_back(self, start: int, end: int, amount: int) -> None:
-        """Between these places, which are behind us, it was less by so much."""
+        """Subtract `amount` between these two places, which must be in the past."""
         for part in range(len(self.sums)):
             overlap = min(end, self._window.edge(part + 1)) - max(start, self._window.edge(part))
             self.sums[part] -= amount * max(0, overlap)
 
     def advance(self, place: int) -> None:
-        """Sum up to this place. An earlier one than before changes nothing."""
+        """Sum up to this place. A place that is earlier than the last one changes nothing."""
         while place > self._at:
             end = self._window.edge(self._part + 1)
             step = min(place, end)

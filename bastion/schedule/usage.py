@@ -1,6 +1,6 @@
-"""Usage: projects, their shares, what they hold and what of it is borrowed. Pure.
+"""Compute usage: what projects are promised, what they hold, and how much of it is borrowed. Pure.
 
-What is kept for the next try of a task counts as held, as far as there is room for it beside what runs.
+Resources that are kept for the next try of a task count as held, as far as there is room for them beside live attempts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from .plan import inputs, pool_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What a project holds of one kind, in units. `share` is what it is promised, `borrowed` what it holds beyond."""
+    """The usage of one kind by one project, in whole units.
+
+    project: the project; or the holder that stands for members who left it.
+    kind: the kind of resource.
+    share: what the project is promised.
+    used: what it holds.
+    borrowed: what it holds beyond its share.
+    """
 
     project: str
     kind: str
@@ -30,7 +37,10 @@ class Use:
 
 
 def held(state: State, quota: Quota) -> dict[str, Resources]:
-    """What every project holds now, stopping attempts included; and apart from that, what those hold who left it."""
+    """Return what every project holds now, attempts that are stopping included.
+
+    What former members of a project hold is a row of its own.
+    """
     found: dict[str, Resources] = {}
     for _, job, _ in state.live_attempts():
         holder = quota.holder(job.user, job.project)
@@ -44,7 +54,7 @@ def held(state: State, quota: Quota) -> dict[str, Resources]:
 
 
 def _kept(state: State, quota: Quota) -> Iterator[tuple[Job, Resources]]:
-    """The room that the policy keeps for next tries, at the journal's time: a later one is not known."""
+    """Yield what the policy keeps for next tries, at the journal's time: no later time is known."""
     if state.now is None or state.paused is not None or inputs(state).config.policy != "default":
         return
     for job_id in state.pending:
@@ -54,12 +64,12 @@ def _kept(state: State, quota: Quota) -> Iterator[tuple[Job, Resources]]:
 
 
 def shares(state: State, quota: Quota) -> Shares:
-    """What the quota promises of the fleet as runners reported it last, to whom the settings send jobs."""
+    """Return what the quota promises of the fleet, as the runners of the settings reported it last."""
     return Shares(quota, pool_of(state, replace(inputs(state), quota=quota)).total())
 
 
 def usage(state: State, quota: Quota) -> list[Use]:
-    """One row for each project and kind that has a share or is held, in order of the names."""
+    """Return one row for each project and kind that has a share or is held, sorted by name."""
     promised, holds = shares(state, quota), held(state, quota)
     rows = []
     for project in sorted({*quota.shares, *holds}):
