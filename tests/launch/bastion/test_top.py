@@ -170,6 +170,7 @@ def test_what_happens_is_drawn_and_the_open_page_with_it(world: World) -> None:
     async def play(app: TopApp, pilot: Pilot[int]) -> None:
         await pilot.press("j", "enter")
         await until(pilot, lambda: isinstance(app.screen, JobDetails) and "PENDING" in text(app, "#why"))
+        assert app.screen.styles.align == ("center", "middle"), "the style sheet names the class of the page"
         world.runs("eval-bbbbbbbb")
         await until(pilot, lambda: "attempt 0, RUNNING: local on 10.0.0.0" in text(app, "#why"))
         await pilot.press("escape")
