@@ -22,6 +22,6 @@ def test_a_move_between_tiers_is_neither_a_start_nor_a_stop() -> None:
         Stopping(cause=Cause.PREEMPTED, deadline=NOW, reason="for another", **AT),
     )
     each: Any = SimpleNamespace(difference=DecisionDifference.NONE, now=NOW, written=written, version="1")
-    report = ReplayReport("1")
+    report = ReplayReport(version="1")
     report.take(each, State())
     assert (report.starts, report.stops, report.decisions, report.equal) == (1, 1, 1, 1)
