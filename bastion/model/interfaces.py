@@ -259,7 +259,9 @@ class Builds(Protocol):
 class Sight(Enum):
     """The answer to a direct question about one machine.
 
-    `THERE`: it exists. `GONE`: it does not exist any more. `BLIND`: the backend could not tell.
+    THERE: it exists.
+    GONE: it does not exist any more.
+    BLIND: the backend could not tell.
     """
 
     THERE = "there"

@@ -39,8 +39,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     """The origin of a job. It is for people; no decision uses it.
 
     host: the machine that the job was submitted from.
-    git_commit: the commit of the submitter's checkout; "" if there is none.
-    git_dirty: whether that checkout had changes that were not committed.
+    git_commit: HEAD of the folder that the code came from; "" if that is not in git.
+    git_dirty: whether that folder had changes that were not committed.
     client_version: the version of the client.
     submitted: when the client submitted it, by the client's clock.
     parent: the id of the job that this one repeats; "" if it repeats none.
