@@ -21,7 +21,7 @@ NO_ROOM = (
 
 
 def word(status: Status | None, *, now: datetime, died: bool) -> str:
-    """Return one word: running, standby, stopped, or unknown if the bastion has been silent for too long.
+    """Return one word: running, stopped, or unknown if the bastion has been silent for too long.
 
     `died`: its process was on this machine and is certainly gone. A bastion that never started is stopped.
     """
