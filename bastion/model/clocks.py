@@ -34,6 +34,7 @@ def offset(moment: Moment) -> float:
     """
     if moment.stored > moment.after:
         return (moment.stored - moment.after).total_seconds()
+    # a store that keeps whole seconds may date a write up to a second too early
     return -max(0.0, (moment.before - moment.stored).total_seconds() - 1.0)
 
 

@@ -98,7 +98,7 @@ class Bucket(Protocol):
     def create(self, key: str, data: bytes) -> str | None:
         """Create an object and return its version; return None if the key is taken.
 
-        The object may be ours: an answer to an earlier try was lost.
+        A taken key may hold our own object: the answer to an earlier try was lost.
         """
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:

@@ -12,6 +12,7 @@ MANY = 1_000
 
 def nearest(word: str, valid: Iterable[str]) -> str | None:
     """Return the valid word that is most like `word`, ignoring capitals; None if none is near."""
+    # reversed, so that of words that differ only in capitals the first in the alphabet stays
     lower = {choice.lower(): choice for choice in sorted(valid, reverse=True)}
     choices = list(lower)
     if len(choices) > MANY:

@@ -11,7 +11,7 @@ from ..model.errors import Forbidden
 from ..model.stored.records import Status
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_ROUNDING_S = 2.0
+_ROUNDING_S = 2.0  # start times of processes are rounded
 
 
 def name() -> str:

@@ -26,7 +26,7 @@ def work_folder(environ: Mapping[str, str], *, others: bool) -> Path:
     `others`: jobs run under other accounts, so it must be a folder that accounts other than root can reach.
     """
     if others and not os.path.isabs(environ.get("XDG_STATE_HOME", "")):
-        return Path("/var/lib/bastion/work")
+        return Path("/var/lib/bastion/work")  # other accounts cannot reach into root's home
     return state_folder(environ) / "work"
 
 

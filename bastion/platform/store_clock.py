@@ -76,7 +76,7 @@ def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
     bucket.write(key, data)
     stat = next(iter(bucket.list(key)), None)
     ended = clock.monotonic()
-    if stat is None or stat.key != key:
+    if stat is None or stat.key != key:  # the listing is by prefix: another key may come first
         raise BucketError(f"{bucket.url}: {key} was written, and is not listed; see who deletes it")
     # Use the monotonic clock: the wall clock may be corrected in between.
     moment = Moment(before, stat.modified, before + timedelta(seconds=ended - began))

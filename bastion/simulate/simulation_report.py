@@ -105,9 +105,9 @@ class SimulationReport:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """How the sizes of jobs are counted.
+    """The measure of the sizes of jobs.
 
-    kind: the kind of resource.
+    kind: the kind of resource that counts.
     big: a job of this size or more is a big gang.
     """
 

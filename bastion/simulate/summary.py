@@ -36,7 +36,7 @@ class Wait:
 
 
 class HoldingLevel(NamedTuple):
-    """What a project holds of a kind from a moment on.
+    """The amount of one kind that a project holds from a moment on.
 
     at: that moment.
     project: the project.

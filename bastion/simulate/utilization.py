@@ -54,7 +54,7 @@ class Utilization:
     def _violation(self) -> int:
         """Return the units that are with the wrong project.
 
-        It is never more than what projects hold above their shares; 0 for a kind of which no project has a share.
+        It is never more than what projects hold above their shares. If no project has a share of the kind, it is 0.
         """
         if self._kind not in self._shares.governed:
             return 0

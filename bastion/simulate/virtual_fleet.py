@@ -45,7 +45,7 @@ class VirtualFleet:
         """Return when there is something to report; None if nothing runs."""
         if self._stopped:
             return now
-        while self._ends and self._ends[0][2] not in self._begun:
+        while self._ends and self._ends[0][2] not in self._begun:  # stopped ones stay in the heap until they are first
             heappop(self._ends)
         return self._ends[0][0] if self._ends else None
 

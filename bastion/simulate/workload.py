@@ -28,7 +28,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class WorkPace:
-    """How work is saved and continued, and how often the policy decides.
+    """The rules for saving work, for restarts and for the times of decisions.
 
     checkpoint: a task saves its work each time it has done this much more of it (above 0); a stopped task goes on from
         there.

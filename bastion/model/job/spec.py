@@ -231,7 +231,7 @@ def _checked(raw: Mapping[str, Any]) -> JobSpec:
     wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())] + wrong
     if wrong:
         raise SpecError("; ".join(wrong))
-    spec = JobSpec(
+    spec = JobSpec(  # msgspec leaves out a default only if it is the same object, so equal values are not passed
         **{name: value for name, value in fields.items() if name in _REQUIRED or value != _DEFAULTS.get(name)}
     )
     return _sound(spec, _as_a_whole(spec))

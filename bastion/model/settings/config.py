@@ -203,6 +203,7 @@ def _checked(raw: dict[str, Any], lines: TomlLines) -> Config:
             wrong.append((lines.of(key), f"{key} is {shown(value)}; use {_EXPECTED[key]}"))
     for key, value in fields.items():
         wrong += [(lines.of(key), f"{key} {complaint}") for complaint in _RULES[key](value)]
+    # with a wrong field there is nothing to check as a whole: defaults pass
     made = Config(**fields) if not wrong else Config()
     wrong += [(lines.of(key), f"{key} {complaint}") for key, complaint in _as_a_whole(made)]
     if wrong:

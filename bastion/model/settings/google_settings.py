@@ -76,6 +76,7 @@ def faults(google: GoogleSettings) -> Iterator[str]:
         yield 'tiers is empty; say how machines are had, as in ["on-demand"]'
     for how in google.tiers:
         if how not in BUYING:
+            # chr(44) is a comma: an f-string of Python 3.11 cannot use its own quotes inside
             yield f"tiers has {shown(how)}; {did_you_mean(how, BUYING, f'use {chr(44).join(BUYING)}')}"
     for key in ("reservations", "images"):
         yield from _names(key, getattr(google, key))

@@ -77,6 +77,7 @@ class Crowd:
         self._all_requests = 0
         if state.now is not None:
             self._begin(state.now)
+            # requests are in the order of their times: today's are the last ones
             today = takewhile(lambda known: known[1].date() == self._day, reversed(state.requests.items()))
             writers = state.sent.writers if state.sent else {}
             for name, at in list(today):

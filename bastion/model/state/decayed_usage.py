@@ -89,4 +89,4 @@ class Used(msgspec.Struct, kw_only=True):
         row = next(iter(self.rows))
         use = self.rows.pop(row)
         if use.held or max(use.hours_at(now, self.half_life_s).values(), default=0.0) >= FADED:
-            self.rows[row] = use
+            self.rows[row] = use  # back at the end, so that the next change checks another row

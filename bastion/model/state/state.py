@@ -354,6 +354,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     @property
     def order(self) -> int:
         """Return its place among pending jobs: the smaller goes first."""
+        # an object has a limited size, and so always fewer than a million events
         return self.seq * 1_000_000 + self.index if self.place is None else self.place
 
     @property

@@ -23,7 +23,7 @@ ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
     A.STOPPING: frozenset({A.ENDED}),
     A.ENDED: frozenset(),
 }
-"""The same for the states of an attempt."""
+"""The states of an attempt that may follow each state."""
 
 FAILURES = frozenset({Cause.CODE, Cause.SIGNAL, Cause.OOM, Cause.SETUP, Cause.STRAGGLED})
 """The causes that use up one of the user's tries. Failures of infrastructure never do."""

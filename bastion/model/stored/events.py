@@ -58,7 +58,7 @@ class Epoch(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     host: its machine.
     pid: its process on that machine.
     version: its version.
-    healed_by: the admin for whom it set the journal's time back to the store's; "" if it did not.
+    healed_by: the admin who had it set the journal's time back to the store's; "" for none.
     """
 
     epoch: int
