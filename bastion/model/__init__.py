@@ -1,7 +1,8 @@
-"""What is stored and said, as values.
+"""Everything that is stored in a bucket or sent, as values.
 
-For: every other room; a change here changes what a bucket holds.
-Here: `errors`, `interfaces`, `layout` (names in the bucket), `codec` (JSON), words and versions; below it `job` (the spec),
-`state` (where jobs stand), `stored` (records, requests, events) and `settings` (config.toml).
+For: all other folders; a change here changes what a bucket holds.
+Here: `errors`, `interfaces`, `layout` (names in the bucket), `codec` (JSON), words and versions; below it `job` (the
+    spec),
+`state` (the state of jobs), `stored` (records, requests, events) and `settings` (config.toml).
 Imports: `quota`, for amounts of hardware and the TOML reader. Nothing here reads or writes.
 """

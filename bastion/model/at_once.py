@@ -1,4 +1,4 @@
-"""Doing one thing to many items: the shape of `Tasks.map`, and the plain way for those who have no tasks. Pure."""
+"""Apply one function to many items: the type of `Tasks.map`, and the plain way for code that has no tasks. Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
-"""Like `Tasks.map`: an item's exception is its result."""
+"""The type of `Tasks.map`. An item's exception is its result."""
 
 
 def one_by_one(work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-    """The `Map` that does one item after the other; here an exception is raised."""
+    """The `Map` that handles one item after the other. An exception is raised, not returned."""
     return [work(item) for item in items]

@@ -1,4 +1,4 @@
-"""JSON in and out, strictly: unknown fields and newer schemas are refused, and the refusal names the object. Pure."""
+"""Strict JSON in and out. Unknown fields and newer schemas are refused, and the error names the object. Pure."""
 
 from __future__ import annotations
 
@@ -19,37 +19,43 @@ _SCHEMAS: dict[Any, int | None] = {}
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of every object that we write as JSON into the bucket. Each kind says by `numbered` what it has."""
+    """The base of every object that we write as JSON into the bucket.
+
+    schema: the number of its form; each kind sets its own with `numbered`.
+    """
 
     schema: int
 
 
 def numbered(schema: int) -> Any:
-    """The field `schema` of a kind of record: its form is known by this number, written also where defaults are left out."""
+    """Return the field `schema` for a kind of record.
+
+    A reader recognises the form by this number. So it is written even where defaults are left out.
+    """
     return msgspec.field(default_factory=lambda: schema)
 
 
 def encode(value: Any) -> bytes:
-    """JSON: fields in the order of their declaration, tables in the order of their making."""
+    """Return JSON: fields in the order of their declaration, tables in the order of their insertion."""
     return _ENCODER.encode(value)
 
 
 def whole(value: Any) -> str:
-    """A setting as JSON for people's eyes: a table with all of its fields, also those that say nothing new."""
+    """Return a setting as JSON for people: a table with all of its fields, also those at their defaults."""
     return encode(msgspec.structs.asdict(value) if isinstance(value, msgspec.Struct) else value).decode()
 
 
 def readable(*kinds: Any) -> None:
-    """Prepare to read these kinds: to be said where they are declared, before there are threads.
+    """Prepare to read these kinds. Call it where they are declared, before there are threads.
 
-    msgspec describes a type at its first use, and crashes the process if two threads do so at once.
+    msgspec describes a type at its first use, and crashes the process if two threads do so at the same time.
     """
     _DECODERS.update((kind, msgspec.json.Decoder(kind)) for kind in kinds)
     _SCHEMAS.update((kind, schema_of(kind)) for kind in kinds)
 
 
 def schema_of(kind: Any) -> int | None:
-    """The number of the form in which we write this kind; None for what is a part of others."""
+    """Return the schema in which we write this kind; None for a kind that is only a part of others."""
     if not (isinstance(kind, type) and issubclass(kind, Record)):
         return None
     number = msgspec.structs.fields(kind)[0].default_factory
@@ -57,7 +63,10 @@ def schema_of(kind: Any) -> int | None:
 
 
 def decode(data: bytes, kind: type[T], what: str) -> T:
-    """JSON to a value of a `readable` kind. Raises `RecordError` naming `what`, or `Newer` if the schema is above ours."""
+    """Parse JSON into a value of a `readable` kind.
+
+    Raises `RecordError` naming `what`, or `Newer` if the schema is above ours.
+    """
     known = _SCHEMAS[kind]
     try:
         value: T = _DECODERS[kind].decode(data)
@@ -74,7 +83,11 @@ def decode(data: bytes, kind: type[T], what: str) -> T:
 
 
 class _Head(msgspec.Struct):
-    """What can be read of any record, of whatever version."""
+    """The part of a record that can be read in any version.
+
+    schema: the number of its form.
+    version: version of the program that wrote it; "" if it does not say.
+    """
 
     schema: int = 1
     version: str = ""
@@ -84,7 +97,7 @@ readable(_Head)
 
 
 def refuse_newer(data: bytes, what: str, known: int) -> None:
-    """Raise `Newer` if `data` says that its schema is above the one we know; whatever else is wrong with it."""
+    """Raise `Newer` if `data` has a schema above the one we know, whatever else is wrong with it."""
     head = _head(data)
     if head is not None and head.schema > known:
         writer = f"Bastion {head.version}" if is_newer(head.version) else "a newer version of Bastion"
@@ -95,7 +108,10 @@ def refuse_newer(data: bytes, what: str, known: int) -> None:
 
 
 def refuse_unknown(data: bytes, what: str, error: Exception) -> None:
-    """Raise `Newer` if `data`, of which this is wrong, says that a later version wrote it: then it is that we do not know it."""
+    """Raise `Newer` if a later version wrote `data`, which was refused with this error.
+
+    Then the data is not wrong: this version does not understand it.
+    """
     head = _head(data)
     if head is not None and is_newer(head.version):
         why = one_line(str(error), ERROR_MAX)

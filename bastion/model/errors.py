@@ -26,7 +26,7 @@ BastionError          raised on purpose; printed as one line
 
 
 class BastionError(Exception):
-    """Raised on purpose; its text is for the user."""
+    """An error that is raised on purpose; its text is for the user."""
 
 
 class UsageError(BastionError):
@@ -38,11 +38,11 @@ class SpecError(BastionError):
 
 
 class NotFound(BastionError):
-    """No such job."""
+    """There is no such job."""
 
 
 class Forbidden(BastionError):
-    """It is somebody else's."""
+    """The object belongs to somebody else."""
 
 
 class BundleError(BastionError):
@@ -50,7 +50,7 @@ class BundleError(BastionError):
 
 
 class SecretError(BastionError):
-    """A secret is not on this machine, or others could read it there. The text names it, and never holds its value."""
+    """A secret is not on this machine, or others could read it there. The text has its name, never its value."""
 
 
 class RecordError(BastionError):
@@ -58,13 +58,14 @@ class RecordError(BastionError):
 
 
 class Newer(RecordError):
-    """The object was written by a newer version of Bastion: upgrade."""
+    """A newer version of Bastion wrote the object: upgrade."""
 
 
 class TooLarge(RecordError):
-    """The object is larger than it may be, and was not read. `owner`: the account that put it there, where the store tells."""
+    """The object is larger than it may be, and was not read."""
 
     owner: int | None = None
+    """Number of the account that wrote the object; None if the store does not report it."""
 
 
 class BucketError(BastionError):
@@ -76,15 +77,15 @@ class NoBucket(BucketError):
 
 
 class Denied(BucketError):
-    """The bucket says that we may not."""
+    """The bucket denies us access."""
 
 
 class Full(BucketError):
-    """No room is left to write."""
+    """There is no room left to write."""
 
 
 class Missing(BastionError):
-    """There is no object of this key. An answer, not a failure."""
+    """There is no object of this key. This is an answer, not a failure."""
 
 
 class Overtaken(BastionError):
@@ -92,7 +93,7 @@ class Overtaken(BastionError):
 
 
 class IllegalMove(BastionError):
-    """The table of moves does not allow an event. Nothing was changed. One line, whatever names the event has."""
+    """The table of transitions does not allow an event. Nothing was changed. The text is always one line."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what if what.isprintable() else repr(what))
@@ -103,11 +104,11 @@ class RunnerError(BastionError):
 
 
 class Later(RunnerError):
-    """A runner could not be asked yet, and that is as it should be: the next turn asks again, and nobody is told."""
+    """The runner is not ready yet. The next reconcile retries; this is not an error."""
 
 
 class OffTime(BastionError):
-    """Our clock, or the journal's time, is not the store's. Nothing was written, and nothing may be done by it yet."""
+    """This clock, or the journal's time, differs from the store's. Nothing was written, and nothing may be done yet."""
 
 
 class Deposed(BastionError):
@@ -115,4 +116,4 @@ class Deposed(BastionError):
 
 
 class LostEnd(BastionError):
-    """The end of the journal is lost: the bucket, or a bastion at work, knows more than it. Nobody may go on from there."""
+    """The end of the journal is lost: the bucket, or a running bastion, knows more. No bastion may go on from there."""

@@ -1,4 +1,4 @@
-"""The doors to the world. Protocols only: what is behind them may fail, lie late, or be simulated."""
+"""Interfaces to the outside. Protocols only: an implementation may fail, answer late or wrongly, or be simulated."""
 
 from __future__ import annotations
 
@@ -14,38 +14,47 @@ from .errors import RunnerError
 
 
 class Clock(Protocol):
-    """Time. Nothing of ours asks for it elsewhere."""
+    """The source of time. The rest of our code reads the time only through this interface."""
 
     def wall(self) -> datetime:
-        """The time of day, aware, in UTC. May jump both ways."""
+        """Return the time of day: aware, in UTC. It may jump forwards or backwards."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment, never backwards, running on while the machine is suspended."""
+        """Return the seconds since some fixed moment.
+
+        They never go backwards, and they count on while the machine is suspended.
+        """
 
     def sleep(self, seconds: float) -> None:
         """Return after about this many seconds."""
 
 
 class Ids(Protocol):
-    """Every random name and nonce."""
+    """The source of every random name and nonce."""
 
     def new(self) -> str:
-        """A fresh name: 32 lower-case hexadecimal characters, never given twice."""
+        """Return a fresh name: 32 lower-case hexadecimal characters. It never returns the same name twice."""
 
 
 class Seal(Protocol):
-    """What proves that a machine was made by this bastion. Raises `RunnerError` while it has no key."""
+    """The proof that this bastion made a machine. Its methods raise `RunnerError` while it has no key."""
 
     def nonce(self, *made_for: object) -> str:
-        """A new nonce for a machine that is made for this: 32 hexadecimal characters."""
+        """Return a new nonce for a machine that is made for `made_for`: 32 hexadecimal characters."""
 
     def proves(self, nonce: str, *made_for: object) -> bool:
-        """True if a nonce was made here, for just this."""
+        """Return True if this bastion made the nonce for exactly `made_for`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stat:
-    """One object as a listing shows it. `version` changes with every write; `modified` is for display only."""
+    """One object as a listing shows it.
+
+    key: the object's name in the bucket.
+    version: changes with every write.
+    size: bytes.
+    modified: when the object was written, by the store; for display only.
+    """
 
     key: str
     version: str
@@ -55,7 +64,12 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One object as it was read. `owner` is the number of the account that put it there, where the store tells: a folder does."""
+    """One object as it was read.
+
+    data: the whole content.
+    version: the version that was read; `Bucket.replace` takes it.
+    owner: number of the account that wrote the object; None if the store does not report it. A folder reports it.
+    """
 
     data: bytes
     version: str
@@ -65,62 +79,78 @@ class Stored:
 class Bucket(Protocol):
     """A flat store of whole objects.
 
-    Keys are `/`-separated, 1 to 900 bytes of UTF-8 without control characters, their parts 1 to 240 bytes, none of
-    them `.` or `..`; other keys are refused with a `BastionError`. Listings leave out what no key can name.
+    Keys are `/`-separated, 1 to 900 bytes of UTF-8 without control characters, their parts 1 to 240 bytes, none of them
+    `.` or `..`. Other keys are refused with a `BastionError`. Listings leave out objects that no valid key can name.
 
-    Every method raises `BucketError` if the store could not be asked (after its own retries): for a write
-    the outcome is then unknown. A reader never sees a part of an object.
+    Every method raises `BucketError` if the store could not be asked (after its own retries). For a write the outcome
+    is then unknown. A reader never sees a part of an object.
     """
 
     url: str
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object. Raises `Missing`; `TooLarge` if it has more than `limit` bytes: no more of them are taken in.
+        """Return the whole object. Raises `Missing`; `TooLarge` if it has more than `limit` bytes.
 
-        One request, whatever the limit: so nobody has to ask for the size first.
+        A too large object is not read further. This is one request, whatever the limit: a caller need not ask for the
+        size first.
         """
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Its version; None if the key is taken (maybe by us: a lost answer)."""
+        """Create an object and return its version; return None if the key is taken.
+
+        A taken key may hold our own object: the answer to an earlier try was lost.
+        """
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        """Write if the object still has this version. Return the new version; None if it has another or is gone."""
 
     def write(self, key: str, data: bytes) -> str:
-        """Write, whatever is there. The new version."""
+        """Write, whatever is there, and return the new version."""
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; missing ones are no error."""
+        """Delete objects. A missing object is no error."""
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
+        """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
 
-        Lazy: one request for each page of 1,000 that is really consumed.
+        Lazy: it sends one request for each page of 1,000 that the caller really consumes.
         """
 
 
 class Tasks(Protocol):
-    """Work beside the tick: started here, its results collected at the tick. No thread of ours is born elsewhere."""
+    """Work beside the tick. A tick starts tasks and collects their results. Our code starts threads only here."""
 
     def start(self, name: str, work: Callable[[], Any]) -> bool:
-        """Begin `work` unless a task of this name is still running or uncollected, or it cannot be now. True if begun."""
+        """Start `work` and return True.
+
+        Return False if a task of this name still runs, if its result is not collected yet, or if the work cannot be
+        started now.
+        """
 
     def finished(self) -> list[tuple[str, Any, Exception | None]]:
-        """(name, result, error) of what ended since the last call, in the order of ending."""
+        """Return (name, result, error) of the tasks that ended since the last call, in the order of their ends."""
 
     def wait(self, seconds: float) -> None:
-        """Return when a task has ended and waits to be collected, or after this many seconds."""
+        """Return when a task has ended and its result is not collected yet, or after this many seconds."""
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """`work` of each item, some at a time; results in order. An item's exception is its result."""
+        """Apply `work` to each item, several at a time; return the results in order.
+
+        If `work` raises an exception, that is the item's result.
+        """
 
     def close(self) -> None:
-        """Begin nothing any more; do not wait for what hangs."""
+        """Start no more work. Do not wait for tasks that hang."""
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a command answered."""
+    """The result of a command.
+
+    code: exit code.
+    out: standard output, as text.
+    err: standard error, as text.
+    """
 
     code: int
     out: str
@@ -128,15 +158,23 @@ class Said:
 
 
 class Shell(Protocol):
-    """Run commands of other programs."""
+    """Commands of other programs."""
 
     def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
-        """Run to the end. Raises `RunnerError` if it cannot be started or outlasts `limit_s` seconds (it is then killed)."""
+        """Run a command to its end.
+
+        Raises `RunnerError` if it cannot be started or takes longer than `limit_s` seconds; it is then killed.
+        """
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class AttemptKey:
-    """Names one attempt: the job's id, the task's number, the attempt's number, all from 0."""
+    """The name of one attempt.
+
+    job: the job's id.
+    task: the task's number, from 0.
+    attempt: the attempt's number within the task, from 0.
+    """
 
     job: str
     task: int
@@ -148,11 +186,17 @@ class AttemptKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
-    """What a runner needs to know to create the machines of an attempt.
+    """An attempt's machines, as a runner has to create them.
 
-    `resources` are per replica; `workers` counts all hosts; `epoch` is the bastion's and is put on every machine. `image` is
-    that in which the code comes, `host/path/name@sha256:…`: for runners whose machines are made of it. "": it comes otherwise.
-    `user` submitted the job: a machine that its users share runs it as their account.
+    key: the attempt.
+    resources: amounts per replica, by kind.
+    replicas: number of replicas.
+    workers: number of hosts of all replicas together.
+    tier: the quota tier that the attempt runs in.
+    epoch: the bastion's epoch; the runner puts it on every machine.
+    image: the image that holds the code, `host/path/name@sha256:…`, for runners that make machines from it. "" if the
+        code comes another way.
+    user: the user who submitted the job. On a machine that its users share, the job runs under this user's account.
     """
 
     key: AttemptKey
@@ -167,11 +211,17 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One machine as the backend's listing shows it. `id` is the backend's own and is never given twice.
+    """One machine as the backend's listing shows it.
 
-    Not `seen`: what belongs to it is listed, and the machine itself is not there yet or not any more. `doomed`: it is of no
-    use to anybody, and holds what others could have until it is deleted. Not `ours`: it has a name of ours, and nothing proves
-    that this bastion made it. `origin` says how it was made and by whom, as far as the backend tells.
+    id: the backend's own id; never reused.
+    key: the attempt that the machine belongs to.
+    worker: the worker's number within the attempt, from 0.
+    epoch: epoch of the bastion that created it.
+    seen: False if only things that belong to the machine are listed, and the machine itself is not there yet or not any
+        more.
+    doomed: True if the machine is of no use any more. It still occupies capacity until it is deleted.
+    ours: False if the machine has a name of ours, but nothing proves that this bastion made it.
+    origin: how the machine was made and by which account, as far as the backend reports it.
     """
 
     id: str
@@ -186,24 +236,33 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """How a build of images ended: the digests by their names, in hexadecimal; or the `problem`, in words."""
+    """The end of a build of images.
+
+    images: digests in hexadecimal, by image name.
+    problem: why the build failed, in words.
+    """
 
     images: Mapping[str, str]
     problem: str = ""
 
 
 class Builds(Protocol):
-    """Where images are built beside us."""
+    """The service that builds images beside us."""
 
     def ended(self, names: Sequence[str]) -> Mapping[str, Built | RunnerError]:
-        """Of these builds those that have ended, and those that could not be asked about.
+        """Return the builds among `names` that have ended, and an error for each that could not be asked about.
 
-        The number of requests does not grow with that of the builds.
+        The number of requests does not grow with the number of builds.
         """
 
 
 class Sight(Enum):
-    """The answer to a direct question about one machine. `BLIND`: nobody could tell."""
+    """The answer to a direct question about one machine.
+
+    THERE: it exists.
+    GONE: it does not exist any more.
+    BLIND: the backend could not tell.
+    """
 
     THERE = "there"
     GONE = "gone"
@@ -211,56 +270,68 @@ class Sight(Enum):
 
 
 class Runner(Protocol):
-    """A backend that gives machines to attempts. Each call is idempotent and returns at once; `RunnerError` if it fails."""
+    """A backend that gives machines to attempts.
+
+    Each call is idempotent and returns at once. It raises `RunnerError` if it fails.
+    """
 
     name: str
     pace_s: float
-    """How many seconds to leave between two listings while attempts live."""
+    """Seconds between two listings while attempts are live."""
 
     offers: Collection[str] | None
-    """The kinds of resources that it has; None: those of its capacity, or any where that is not known."""
+    """The kinds of resources that the runner has. None: the kinds of its capacity, or any kind if that is unknown."""
 
     def capacity(self) -> Resources | None:
-        """What all its machines hold together, as far as it knows; None: no bound of its own, or not known now."""
+        """Return the amounts of all its machines together.
+
+        None: the runner has no limit of its own, or does not know it now.
+        """
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """How many workers (hosts) an attempt of this shape has."""
+        """Return how many workers (hosts) an attempt of this shape has."""
 
     def create(self, placement: Placement) -> None:
-        """Begin to create what is missing of the attempt's machines. Machines may come late, or twice: workers claim.
+        """Start to create those machines of the attempt that are missing.
 
-        A machine that is not `ours` is in nobody's place.
+        Machines may come late, or twice: workers claim. A machine that is not `ours` does not take the place of a
+        missing one.
         """
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
-        """True if this is the id of a machine that this bastion makes for this worker. By the id alone: nobody is asked."""
+        """Return True if this is the id of a machine that this bastion makes for this worker.
+
+        It looks at the id alone and asks no backend.
+        """
 
     def stop(self, machine: str) -> None:
-        """Tell the worker on this machine to look for its stop order now. Begins no second grace.
+        """Ask the worker on this machine to look for its stop order now. This starts no second grace period.
 
-        `stop`, `delete` and `look` leave alone what is another bastion's, or is not what its id says.
+        `stop`, `delete` and `look` ignore a machine that belongs to another bastion, or that is not what its id says.
         """
 
     def delete(self, machine: str) -> None:
-        """Take the machine down, answered or not. A machine that is gone is no error."""
+        """Delete the machine, whether it answers or not. A machine that is gone is no error."""
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion, by one bulk question. `RunnerError` if blind: not knowing is not emptiness.
+        """List all machines of this bastion with one bulk request.
 
-        Also those that only claim to be, and are not `ours`.
+        Raises `RunnerError` if the backend cannot be reached: an empty list means that there are none. Machines that
+        only claim to be this bastion's are listed, too; they are not `ours`.
         """
 
     def sweep(self) -> None:
-        """Remove what ended attempts left on its machines more than a day ago."""
+        """Remove what attempts left on their machines, if they ended more than a day ago."""
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """What attempts wait for that have no machines yet, as the last listing and creations showed; words for people.
+        """Return the attempts that have no machines yet, each with what it waits for, in words for people.
 
-        Of an attempt in here nobody expects workers. The words change only when something has changed.
+        The answer is as the last listing and creations showed it. No workers are expected of an attempt in it. The
+        words change only when something has changed.
         """
 
     def look(self, machine: str) -> Sight:
-        """The direct question about one machine, listed or not."""
+        """Ask directly about one machine, listed or not."""
 
 
 Runners = Mapping[str, Runner]

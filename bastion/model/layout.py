@@ -1,4 +1,4 @@
-"""The name of every object in the bucket, below `<root>/<bastion>/`. No other file joins a key. Pure.
+"""The name of every object in the bucket, below `<root>/<bastion>/`. Only this file builds keys. Pure.
 
 A task is named `<job id>/<task number>`, an attempt `<job id>/<task number>/<attempt number>`.
 """
@@ -42,27 +42,30 @@ _OF_WORKER = re.compile(rf"[^/]+/([^/]+)/{_NUMBER}/{_NUMBER}/{_NUMBER}(?:\.json)
 
 
 def probe(prefix: str, nonce: str) -> str:
-    """Where a doctor tries what it may do below a prefix. It comes before all names there, and is gone soon."""
+    """Return the key that a doctor uses to test its access below a prefix.
+
+    It comes before all other names there, and the doctor soon deletes it.
+    """
     return f"{prefix}{_PROBE}{nonce}"
 
 
 def is_probe(key: str) -> bool:
-    """True for what a doctor left, or is about to remove."""
+    """Return True for a key that a doctor left, or is about to delete."""
     return f"/{_PROBE}" in key
 
 
 def home(key: str) -> str:
-    """Which of a bastion's three buckets a key, or a prefix with a slash, belongs to. They may be one and the same."""
+    """Return which of a bastion's three buckets holds a key, or a prefix with a slash. They may be the same bucket."""
     return _HOMES.get(key[: key.find("/") + 1], PRIVATE)
 
 
 def request(user: str, request_id: str) -> str:
-    """A client's request. The user is the path, so that the bucket's IAM proves who wrote it."""
+    """Return the key of a client's request. The user is in the path, so the bucket's IAM proves who wrote it."""
     return f"{INBOX}{user}/{request_id}.json"
 
 
 def request_of(key: str) -> tuple[str, str] | None:
-    """(user, request id) of an inbox key; None if the key is not of that form."""
+    """Return (user, request id) of an inbox key; None if the key has another form."""
     parts = key.removeprefix(INBOX).split("/")
     if not key.startswith(INBOX) or len(parts) != 2 or not parts[0] or not parts[1].endswith(".json"):
         return None
@@ -70,122 +73,128 @@ def request_of(key: str) -> tuple[str, str] | None:
 
 
 def journal(seq: int) -> str:
-    """One journal object."""
+    """Return the key of a journal object."""
     return f"{JOURNAL}{seq:012d}.json"
 
 
 def request_name(key: str) -> str:
-    """What the state knows a request by: not its id alone, or one user could forestall another's."""
+    """Return the name of a request in the state.
+
+    It is not the id alone: otherwise one user could use the id of another's request first.
+    """
     named = request_of(key)
     return "/".join(named) if named else key
 
 
 def is_journal(key: str) -> bool:
-    """True for the name of a journal object; strangers put other files there, too."""
+    """Return True for the key of a journal object. Others put files there, too."""
     digits = key.removeprefix(JOURNAL).removesuffix(".json")
     return digits.isdecimal() and digits.isascii() and key == journal(int(digits))
 
 
 def seq_of(key: str) -> int:
-    """The number of a journal or snapshot key."""
+    """Return the number in a journal or snapshot key."""
     return int(key.rsplit("/", 1)[1].split(".", 1)[0])
 
 
 def snapshot(seq: int) -> str:
-    """The state after all journal objects below `seq`."""
+    """Return the key of the state after all journal objects below `seq`."""
     return f"{SNAPSHOTS}{seq:012d}.json.zst"
 
 
 def is_snapshot(key: str) -> bool:
-    """True for the name of a snapshot; strangers put other files there, too."""
+    """Return True for the key of a snapshot. Others put files there, too."""
     digits = key.removeprefix(SNAPSHOTS).removesuffix(".json.zst")
     return digits.isdecimal() and digits.isascii() and key == snapshot(int(digits))
 
 
 def ended(job: str) -> str:
-    """What is kept of a job that the state has forgotten, beside others of its name: the id without its last part."""
+    """Return the key of a tombstone: what is kept of a job that left the state.
+
+    It lies beside the tombstones of other jobs of its name, which is the id without its last part.
+    """
     return f"{ended_of(job.rpartition('-')[0])}{job}.json"
 
 
 def ended_of(name: str) -> str:
-    """The prefix of what is kept of the forgotten jobs of this name."""
+    """Return the prefix of the tombstones of jobs of this name."""
     return f"{ENDED}{name}/"
 
 
 def bundle(digest: str, extension: str) -> str:
-    """A bundle, named by the SHA-256 of its bytes."""
+    """Return the key of a bundle, named by the SHA-256 of its bytes."""
     return f"{BUNDLES}{digest}.{extension}"
 
 
 def build(digest: str) -> str:
-    """The worker for machines that have none, named by the SHA-256 of its bytes."""
+    """Return the key of the worker program for machines that have none, named by the SHA-256 of its bytes."""
     return f"{BUILDS}{digest}.tar.gz"
 
 
 def order(key: AttemptKey) -> str:
-    """What the workers of an attempt are to run."""
+    """Return the key of an attempt's order: what its workers are to run."""
     return f"{ATTEMPTS}{key}/order.json"
 
 
 def ordered(key: str) -> AttemptKey | None:
-    """The attempt whose order this key names; None if it names none."""
+    """Return the attempt whose order this key names; None if it names none."""
     match = _ORDER.fullmatch(key)
     return AttemptKey(match[1], int(match[2]), int(match[3])) if match else None
 
 
 def stop(key: AttemptKey) -> str:
-    """The order to stop, with its grace."""
+    """Return the key of the order to stop an attempt."""
     return f"{ATTEMPTS}{key}/stop.json"
 
 
 def world(key: AttemptKey) -> str:
-    """Addresses and ranks of a gang."""
+    """Return the key of the addresses and ranks of a gang."""
     return f"{ATTEMPTS}{key}/world.json"
 
 
 def claim(key: AttemptKey, worker: int) -> str:
-    """Who runs as this worker: created once, by the worker, or by the bastion to void it."""
+    """Return the key of a worker's claim: the worker creates it once, or the bastion does, to void the worker."""
     return f"{CLAIMS}{key}/{worker}"
 
 
 def beat(key: AttemptKey, worker: int) -> str:
-    """A counter that a live worker rewrites."""
+    """Return the key of a counter that a live worker rewrites."""
     return f"{BEATS}{key}/{worker}"
 
 
 def facts(key: AttemptKey, worker: int) -> str:
-    """What a worker knows of its process."""
+    """Return the key of a worker's facts about its process."""
     return f"{FACTS}{key}/{worker}.json"
 
 
 def worker_of(key: str) -> tuple[AttemptKey, int] | None:
-    """The attempt and worker that a claim, beat or facts key names; None if it names none."""
+    """Return the attempt and worker that a claim, beat or facts key names; None if it names none."""
     match = _OF_WORKER.fullmatch(key)
     return (AttemptKey(match[1], int(match[2]), int(match[3])), int(match[4])) if match else None
 
 
 def log(key: AttemptKey, worker: int) -> str:
-    """The prefix of a worker's log segments."""
+    """Return the prefix of a worker's log segments."""
     return f"{LOGS}{key}/{worker}/"
 
 
 def bastion_log(epoch: int) -> str:
-    """The prefix of the log segments of the bastion of this epoch."""
+    """Return the prefix of the log segments of the bastion of this epoch."""
     return f"{BASTION_LOG}{epoch:06d}/"
 
 
 def segment(log_prefix: str, number: int) -> str:
-    """One log segment. Numbered from 0 without gaps; an empty one ends the log."""
+    """Return the key of a log segment. Segments are numbered from 0 without gaps; an empty one ends the log."""
     return f"{log_prefix}{number:08d}.log"
 
 
 def watch(job: str, task: int) -> str:
-    """Somebody follows this task: flush fast."""
+    """Return the key which shows that somebody follows this task, so that its log is flushed fast."""
     return f"{WATCH}{job}/{task}"
 
 
 def outputs(job: str, task: int) -> str:
-    """The default output folder of a task."""
+    """Return the prefix of a task's default output folder."""
     return f"{OUTPUTS}{job}/{task}"
 
 
@@ -206,11 +215,14 @@ _OURS = {
     OUTPUTS: r".+",
     WATCH: rf"{_JOB}/{_NUMBER}",
 }
-"""The form of what lies below each prefix."""
+"""The form of the keys below each prefix."""
 
 
 def is_ours(key: str) -> bool:
-    """Whether a key has the form of one that we write. A new prefix has its form here, or the doctor calls it odd."""
+    """Return True if a key has the form of one that we write.
+
+    A new prefix needs its form here; otherwise the doctor reports its keys as unknown.
+    """
     prefix = key[: key.find("/") + 1]
     if prefix not in _OURS:
         return key in (QUOTA, CONFIG, STATUS, CLOCK, SEAL)

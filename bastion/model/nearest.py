@@ -1,4 +1,4 @@
-"""The nearest valid word to a wrong one, for error messages. Pure."""
+"""Find the nearest valid word to a wrong one, for error messages. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 MANY = 1_000
-"""Of more words, only so many neighbours in the alphabet are compared: comparing is slow."""
+"""If there are more words than this, only this many neighbours in the alphabet are compared: comparing is slow."""
 
 
 def nearest(word: str, valid: Iterable[str]) -> str | None:
-    """The valid word that is most like `word`, whatever its capitals; None if none is near."""
+    """Return the valid word that is most like `word`, ignoring capitals; None if none is near."""
+    # reversed, so that of words that differ only in capitals the first in the alphabet stays
     lower = {choice.lower(): choice for choice in sorted(valid, reverse=True)}
     choices = list(lower)
     if len(choices) > MANY:
@@ -22,6 +23,6 @@ def nearest(word: str, valid: Iterable[str]) -> str | None:
 
 
 def did_you_mean(word: str, valid: Iterable[str], otherwise: str) -> str:
-    """The end of an error message: the nearest valid word as a question, or else what to do instead."""
+    """Return the end of an error message: the nearest valid word as a question, or else what to do instead."""
     guess = nearest(word, valid)
     return f"did you mean {guess}?" if guess else otherwise

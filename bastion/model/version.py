@@ -1,8 +1,9 @@
-"""The version of this code, and of each form in which it writes into the bucket. Pure.
+"""The version of this code, and of each form that it writes into the bucket. Pure.
 
-An object says by its number, `schema`, what has to be known to read it. A number is raised when who knows only the one
-before would read the new form wrongly or not at all; what is new is left out where it says nothing, so that most of what
-is written stays readable. What was ever written is read for ever. See docs/decisions/0024-who-reads-whose-objects.md.
+The number `schema` of an object says what a reader must know to read it. Raise a number when a reader that knows only
+the number before would read the new form wrongly, or not at all. New fields are left out at their defaults, so that
+most objects stay readable for older readers. Every form that was ever written stays readable. See
+docs/decisions/0024-who-reads-whose-objects.md.
 """
 
 from __future__ import annotations
@@ -10,29 +11,31 @@ from __future__ import annotations
 VERSION = "0.1.0"
 
 JOURNAL = 2
-"""Of journal objects, and of what their events mean to the fold. 2: each holds the digest of the one before, and a decision
-its rules."""
+"""The schema of journal objects, and of what their events mean to the fold.
+
+2: each object holds the digest of the one before, and a decision holds its rules.
+"""
 SNAPSHOT = 2
-"""2: the state counts the bytes of a day's requests, and holds the digest of the newest journal object in it."""
+"""2: the state counts the bytes of a day's requests, and holds the digest of its newest journal object."""
 TRACE = 1
 STATUS = 2
-"""2: it holds the digest of the newest journal object."""
+"""2: the status holds the digest of the newest journal object."""
 ORDER = 1
 STOP = 1
-"""Raised only with care: the workers that run know the one before."""
+"""Raise it only with care: running workers know only the number before."""
 WORLD = 1
-"""The same."""
+"""Raise it only with care, as `STOP`."""
 CLOCK = 1
 CLAIM = 1
 FACTS = 1
 REQUEST = 1
 SPEC = 2
-"""Written only by a spec that uses a field of `bastion.model.job.spec.SINCE`; any other is of schema 1, as ever."""
+"""A spec has this schema only if it uses a field of `bastion.model.job.spec.SINCE`; any other spec has schema 1."""
 CONFIG = 1
 
 
 def is_newer(other: str) -> bool:
-    """True if this is the version of a later release than ours; False for what is no version at all."""
+    """Return True if this is the version of a later release than ours; False if it is no version."""
     theirs = _numbers(other)
     return theirs is not None and theirs > (_numbers(VERSION) or ())
 

@@ -1,4 +1,4 @@
-"""Values in words: a stranger's, for messages that say what is wrong with them; lengths and moments. Pure."""
+"""Values in words, for messages: values of unknown origin, lengths of time and times. Pure."""
 
 from __future__ import annotations
 
@@ -12,33 +12,36 @@ import msgspec
 from .errors import BastionError
 
 TEXT_BYTES_MAX = 2_048
-"""No stored reason or message is longer: in UTF-8, and also as JSON, where some characters take more."""
+"""The most bytes of a stored reason or message.
+
+The limit holds in UTF-8 and also as JSON, where some characters take more bytes.
+"""
 
 _LONGEST_AS_JSON = 6  # bytes that one byte of a text may become, as in \u0000
 _SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
 
 UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
-"""Of lengths of time, in seconds."""
+"""Units of lengths of time, in seconds."""
 
 
 def shown(value: Any) -> str:
-    """A value for an error message: one short line."""
+    """Return a value as one short line for an error message."""
     large = isinstance(value, int) and abs(value) >= _SAYABLE
     try:
         text = "a very large number" if large else repr(value)
-    except ValueError:  # there is such a number inside
+    except ValueError:  # the value contains such a number
         text = f"a {type(value).__name__} with a very large number"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def one_line(text: str, most: int) -> str:
-    """A text that a stranger may have written, as one line of at most so many characters, and short enough to be stored."""
+    """Return a text of unknown origin as one line of at most `most` characters, short enough to be stored."""
     line = " ".join(text.encode("utf-8", "replace").decode().split())
     return clipped(line if len(line) <= most else f"{line[: most - 3]}...")
 
 
 def clipped(text: str, most: int = TEXT_BYTES_MAX) -> str:
-    """A text as it may be stored: of at most `most` bytes. What is longer is cut, and a mark says so."""
+    """Return a text as it may be stored: at most `most` bytes. A longer text is cut, with a mark at its end."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()  # half a character cannot be stored
     if len(text) * _LONGEST_AS_JSON <= most or _stored_size(text) <= most:
@@ -52,22 +55,22 @@ def clipped(text: str, most: int = TEXT_BYTES_MAX) -> str:
 
 
 def _stored_size(text: str) -> int:
-    """Bytes of a text as JSON without its quotes."""
+    """Return the bytes of a text as JSON without its quotes."""
     return len(msgspec.json.encode(text)) - 2
 
 
 def told(error: Exception) -> str:
-    """What went wrong, never empty: our own errors say it in words."""
+    """Return an error in words, never empty: the text of our own errors, the `repr` of others."""
     return (isinstance(error, BastionError) and str(error).strip()) or repr(error)
 
 
 def plain(error: str) -> str:
-    """What msgspec says of a value, in our words."""
+    """Return msgspec's complaint about a value in our words."""
     return error[:1].lower() + error[1:].replace("`$", "`").replace("object", "table")
 
 
 def named(pattern: re.Pattern[str], allowed: str) -> Callable[[str], Iterator[str]]:
-    """The rule of texts that have this form, and no `..` in it."""
+    """Make the rule for texts that match a pattern and have no `..` in them."""
 
     def rule(value: str) -> Iterator[str]:
         if not pattern.fullmatch(value) or ".." in value:
@@ -77,7 +80,7 @@ def named(pattern: re.Pattern[str], allowed: str) -> Callable[[str], Iterator[st
 
 
 def between(low: float, high: float, unit: str = "") -> Callable[[float | None], Iterator[str]]:
-    """The rule of numbers in this range; of nothing it says nothing."""
+    """Make the rule for numbers in this range. None is always allowed."""
 
     def rule(value: float | None) -> Iterator[str]:
         if value is not None and not low <= value <= high:
@@ -87,7 +90,7 @@ def between(low: float, high: float, unit: str = "") -> Callable[[float | None],
 
 
 def one_of(words: Sequence[str]) -> Callable[[str], Iterator[str]]:
-    """The rule of texts that are one of these words."""
+    """Make the rule for texts that are one of these words."""
 
     def rule(value: str) -> Iterator[str]:
         if value not in words:
@@ -97,7 +100,7 @@ def one_of(words: Sequence[str]) -> Callable[[str], Iterator[str]]:
 
 
 def short(length_s: float) -> str:
-    """The length for people, its two largest units: `3h12m`, `41s`, `2d4h`; a negative one is `0s`."""
+    """Return a length of time for people in its two largest units: `3h12m`, `41s`, `2d4h`. A negative one is `0s`."""
     left = max(0, int(length_s))
     parts = []
     for unit, size in UNITS.items():
@@ -109,7 +112,7 @@ def short(length_s: float) -> str:
 
 
 def clock(moment: datetime, now: datetime) -> str:
-    """`14:20 UTC, in 2h3m`, with the day if that is another one; `14:20 UTC, 5s ago`."""
+    """Return `14:20 UTC, in 2h3m`, or `14:20 UTC, 5s ago`; with the day if it is not today."""
     then, today = moment.astimezone(UTC), now.astimezone(UTC).date()
     day = "" if then.date() == today else f"{then:%Y-%m-%d} "
     left = (moment - now).total_seconds()
@@ -117,5 +120,5 @@ def clock(moment: datetime, now: datetime) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Return `a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,6 +1,7 @@
-"""The machine that a process of ours runs on.
+"""The machine that one of our processes runs on.
 
-For: programs, which give the real clock and threads to code that gets them as parameters.
-Here: clock and threads (`system`), name and boot (`host`), folders of this account (`local_paths`), commands, the store's clock.
+For: programs, which pass the real clock and threads as parameters to other code.
+Here: clock and threads (`system`), name and boot (`host`), folders of this account (`local_paths`), commands, the
+    store's clock.
 Imports: `model`.
 """

@@ -1,4 +1,4 @@
-"""This machine: its name, its boot, and whether a bastion that a status names still runs here."""
+"""This machine: its name, its boot, and whether the bastion of a status still runs here."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..model.errors import Forbidden
 from ..model.stored.records import Status
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_ROUNDING_S = 2.0
+_ROUNDING_S = 2.0  # start times of processes are rounded
 
 
 def name() -> str:
-    """The machine's name in its network."""
+    """Return the machine's name in its network."""
     return platform.node()
 
 
 def boot() -> str:
-    """Names the time since the machine was started: process ids mean something only within it."""
+    """Return a name for the time since the machine was started. Process ids mean something only within it."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:
@@ -28,7 +28,7 @@ def boot() -> str:
 
 
 def is_alive(pid: int) -> bool:
-    """True if this machine has a process of this id."""
+    """Return True if this machine has a process of this id. A zombie does not count."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -36,12 +36,15 @@ def is_alive(pid: int) -> bool:
 
 
 def is_here(status: Status) -> bool:
-    """True if the status was written on this machine since it was started."""
+    """Return True if the status was written on this machine since it was started."""
     return (status.host, status.boot) == (name(), boot())
 
 
 def runs_here(status: Status) -> bool:
-    """True if the process that wrote the status is on this machine and alive; a later process of its id is not it."""
+    """Return True if the process that wrote the status is alive on this machine.
+
+    A later process with the same id does not count.
+    """
     if not is_here(status):
         return False
     try:
@@ -52,14 +55,14 @@ def runs_here(status: Status) -> bool:
 
 
 def died(status: Status) -> bool:
-    """True if a bastion of this machine ended without saying so."""
+    """Return True if a bastion of this machine ended without writing so into its status."""
     return status.state != "stopped" and is_here(status) and not runs_here(status)
 
 
 def terminate(status: Status) -> None:
-    """Send SIGTERM to the bastion that wrote the status on this machine; one that is gone is no error.
+    """Send SIGTERM to the bastion that wrote the status on this machine. A process that is gone is no error.
 
-    Raises `Forbidden` if it is another account's.
+    Raises `Forbidden` if it belongs to another account.
     """
     try:
         psutil.Process(status.pid).terminate()

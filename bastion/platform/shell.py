@@ -1,4 +1,4 @@
-"""Commands of other programs, run on this machine."""
+"""Run commands of other programs on this machine."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..model.interfaces import Said
 
 
 class SystemShell:
-    """Runs a command to its end, without a shell between."""
+    """The `Shell` of this machine. It runs a command to its end, without a shell in between."""
 
     def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
-        """What it answered. Raises `RunnerError` if it cannot be started or outlasts `limit_s` seconds."""
+        """Run a command. Raises `RunnerError` if it cannot be started or takes longer than `limit_s` seconds."""
         try:
             done = subprocess.run(argv, input=stdin, capture_output=True, text=True, errors="replace", timeout=limit_s)
         except (OSError, subprocess.SubprocessError) as error:

@@ -1,6 +1,7 @@
-"""The store's clock: an object is written, and the store's listing dates it. Two requests.
+"""Read the store's clock: write an object, and take its time from the store's listing. Two requests.
 
-Whoever acts by the time asks first. A machine's clock may be days off, and what was begun or ended by it stays so.
+Code that acts by the time reads it first. A machine's clock may be days off, and what was started or ended by it cannot
+be undone.
 """
 
 from __future__ import annotations
@@ -15,20 +16,26 @@ from ..model.interfaces import Bucket, Clock
 from ..model.stored.records import ClockNote
 
 CLOSE_S = 5.0
-"""An answer that took longer tells the time less well: it is asked for again."""
+"""A reading that took more seconds than this is less exact, and is taken again."""
 
 _TRIES = 5
 
 
 class StoreClock:
-    """The store's clock, as seen from this process. `problem` is why it stands by, since that time of the store's."""
+    """The store's clock, as this process reads it.
+
+    It remembers why this process stands by, and since which time of the store's.
+    """
 
     def __init__(self, bucket: Bucket, clock: Clock, host: str, pid: int) -> None:
         self._bucket, self._clock, self._host, self._pid = bucket, clock, host, pid
         self._problem, self._at = "", datetime.min
 
     def ask(self) -> ClockReading:
-        """What time it is there; the object that is written says who asks, and why it stands by. Raises `BucketError`."""
+        """Read the store's time. Raises `BucketError`.
+
+        The object that it writes says which process asks, and why it stands by.
+        """
         note = ClockNote(
             host=self._host,
             pid=self._pid,
@@ -39,7 +46,10 @@ class StoreClock:
         return read(self._bucket, self._clock, layout.CLOCK, encode(note))
 
     def held(self, journalled: datetime | None) -> ClockReading:
-        """The same, if our clock and the journal's time are the store's. Raises `OffTime`, `BucketError`."""
+        """Read the store's time and compare it with our clock and the journal's time.
+
+        Raises `OffTime` if one of these differs from the store's too much, and `BucketError`.
+        """
         asked = self.ask()
         now = asked.least(self._clock.monotonic())
         self._problem, self._at = wrong(asked.off_s) or ahead(journalled, now), now
@@ -49,7 +59,7 @@ class StoreClock:
 
 
 def read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
-    """Write this object, and have the store date it. The best of a few readings. Raises `BucketError`."""
+    """Write this object and let the store date it. Return the best of a few readings. Raises `BucketError`."""
     best: ClockReading | None = None
     for _ in range(_TRIES):
         found = _read(bucket, clock, key, data)
@@ -66,15 +76,15 @@ def _read(bucket: Bucket, clock: Clock, key: str, data: bytes) -> ClockReading:
     bucket.write(key, data)
     stat = next(iter(bucket.list(key)), None)
     ended = clock.monotonic()
-    if stat is None or stat.key != key:
+    if stat is None or stat.key != key:  # the listing is by prefix: another key may come first
         raise BucketError(f"{bucket.url}: {key} was written, and is not listed; see who deletes it")
-    # By the monotonic clock: the wall's may be set right in between.
+    # Use the monotonic clock: the wall clock may be corrected in between.
     moment = Moment(before, stat.modified, before + timedelta(seconds=ended - began))
     return ClockReading(stat.modified, began, ended, offset(moment))
 
 
 class StoreTime:
-    """The store's time, once it was read; from then on it flows with the monotonic clock. Before that nothing is told."""
+    """The store's time. After one reading it advances with the monotonic clock; before that it is None."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -82,17 +92,17 @@ class StoreTime:
 
     @property
     def known(self) -> bool:
-        """It was read."""
+        """Return True if the store's time was read."""
         return self._asked is not None
 
     def heed(self, asked: ClockReading) -> None:
-        """It was read."""
+        """Take this reading."""
         self._asked = asked
 
     def now(self) -> datetime | None:
-        """The time; None before it is known."""
+        """Return the store's time now, at least; None before it was read."""
         return self.at(self._clock.monotonic())
 
     def at(self, monotonic: float) -> datetime | None:
-        """What it was at this monotonic time; None before it is known."""
+        """Return the store's time at this monotonic time, at least; None before it was read."""
         return self._asked.least(monotonic) if self._asked else None

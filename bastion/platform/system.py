@@ -1,4 +1,4 @@
-"""The real clock, names and threads behind the doors."""
+"""The real clock, names and threads, behind their interfaces."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-# Runs on through suspends where the system offers such a clock: a laptop that slept has lost its leadership.
+# Where the system has it, use a clock that counts on through suspends: a laptop that slept has lost its leadership.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
@@ -18,15 +18,15 @@ class SystemClock:
     """This machine's time."""
 
     def wall(self) -> datetime:
-        """The time of day, in UTC."""
+        """Return the time of day, in UTC."""
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Seconds since the machine's start."""
+        """Return the seconds since the machine's start."""
         return time.clock_gettime(_CLOCK)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep."""
+        """Sleep for this many seconds."""
         time.sleep(max(0.0, seconds))
 
 
@@ -34,12 +34,12 @@ class RandomIds:
     """Names from the system's source of randomness."""
 
     def new(self) -> str:
-        """32 hexadecimal characters."""
+        """Return 32 hexadecimal characters."""
         return uuid.uuid4().hex
 
 
 class ThreadTasks:
-    """Tasks on threads: one for each started task, and a pool for `map`.
+    """Tasks on threads: one thread for each started task, and a pool for `map`.
 
     Threads are daemons: a call that hangs for ever cannot keep the process from ending.
     """
@@ -53,21 +53,21 @@ class ThreadTasks:
         self._closed = False
 
     def start(self, name: str, work: Callable[[], Any]) -> bool:
-        """Begin `work` on a thread of its own."""
+        """Start `work` on a thread of its own."""
         with self._ended:
             if self._closed or name in self._names:
                 return False
             self._names.add(name)
         try:
             threading.Thread(target=self._run, args=(name, work), name=name, daemon=True).start()
-        except RuntimeError:  # the system has no thread to give now
+        except RuntimeError:  # the system has no free thread now
             with self._ended:
                 self._names.discard(name)
             return False
         return True
 
     def finished(self) -> list[tuple[str, Any, Exception | None]]:
-        """What ended since the last call."""
+        """Return the tasks that ended since the last call."""
         with self._ended:
             results, self._results = self._results, []
             self._names -= {name for name, _, _ in results}
@@ -79,9 +79,9 @@ class ThreadTasks:
             self._ended.wait_for(lambda: bool(self._results), timeout=max(0.0, seconds))
 
     def map(self, work: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """`work` of each item on the pool, in order."""
+        """Apply `work` to each item on the pool; return the results in order."""
         results: list[Any] = [None] * len(items)
-        ahead = iter(range(len(items)))  # each of the threads takes the next one, so that none waits for a slow one
+        ahead = iter(range(len(items)))  # shared by all threads: each takes the next item, so none waits for a slow one
 
         def some() -> None:
             for number in ahead:
@@ -97,7 +97,7 @@ class ThreadTasks:
         return results
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Start no more work."""
         with self._ended:
             self._closed = True
         if self._pool is not None:
@@ -107,7 +107,7 @@ class ThreadTasks:
         result, error = None, None
         try:
             result = work()
-        except Exception as problem:  # handed to whoever collects
+        except Exception as problem:  # `finished` returns it
             error = problem
         with self._ended:
             self._results.append((name, result, error))

@@ -1,4 +1,4 @@
-"""A stretch of a journal as jobs that come: what was submitted, and how long it really ran. Pure but for itself."""
+"""The jobs of a stretch of a journal as arrivals: what was submitted, and how long it ran. Pure but for itself."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from ..model.stored.journal_object import JournalObject
 from .workload import NONE, Arrival, WorkPace
 
 BROKEN_OFF = frozenset({Cause.PREEMPTED, Cause.LOST, Cause.VOID, Cause.UPDATED})
-"""After an end of these causes a task goes on from its last checkpoint; any other end is the whole of a try."""
+"""After an end of these causes a task goes on from its last checkpoint. Any other end completes a try."""
 
 
 @dataclass(slots=True)
 class _Seen:
-    """A job and the work of its tasks, as far as it is known.
+    """A job and the work of its tasks, as far as the journal was read.
 
-    `live` is since when a task holds something, `lost` the seconds of that which its stop lost, if they were counted.
+    at: when it arrives.
+    spec: its spec.
+    work: work done so far, by task.
+    live: when the live attempt of a task started, by task.
+    lost: seconds of the live attempt that its stop lost, by task; only if they were counted.
     """
 
     at: datetime
@@ -35,11 +39,11 @@ class _Seen:
 
 
 class JournalJobs:
-    """Give it the journal from a state on, and close it.
+    """Collect arrivals from a journal. Give it the journal objects after a state, then close it.
 
-    Jobs that are there already at its beginning come then, with the work that they still do. `unfinished` tasks still
-    ran at the end: they have only the work that they did by then. `unknown` jobs never ran, so nobody knows for how long
-    they would: they do not come.
+    Jobs of the state arrive at the beginning, with the work that they still do. `unfinished` counts the tasks that
+    still ran at the end: they have only the work that they did by then. `unknown` counts the jobs that never ran:
+    nothing tells how long they would run, so they are left out.
     """
 
     def __init__(self, state: State, since: datetime, pace: WorkPace) -> None:
@@ -61,7 +65,7 @@ class JournalJobs:
                 self._attempt(self._seen[event.job], event, record.now)
 
     def close(self, now: datetime) -> None:
-        """The journal ends here."""
+        """End the journal here and make the `arrivals`, in the order of their time."""
         for seen in self._seen.values():
             self.unfinished += len(seen.live)
             for task, began in seen.live.items():
@@ -77,7 +81,7 @@ class JournalJobs:
     def _attempt(self, seen: _Seen, event: Started | Stopping | Ended, now: datetime) -> None:
         if isinstance(event, Started):
             seen.live[event.task] = now
-        elif event.task not in seen.live:  # it began in a hole of the journal
+        elif event.task not in seen.live:  # it started in a gap of the journal
             return
         elif isinstance(event, Ended):
             self._end(seen, event, now)
@@ -96,16 +100,16 @@ class JournalJobs:
 
 
 def _again(spec: JobSpec, count: int, known: Collection[str]) -> JobSpec:
-    """The spec with so many tasks, and without what the real run has settled: nothing fails, and nothing is cut off.
+    """Return the spec with this many tasks, and without what the real run has settled: nothing fails or is cut off.
 
-    It waits for the ends of the jobs for which it waited then, if they come, too, however they end.
+    It still waits for the jobs that it waited for then, if they also arrive, however they end.
     """
     after = [str(wanted._replace(kind=ANY, task=None)) for wanted in conditions(spec.after) if wanted.job in known]
     return msgspec.structs.replace(spec, count=count, grace_s=0.0, deadline=None, after=after)
 
 
 def _spec_of(job: Job) -> JobSpec:
-    """What decisions need of a spec, from what the state knows."""
+    """Make the part of a spec that decisions need, from the job in the state."""
     wanted = shape(job, 0)
     return JobSpec(
         name=job.name,

@@ -1,4 +1,4 @@
-"""One run from its scene to its numbers. Pure but for itself."""
+"""One simulated run, from its settings to its numbers. Pure but for itself."""
 
 from __future__ import annotations
 
@@ -31,16 +31,21 @@ LEFT_OUT = MappingProxyType(
         "after_the_window": "come after the window",
     }
 )
-"""Why jobs have no part in a run, for scripts and in words."""
+"""The reasons why jobs take no part in a run, for scripts and in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """What a run happens on, and how it is measured.
+    """The settings of a run, and how it is measured.
 
-    `capacity` is what there is, None: what the quota says. The window begins with the first arrival and ends after
-    `until`, None: with the last job. `kind` is what sizes are counted in, `big` the size from which on a job is a big
-    gang. `log`: keep every change of what projects hold.
+    quota: the quota that is simulated.
+    config: the bastion's settings.
+    pace: how the fleet works.
+    kind: the kind of resource that sizes are counted in.
+    capacity: what the fleet has, by kind; None: what the quota says.
+    until: the window begins with the first arrival and ends after this time; None: with the last job.
+    big: a job of this size or more is a big gang.
+    log: record every change of what projects hold.
     """
 
     quota: Quota
@@ -54,17 +59,24 @@ class RunSettings:
 
     @property
     def pool(self) -> Resources:
-        """What there is of each kind."""
+        """Return the capacity of each kind."""
         return total(pool(self.quota, self.capacity))
 
     def under(self, config: Config) -> RunSettings:
-        """The same under other settings."""
+        """Return the same run with other settings of the bastion."""
         return replace(self, config=config)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedRun:
-    """What came of it: its numbers, and if they were logged the levels from `since` to `until`."""
+    """The result of a run.
+
+    report: its numbers.
+    shares: the shares that it was measured by.
+    since: where the window begins.
+    until: where the window ends.
+    levels: the changes of what projects hold; empty if they were not logged.
+    """
 
     report: SimulationReport
     shares: Shares
@@ -74,7 +86,10 @@ class SimulatedRun:
 
 
 def everybody(quota: Quota) -> Quota:
-    """The same quota, with every user a member of every project that it knows: a trace tells who worked for whom."""
+    """Return the same quota, with every user a member of every project that it knows.
+
+    A trace says which user worked for which project, so membership need not be checked.
+    """
     return replace(quota, members=dict.fromkeys(sorted({*quota.shares, *quota.members}), (".*",)))
 
 
@@ -107,7 +122,7 @@ def simulate(scene: RunSettings, arrivals: Sequence[Arrival]) -> SimulatedRun:
 
 
 def _left_out(scene: RunSettings, arrival: Arrival, until: datetime | None) -> str:
-    """Why a job cannot be run; empty if it can."""
+    """Return why a job cannot be run, as a key of `LEFT_OUT`; empty if it can."""
     spec, quota = arrival.spec, scene.quota
     if until is not None and arrival.at >= until:
         return "after_the_window"

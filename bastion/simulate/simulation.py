@@ -1,7 +1,8 @@
-"""A bastion whose clock, fleet and users are computed: its events, decisions and state are the real ones. Pure but for itself.
+"""A bastion with computed clock, fleet and users. Its events, decisions and state are real. Pure but for itself.
 
-It turns as `bastion.service.tick` does: what happened becomes events, ends are settled, the policy is asked, and all of it is one
-journal object. It turns only when something happens. Machines are there, and gone, at once: nothing takes time but work.
+Its turns work as `bastion.service.tick` does: what happened becomes events, ends are settled, the policy is asked, and
+all of it is one journal object. There is a turn only when something happens. Machines come and go at once: only work
+takes time.
 """
 
 from __future__ import annotations
@@ -27,16 +28,23 @@ from .workload import Arrival, WorkPace
 
 RUNNER = "local"
 TURNS_MAX = 1_000
-"""More turns than these at one moment never end; after as many with nothing but pending jobs these wait for ever."""
+"""More turns than this at one moment never end.
+
+If as many turns find only pending jobs, these jobs wait for ever, and the run ends.
+"""
 
 
 class Simulation:
-    """One bastion from its first job to its last."""
+    """A simulation of one bastion, from its first job to its last."""
 
     def __init__(
         self, opening: Iterable[AnyEvent], inputs: Inputs, arrivals: Sequence[Arrival], pace: WorkPace
     ) -> None:
-        """`opening` are files and capacity, of which `inputs` are made; `arrivals` come in the order of their time."""
+        """Set up a run.
+
+        `opening` are the events of files and capacity that `inputs` were made from. `arrivals` are in the order of
+        their time.
+        """
         self._began = arrivals[0].at
         self.state = State(now=self._began)
         self.decisions = 0
@@ -52,7 +60,10 @@ class Simulation:
             self._add(event)
 
     def run(self) -> Iterator[JournalObject]:
-        """The journal object of every turn, when the state has it. Raises `BastionError` if the policy never rests."""
+        """Yield the journal object of every turn, after the state has taken it.
+
+        Raises `BastionError` if the policy comes to no end.
+        """
         before, turns = None, 0
         while (now := self._next()) is not None and (turns < TURNS_MAX or now == before):
             turns = turns + 1 if now == before or self._is_over() else 0
@@ -62,18 +73,18 @@ class Simulation:
             yield self._turn(now)
 
     def _is_over(self) -> bool:
-        """Nothing runs and nobody comes: only the policy may still want to be asked."""
+        """Return True if nothing runs and no more jobs arrive. Then only the policy may still want to be asked."""
         return self._come == len(self._arrivals) and not self.state.live
 
     def _next(self) -> datetime | None:
-        """The next moment at which something happens."""
+        """Return the next moment at which something happens."""
         now = self.state.now
         assert now is not None
         arrival = self._arrivals[self._come].at if self._come < len(self._arrivals) else None
         return min((at for at in (self._fleet.next(now), arrival, self._decides()) if at), default=None)
 
     def _decides(self) -> datetime | None:
-        """When the policy is asked next: at the first tick after something changed, or when it wanted to be asked."""
+        """Return when the policy is asked next: at the first tick after a change, or when it asked for it."""
         at = self.state.now if self._replan else self._again
         if at is None or not self._tick:
             return at
@@ -94,7 +105,7 @@ class Simulation:
         return record
 
     def _collect(self, now: datetime) -> None:
-        """Take in what is over, and let go of jobs that have ended, unless others may ask how."""
+        """Take in attempts that are over, and forget jobs that have ended, unless other jobs may depend on them."""
         ended = []
         for key, done in self._fleet.over(now):
             if done:
@@ -111,7 +122,10 @@ class Simulation:
             self._add(Forgotten(jobs=[job.id for job in ended], requests=[job.request for job in ended]))
 
     def _hear(self, now: datetime) -> None:
-        """Note who saves its work, from the first checkpoint on: the next ones are foreseen. Nobody turns only for that."""
+        """Record the first checkpoint of each attempt; the later ones are then expected.
+
+        A checkpoint alone causes no turn.
+        """
         for key, at in self._fleet.saved(now):
             self._add(Saved(job=key.job, task=key.task, attempt=key.attempt, at=at, every_s=self._every_s))
 
@@ -145,5 +159,8 @@ class Simulation:
 
 
 def _seat(_job: Job, _start: Start) -> Seat:
-    """Attempts start and stop at once and whole, so that nothing hangs on how many hosts they have."""
+    """Return the runner and one host for every start.
+
+    Attempts start and stop whole and at once, so the number of hosts makes no difference.
+    """
     return RUNNER, 1

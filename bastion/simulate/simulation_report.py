@@ -16,7 +16,13 @@ UNIT_HOUR = HOUR // MICROSECOND
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The waits of some tasks, in hours; 0 if there are none."""
+    """The waits of some tasks, in hours; all 0 if there are no tasks.
+
+    tasks: number of tasks.
+    mean: the mean wait.
+    p50, p95, p99: percentiles.
+    max: the longest wait.
+    """
 
     tasks: int
     mean: float
@@ -27,7 +33,7 @@ class Waits:
 
     @classmethod
     def of(cls, lengths: Iterable[timedelta]) -> Waits:
-        """Percentiles are the smallest wait that so many of all do not exceed."""
+        """Make it from lengths. A percentile is the smallest wait that this part of all waits does not exceed."""
         found = sorted(lengths)
         if not found:
             return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0)
@@ -37,7 +43,13 @@ class Waits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amounts:
-    """One kind of resource. Hours are unit-hours; `utilisation` and `idle_though_fits` are parts of the pool's time."""
+    """The numbers of one kind of resource.
+
+    utilisation: part of the capacity, over the window, that was held.
+    violated_hours: unit-hours that projects lacked to their shares and could have used, while others were above theirs.
+    idle_though_fits: part of the capacity, over the window, that was free while a waiting task would have fitted.
+    lost_hours: unit-hours of work that stops lost and restarts took.
+    """
 
     utilisation: float
     violated_hours: float
@@ -47,7 +59,12 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectNumbers:
-    """What one project had."""
+    """The numbers of one project.
+
+    waits: waits of its tasks.
+    stops: how often its attempts were preempted.
+    lost_hours: unit-hours of work that stops lost and restarts took, by kind.
+    """
 
     waits: Waits
     stops: int
@@ -56,7 +73,21 @@ class ProjectNumbers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationReport:
-    """One run. `sizes` are by what a task asks of the kind in question; `big` is of those of that size or more."""
+    """The numbers of one run.
+
+    policy: name of the policy.
+    jobs: number of jobs that took part.
+    unfinished: jobs that were not over at the end.
+    decisions: how often the policy was asked.
+    waits: waits of all tasks.
+    stops: number of preemptions.
+    worst_job_stops: the most preemptions of one job.
+    big: waits of tasks of big gangs.
+    sizes: waits by the amount of `Measure.kind` that a task asks for.
+    projects: numbers of each project.
+    kinds: numbers of each kind of resource.
+    left_out: number of jobs that could not be run, by reason.
+    """
 
     policy: str
     jobs: int
@@ -74,14 +105,18 @@ class SimulationReport:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What sizes are counted in, and from which size on a job is a big gang."""
+    """The measure of the sizes of jobs.
+
+    kind: the kind of resource that counts.
+    big: a job of this size or more is a big gang.
+    """
 
     kind: str
     big: int
 
 
 def report(account: Summary, measure: Measure, **more: Any) -> SimulationReport:
-    """The numbers of a closed account."""
+    """Make the report of a closed account. `more` are the fields that the account does not have."""
     sizes: dict[int, list[timedelta]] = {}
     projects: dict[str, list[timedelta]] = {}
     for wait in account.waits:
@@ -119,7 +154,7 @@ def _amounts(account: Summary, kind: str) -> Amounts:
 
 
 def row(report: SimulationReport, kind: str) -> dict[str, Any]:
-    """The numbers for scripts, of one kind of resource; hours and parts are rounded to what is worth telling."""
+    """Return the numbers of one kind of resource, for scripts; hours and parts are rounded."""
     amounts = report.kinds[kind]
     waits = report.waits
     return {
@@ -141,7 +176,7 @@ def row(report: SimulationReport, kind: str) -> dict[str, Any]:
 
 
 def project_rows(report: SimulationReport) -> dict[str, Any]:
-    """The numbers of every project, for scripts."""
+    """Return the numbers of every project, for scripts."""
     return {
         name: {
             "wait_h": _rounded({"mean": one.waits.mean, "p95": one.waits.p95}),

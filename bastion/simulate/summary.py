@@ -1,4 +1,4 @@
-"""What a simulated journal amounts to: who waited, who was stopped, what was lost, what stood idle. Pure but for itself."""
+"""Sum up a simulated journal: waits, stops, lost work and idle resources. Pure but for itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,12 @@ from .workload import NONE, WorkPace
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """How long one task waited in all: from its submission on, and each time that it was stopped."""
+    """The wait of one task.
+
+    project: its project.
+    demand: what it asked for, by kind.
+    length: how long it waited in all: from its submission, and after each stop.
+    """
 
     project: str
     demand: Resources
@@ -31,7 +36,13 @@ class Wait:
 
 
 class HoldingLevel(NamedTuple):
-    """What a project holds of a kind from a moment on."""
+    """The amount of one kind that a project holds from a moment on.
+
+    at: that moment.
+    project: the project.
+    kind: the kind of resource.
+    units: the amount that it holds.
+    """
 
     at: datetime
     project: str
@@ -41,9 +52,17 @@ class HoldingLevel(NamedTuple):
 
 @dataclass(slots=True)
 class _Job:
-    """A job that is not over: `left` of its tasks are not. `since` is when a task that ran before began to wait again.
+    """A job that is not over.
 
-    `demand` is that of the choice of its attempts, or the first of its `choices`, for which it waits.
+    project: its project.
+    choices: its shapes, the first choice first.
+    demand: what a task holds or waits for: that of its attempts' choice, or of the first choice if no attempt lives.
+    submitted: when it was submitted.
+    left: number of its tasks that are not over.
+    waited: how long each task has waited so far, by task.
+    since: when a task that ran before began to wait again, by task.
+    began: when the live attempt of a task started, by task.
+    stops: how often its attempts were preempted.
     """
 
     project: str
@@ -58,11 +77,12 @@ class _Job:
 
 
 class Summary:
-    """Give it every journal object in order, then close it.
+    """Sum up a run. Give it every journal object in order, then close it.
 
-    Balances are kept from `since` to `until`, or to the end; waits, stops and losses to the end of all jobs, so that
-    none is cut off. `lost` is by project and kind, in units times microseconds: work that was not saved when its attempt
-    was stopped, and what restarts took. `unfinished` jobs were not over at the end: what they had waited by then counts.
+    `balances` are kept from `since` to `until`, or to the end. Waits, stops and losses are counted to the end of all
+    jobs, so that none is cut off. `lost` is by project and kind, in units times microseconds: work that was not saved
+    when its attempt was stopped, and the time that restarts took. `unfinished` counts the jobs that were not over at
+    the end; the waits of their tasks count up to then.
     """
 
     def __init__(
@@ -90,7 +110,7 @@ class Summary:
             self._judge()
 
     def close(self) -> None:
-        """Count the jobs that are not over: all that is left of them waits."""
+        """Count the jobs that are not over: all their tasks that are left count as waiting."""
         for job in self._known.values():
             self.unfinished += 1
             self.worst = max(self.worst, job.stops)
@@ -99,11 +119,11 @@ class Summary:
 
     @property
     def until(self) -> datetime:
-        """Where the window ends."""
+        """Return where the window ends."""
         return self._until or self._now
 
     def _advance(self, now: datetime) -> None:
-        """Time passes up to now, with everything as it is."""
+        """Let time pass up to now, with all levels unchanged."""
         before, self._now = self._now, now
         end = min(now, self.until)
         if end <= before:
@@ -112,7 +132,7 @@ class Summary:
             balance.advance((end - before) // MICROSECOND)
 
     def _judge(self) -> None:
-        """After a decision: what it left idle, and with the wrong project, is so until the next one."""
+        """Judge a decision: what it left idle, or with the wrong project, stays so until the next one."""
         free = {kind: balance.total - balance.held for kind, balance in self.balances.items()}
         fits = any(all(n <= free.get(kind, 0) for kind, n in shape) for shape in self._shapes)
         for balance in self.balances.values():
@@ -166,14 +186,14 @@ class Summary:
                 self.lost[job.project][kind] += amount * (length // MICROSECOND)
 
     def _choose(self, job: _Job, choice: int) -> None:
-        """None of its attempts lives: from here on it waits for this choice."""
+        """Let a job that has no live attempt wait for this choice from here on."""
         if (demand := job.choices[choice].demand) != job.demand:
             self._wait(job, -job.left)
             job.demand = demand
             self._wait(job, job.left)
 
     def _wait(self, job: _Job, tasks: int) -> None:
-        """So many more tasks of the job wait, or fewer."""
+        """Count this many more tasks of the job as waiting; fewer if `tasks` is negative."""
         for kind, amount in amounts(job.demand):
             if kind in self.balances:
                 self.balances[kind].wait(job.project, amount, tasks)
@@ -183,7 +203,7 @@ class Summary:
             del self._shapes[shape]
 
     def _hold(self, job: _Job, tasks: int) -> None:
-        """So many more tasks of the job hold what they asked for, or fewer."""
+        """Count this many more tasks of the job as holding what they asked for; fewer if `tasks` is negative."""
         for kind, amount in amounts(job.demand):
             if kind in self.balances:
                 self.balances[kind].hold(job.project, tasks * amount)

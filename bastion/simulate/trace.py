@@ -1,4 +1,7 @@
-"""A trace, the list of jobs that a cluster had, as jobs that come. Strict: a bad line is an error, and none is left out. Pure."""
+"""Parse a trace, the list of jobs that a cluster had, into arrivals. Pure.
+
+It is strict: a bad line is an error, and no line is left out.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ SECONDS_MAX = 100 * 366 * 86_400
 AMOUNT_DIGITS = 9
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""What second 0 of a trace is called: traces count from a moment of their own."""
+"""The time of second 0 of a trace: a trace counts from a moment of its own."""
 
 NEEDED = ("submit_s", "duration_s", "gpus", "project")
 COLUMNS = (*NEEDED, "user", "priority")
@@ -30,9 +33,10 @@ _WHOLE = re.compile(rf"[0-9]{{1,{AMOUNT_DIGITS}}}")
 
 
 def read(lines: Iterable[str], kind: str) -> list[Arrival]:
-    """The jobs of a trace, the first first, each asking for `gpus` of this kind. The first line names the columns.
+    """Return the jobs of a trace, the earliest first, each asking for `gpus` of this kind.
 
-    An empty user is one user for each project, an empty priority the usual one. Raises `BastionError` naming the line.
+    The first line names the columns. If the user is empty, each project has one user. If the priority is empty, it is
+    5. Raises `BastionError`, which names the line.
     """
     rows = _rows(lines)
     heads = next(rows, (1, []))[1]
@@ -45,7 +49,10 @@ def read(lines: Iterable[str], kind: str) -> list[Arrival]:
 
 
 def _rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """The cells of every line, with its number. One line is one row: nothing here needs a line break in quotes."""
+    """Yield the cells of every line, with its number.
+
+    One line is one row: a cell cannot have a line break in quotes.
+    """
     for number, line in enumerate(lines, 1):
         if number > JOBS_MAX + 1:
             raise BastionError(f"line {number}: the trace has more than {JOBS_MAX} jobs; cut it")
@@ -74,14 +81,14 @@ def _use(columns: Sequence[str]) -> str:
 
 
 class _Maker:
-    """Makes jobs of the rows. Jobs that ask for the same share one spec."""
+    """Make jobs from rows. Jobs that ask for the same share one spec."""
 
     def __init__(self, heads: Sequence[str], kind: str) -> None:
         self._heads, self._kind = heads, kind
         self._spec = lru_cache(65_536)(self._new_spec)
 
     def arrival(self, number: int, row: Sequence[str]) -> Arrival:
-        """The job of one row. Raises `BastionError`."""
+        """Return the job of one row. Raises `BastionError`."""
         if len(row) != len(self._heads):
             raise BastionError(f"line {number}: has {len(row)} cells; line 1 names {len(self._heads)} columns")
         cells = dict(zip(self._heads, row, strict=True))

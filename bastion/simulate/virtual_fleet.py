@@ -1,4 +1,4 @@
-"""A fleet that only computes when work would end. It stops at once, and loses no machine. Pure but for itself."""
+"""A fleet that only computes when work would end. It stops at once and loses no machine. Pure but for itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .workload import Arrival, WorkPace
 
 
 class VirtualFleet:
-    """Runs what was begun for the rest of its task's work."""
+    """A fleet that runs each attempt for the rest of its task's work."""
 
     def __init__(self, pace: WorkPace) -> None:
         self._pace = pace
@@ -23,34 +23,34 @@ class VirtualFleet:
         self._number = 0
 
     def expect(self, arrival: Arrival) -> None:
-        """Know the work of a job's tasks."""
+        """Record the work of a job's tasks."""
         for task, work in enumerate(arrival.work):
             self._left[arrival.job, task] = work
 
     def begin(self, key: AttemptKey, now: datetime) -> None:
-        """An attempt holds its machines from now on."""
+        """Start an attempt: it holds its machines from now on."""
         self._begun[key] = now
-        self._number += 1  # of those that end at the same moment, who began first goes first
+        self._number += 1  # attempts that end at the same moment are reported in the order of their start
         works = now + self._pace.before(key.attempt)
         heappush(self._ends, (works + self._left[key.job, key.task], self._number, key))
         heappush(self._first, (works + self._pace.checkpoint, self._number, key))
 
     def stop(self, key: AttemptKey, now: datetime) -> None:
-        """An attempt ends before its work does; what it saved is done."""
+        """End an attempt before its work is done. Saved work counts as done."""
         held = now - self._begun.pop(key)
         self._left[key.job, key.task] -= self._pace.saved(held, key.attempt)
         self._stopped.append(key)
 
     def next(self, now: datetime) -> datetime | None:
-        """When there is something to report; None if nothing runs."""
+        """Return when there is something to report; None if nothing runs."""
         if self._stopped:
             return now
-        while self._ends and self._ends[0][2] not in self._begun:
+        while self._ends and self._ends[0][2] not in self._begun:  # stopped ones stay in the heap until they are first
             heappop(self._ends)
         return self._ends[0][0] if self._ends else None
 
     def over(self, now: datetime) -> Iterator[tuple[AttemptKey, bool]]:
-        """The attempts whose machines are gone by now, each once, and whether their work is done."""
+        """Yield the attempts whose machines are gone by now, each once, and whether their work is done."""
         for key in self._stopped:
             yield key, False
         self._stopped = []
@@ -61,7 +61,7 @@ class VirtualFleet:
                 yield key, True
 
     def saved(self, now: datetime) -> Iterator[tuple[AttemptKey, datetime]]:
-        """The attempts that have their first checkpoint by now, each once, and when they wrote it."""
+        """Yield the attempts that have their first checkpoint by now, each once, and when they wrote it."""
         while self._first and self._first[0][0] <= now:
             at, _, key = heappop(self._first)
             if key in self._begun:

@@ -1,4 +1,4 @@
-"""What a simulation is given: the jobs that come, and how the fleet works. Pure."""
+"""The workload of a simulation: the jobs that arrive, and how the fleet works. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ NONE = timedelta(0)
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A job that comes: when, under which id, what it asks for, and how long each of its tasks has to work."""
+    """A job that arrives.
+
+    at: when.
+    job: its id.
+    spec: what it asks for.
+    work: how long each of its tasks has to work.
+    """
 
     at: datetime
     job: str
@@ -22,11 +28,12 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class WorkPace:
-    """How work is saved and taken up again, and how often is decided.
+    """The rules for saving work, for restarts and for the times of decisions.
 
-    A task saves its work each time it has done another `checkpoint` of it (above 0); who is stopped goes on from there.
-    An attempt that follows another spends `restart` before it works. Decisions fall only on multiples of `tick`; 0: at
-    any moment at which something changed.
+    checkpoint: a task saves its work each time it has done this much more of it (above 0); a stopped task goes on from
+        there.
+    restart: time that every attempt after a task's first spends before it works.
+    tick: decisions fall only on multiples of this; 0: at any moment at which something changed.
     """
 
     checkpoint: timedelta
@@ -34,10 +41,10 @@ class WorkPace:
     tick: timedelta = NONE
 
     def before(self, attempt: int) -> timedelta:
-        """What the attempt of this number spends before it works."""
+        """Return the time that the attempt of this number spends before it works."""
         return self.restart if attempt else NONE
 
     def saved(self, held: timedelta, attempt: int) -> timedelta:
-        """The work that lasts, of an attempt of this number that was stopped after this long."""
+        """Return the work that is saved when the attempt of this number is stopped after this long."""
         worked = max(NONE, held - self.before(attempt))
         return worked - worked % self.checkpoint

@@ -1,6 +1,7 @@
-"""What a user asks for: the job spec and its parts.
+"""The job that a user asks for: the job spec and its parts.
 
 For: clients that write a spec, and the bastion that reads it.
-Here: `spec` and its parts: code, command, image, conditions, instances, alternatives, secrets; `spec_changes` of a spec.
+Here: `spec` and its parts: code, command, image, conditions, instances, alternatives, secrets; `spec_changes` of a
+    spec.
 Imports: the files of `model`. Pure.
 """

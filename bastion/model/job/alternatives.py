@@ -1,4 +1,4 @@
-"""What an attempt of a job may be: its shape, and the others that would do as well. Pure."""
+"""The shapes of a job: the first choice, and alternatives that would do as well. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bastion.quota.resources import Resources, text, times
 from ..wording import between, shown
 
 CHOICES_MAX = 4
-"""The shapes of one job: the one that it wants most, and its alternatives."""
+"""The most shapes of one job: its first choice and its alternatives."""
 
 REPLICAS_MAX = 10_000
 AMOUNT_MAX = 1_000_000
@@ -20,7 +20,12 @@ KIND = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})")
 
 
 class Alternative(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One shape of a job: so many `replicas`, each with these `resources`; `instance_type` is as it was asked for."""
+    """One shape of a job.
+
+    resources: amounts per replica, by kind.
+    replicas: number of replicas.
+    instance_type: the instance type as the user wrote it; "" if the user named none.
+    """
 
     resources: dict[str, int] = {}
     replicas: int = 1
@@ -28,16 +33,16 @@ class Alternative(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     @property
     def demand(self) -> Resources:
-        """What one task holds in this shape: all its replicas together."""
+        """Return what one task holds in this shape: all its replicas together."""
         return self.resources if self.replicas == 1 else times(self.resources, self.replicas)
 
     def alike(self, other: Alternative) -> bool:
-        """True if there is no difference to a scheduler."""
+        """Return True if a scheduler sees no difference between the two."""
         return (self.resources, self.replicas) == (other.resources, other.replicas)
 
 
 def resources(value: dict[str, int]) -> Iterator[str]:
-    """The rule of the resources of a replica."""
+    """Check the resources of a replica; yield complaints."""
     if len(value) > 16:
         yield f"names {len(value)} kinds; at most 16 are allowed"
     for kind, amount in value.items():
@@ -51,13 +56,13 @@ replicas = between(1, REPLICAS_MAX)
 
 
 def instance_type(value: str) -> Iterator[str]:
-    """The rule of the name of a type."""
+    """Check the name of an instance type; yield complaints."""
     if value and not KIND.fullmatch(value):
         yield f"is {shown(value)}; use letters, digits, '.', '_' and '-'"
 
 
 def alternatives(value: Sequence[Alternative]) -> Iterator[str]:
-    """The rule of what a job would take, too."""
+    """Check the alternatives of a job; yield complaints."""
     if len(value) >= CHOICES_MAX:
         yield f"has {len(value)} beside the first choice; at most {CHOICES_MAX - 1} are allowed"
         return
@@ -68,9 +73,9 @@ def alternatives(value: Sequence[Alternative]) -> Iterator[str]:
 
 
 def distinct(choices: Sequence[Alternative]) -> Iterator[str]:
-    """What is wrong with the choices as a whole."""
+    """Check all choices together: each alternative names resources, and no shape comes twice. Yield complaints."""
     for number, each in enumerate(choices):
-        if number and not each.resources:
+        if number and not each.resources:  # number 0 is the first choice, which may ask for nothing
             yield f"alternatives {number} asks for no resources; say which"
         if any(each.alike(other) for other in choices[:number]):
             yield f"alternatives has a shape twice, {shown(text(each.resources))} x {each.replicas}; name it once"

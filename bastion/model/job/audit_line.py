@@ -1,7 +1,8 @@
-"""The last line of an admin's file: who put it into the bucket, and when. Pure.
+"""The last line of an admin's file: the user who put it into the bucket, and the time. Pure.
 
-It is a comment in the same object, so that it is replaced together with the text, and is in the journal with it. The
-digest is of the text above: who changes that by other means leaves a byline that does not fit, and then nobody is named.
+The line is a comment in the same object. So it is replaced together with the text, and the journal holds it with the
+text. Its digest covers the text above it. If somebody changes the text by other means, the line no longer fits, and no
+user is named.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ _LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Byline:
-    """Who says to have put a text there. `at` is by their own clock: for display."""
+    """The user who claims to have put a text there.
+
+    user: the user's name.
+    at: when, by the user's own clock; for display.
+    """
 
     user: str
     at: str
 
 
 def sign(text: str, user: str, now: datetime) -> str:
-    """The text with its byline in the place of an older one. A user who could not be one is not named."""
+    """Return the text with a new audit line in place of an older one.
+
+    If `user` is not a valid user name, the text gets no audit line.
+    """
     body, _ = split(text)
     if not USER.fullmatch(user):
         return body
@@ -36,7 +44,10 @@ def sign(text: str, user: str, now: datetime) -> str:
 
 
 def split(text: str) -> tuple[str, Byline | None]:
-    """The text without its byline, ending in a line's end; and the byline, if it fits the text."""
+    """Return the text without its audit line, ending in a newline; and the audit line.
+
+    The audit line is None if there is none, or if it does not fit the text.
+    """
     body, newline, last = text.removesuffix("\n").rpartition("\n")
     found = _LINE.fullmatch(last)
     if not found:

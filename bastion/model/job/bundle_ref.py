@@ -1,4 +1,4 @@
-"""Where the code of a job is, and the rules of that reference. Pure."""
+"""The reference to a job's code, and the rules for it. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from .alternatives import KIND
 
 
 class BundleRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The code that the worker has to fetch. `type` none needs nothing.
+    """The code that the worker has to fetch.
 
-    Of `tar`, `key` names an object and `digest` its SHA-256; of `git` these are the changes on top of `commit` of `repo`,
-    if there are any. A commit is checked out whole, and the command runs in `folder` of it. `submodules`: whether they are
-    fetched; None refuses a commit that has some. Of `image`, `image` is the name in a registry without a tag, and `digest`
-    that of its manifest; empty while `build`, of Cloud Build, has yet to make it.
+    type: `none` (nothing to fetch), `tar`, `git` or `image`.
+    key: the object with the bundle. For `git`: the changes on top of the commit; "" if there are none.
+    digest: SHA-256 of that object. For `image`: digest of the image's manifest, "" until `build` has made it.
+    repo: for `git`, the URL of the repository.
+    commit: for `git`, the commit. It is checked out whole.
+    folder: for `git`, the folder of the commit that the command runs in.
+    submodules: for `git`, whether submodules are fetched. None refuses a commit that has some.
+    image: for `image`, the name in a registry without a tag.
+    build: for `image`, the Cloud Build build that makes it.
     """
 
     type: str = "none"
@@ -33,17 +38,23 @@ class BundleRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
 
     @property
     def identity(self) -> str:
-        """One word for the code: the digest; of git the commit, `+` and the digest of the changes if there are any."""
+        """Return one word for the code: the digest.
+
+        For git it is the commit, then `+` and the digest of the changes if there are any.
+        """
         return "+".join(filter(None, (self.commit, self.digest)))
 
     @property
     def pinned(self) -> str:
-        """An image as an engine is asked for it: `host/path/name@sha256:…`; "" for code that comes otherwise."""
+        """Return the image as a container engine takes it: `host/path/name@sha256:…`.
+
+        "" for code that comes another way.
+        """
         return f"{self.image}@sha256:{self.digest}" if self.type == "image" else ""
 
 
 def faults(value: BundleRef) -> Iterator[str]:
-    """Say what is wrong with a reference to code."""
+    """Check a reference to code; yield complaints."""
     if value.type == "none":
         return
     if value.type == "image":

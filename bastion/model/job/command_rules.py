@@ -1,4 +1,4 @@
-"""What a process may be started with: the rules of a command, of its setup and of its variables. Pure."""
+"""Rules for what starts a process: a command, its setup and its variables. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ ENV_MAX = 1_000
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 SHELLS = ("", "bash", "sh")
-"""The shells that a text can ask for. "": bash where there is one, else sh."""
+"""The shells that a text can ask for. "": bash if the machine has it, else sh."""
 
-# What the worker itself says to a process; a user's value would be a lie about who the process is.
+# The worker sets these itself. A user's value would give the process a false identity.
 IDENTITY = frozenset(
     "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE GROUP_RANK GROUP_WORLD_SIZE ROLE_RANK ROLE_WORLD_SIZE ROLE_NAME "
     "MASTER_ADDR MASTER_PORT NODE_RANK NODE_NUM NODE_IP NNODES CUDA_VISIBLE_DEVICES "
@@ -24,7 +24,7 @@ IDENTITY = frozenset(
 
 
 def command(value: list[str] | str) -> Iterator[str]:
-    """The rule of commands."""
+    """Check a command; yield complaints."""
     words = [value] if isinstance(value, str) else value
     if not words or not words[0].strip():
         yield "is empty; say what to run"
@@ -35,13 +35,13 @@ def command(value: list[str] | str) -> Iterator[str]:
 
 
 def setup(value: str) -> Iterator[str]:
-    """The rule of what is run before."""
+    """Check a setup text; yield complaints."""
     if "\0" in value or len(value) > 32 * 1024 or (value and not value.strip()):
         yield "is blank, holds a NUL character or more than 32 KiB; put it into a script of the bundle"
 
 
 def env(value: dict[str, str]) -> Iterator[str]:
-    """The rule of variables."""
+    """Check environment variables; yield complaints."""
     if len(value) > ENV_MAX:
         yield f"has {len(value)} entries; at most {ENV_MAX} are allowed"
     for name, text in value.items():

@@ -1,4 +1,4 @@
-"""Names of container images, and which of them a spec may hold: whole, and pinned. Pure."""
+"""Names of container images, and the rule for those in a spec: whole names, pinned by a digest. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 BUILD = re.compile(
     r"projects/(?P<project>[a-z0-9][a-z0-9.:-]{0,62})/locations/(?P<location>[a-z0-9-]{1,40})/builds/(?P<id>[A-Za-z0-9-]{1,64})"
 )
-"""How Cloud Build names a build, for good."""
+"""The permanent name that Cloud Build gives to a build."""
 
 _HOST = re.compile(r"[A-Za-z0-9]+(?:[.-]+[A-Za-z0-9]+)*(?::[0-9]{1,5})?")
 _PATH = re.compile(r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)*")
@@ -21,19 +21,22 @@ _USE = "use host/path/name in lower-case letters, digits, '.', '_' and '-'"
 
 
 def host_of(name: str) -> str:
-    """The registry that a name begins with: what has a dot or a port, or is localhost. Empty if it names none."""
+    """Return the registry that a name begins with; empty if there is none.
+
+    A registry is a first part that has a dot or a port, or is localhost.
+    """
     first, slash, _ = name.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else ""
 
 
 def split(text: str) -> tuple[str, str]:
-    """`host:5000/path/name:tag` as name and tag; the tag is empty if there is none."""
+    """Split `host:5000/path/name:tag` into name and tag; the tag is empty if there is none."""
     name, colon, tag = text.rpartition(":")
     return (name, tag) if colon and "/" not in tag else (text, "")
 
 
 def fault(name: str) -> str | None:
-    """What is wrong with the whole name of an image, without tag and digest; None if it is fine."""
+    """Return what is wrong with the whole name of an image, without tag and digest; None if it is fine."""
     host = host_of(name)
     if len(name) > NAME_MAX:
         return f"has {len(name)} characters; at most {NAME_MAX} are allowed"
@@ -51,7 +54,7 @@ def fault(name: str) -> str | None:
 
 
 def log_link(build: str) -> str:
-    """Where people read the log of a build."""
+    """Return the URL of a build's log, for people; the text itself if it names no build."""
     found = BUILD.fullmatch(build)
     if found is None:
         return build
@@ -60,7 +63,7 @@ def log_link(build: str) -> str:
 
 
 def faults(name: str, digest: str, build: str) -> Iterator[str]:
-    """What is wrong with an image of a spec: pinned by the digest of its manifest, or by the build that makes it."""
+    """Check an image of a spec: pinned by its manifest's digest, or by the build that makes it. Yield complaints."""
     if wrong := fault(name):
         yield f"image {wrong}"
     if build and not BUILD.fullmatch(build):

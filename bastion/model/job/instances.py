@@ -1,6 +1,7 @@
 """The one table of instance types: `tpu-v4-32` is 32 units of `v4` on 4 hosts, `gpu-h100-8` is 8 of `h100`. Pure.
 
-A TPU's number is that of Google's own name for the slice: TensorCores up to v5p and for 7x, chips for v5litepod and v6e.
+The number of a TPU type is the one in Google's own name for the slice: TensorCores up to v5p and for 7x, chips for
+v5litepod and v6e.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from .alternatives import AMOUNT_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """A TPU slice. `name` is Google's accelerator type, `runtime` what its hosts boot; "": not to be had as TPU VMs."""
+    """A TPU slice.
+
+    kind: the TPU kind, as `v4`.
+    size: the number in Google's name for the slice: TensorCores or chips.
+    topology: the shape in chips, as `2x2x4`.
+    chips: number of chips.
+    hosts: number of hosts.
+    runtime: the runtime version that its hosts boot; "" if the slice is not available as TPU VMs.
+    """
 
     kind: str
     size: int
@@ -27,18 +36,25 @@ class Slice:
 
     @property
     def name(self) -> str:
-        """As the API calls it: `v4-32`."""
+        """Return Google's accelerator type, as the API names it: `v4-32`."""
         return f"{self.kind}-{self.size}"
 
     @property
     def instance_type(self) -> str:
-        """As we call it: `tpu-v4-32`."""
+        """Return our name for it: `tpu-v4-32`."""
         return f"tpu-{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmType:
-    """A VM of Compute Engine with all its GPUs; `kind` is "" where it has none. `memory` is in whole GiB."""
+    """A VM of Compute Engine with all its GPUs.
+
+    machine_type: Google's name for it.
+    kind: the kind of GPU; "" if it has none.
+    gpus: number of GPUs.
+    cpu: vCPUs.
+    memory: whole GiB.
+    """
 
     machine_type: str
     kind: str
@@ -59,10 +75,10 @@ _SHAPES = {
     "v6e": (1, "v2-alpha-tpuv6e", _FLAT),
     "7x": (2, "", _CUBES + "2048=8x8x16 4096=8x16x16"),
 }
-"""By kind: units of a chip, the runtime version, and the topology (in chips) of each size."""
+"""For each kind: units of a chip, the runtime version, and the topology (in chips) of each size."""
 
 _CHIPS_OF_A_HOST, _CHIPS_OF_ONE = 4, 8
-"""A host has 4 chips; a slice of up to 8 chips in one plane (v5litepod, v6e) is one host."""
+"""A host has 4 chips. A slice of up to 8 chips in one plane (v5litepod, v6e) is one host."""
 
 
 def _slices() -> dict[str, dict[int, Slice]]:
@@ -130,20 +146,20 @@ def _vm_types() -> list[VmType]:
 
 
 VM_TYPES = tuple(_vm_types())
-"""VMs of Compute Engine: with GPUs, of each kind and number the smallest first; then those without."""
+"""VMs of Compute Engine. First those with GPUs, for each kind and number the smallest first; then those without."""
 
 KINDS = {
     "tpu": tuple(SLICES),
     "gpu": ("a100", "b200", "gb200", "h100", "h200", "l4", "l40s", "t4", "v100"),
 }
-"""The accelerators that instance types are made of. Machines of one's own may have any number of GPUs."""
+"""The accelerators of instance types. Machines of your own may have any number of GPUs."""
 
 _TYPE = re.compile(r"(tpu|gpu)-([a-z0-9]+)-([1-9][0-9]{0,6})")
 _OTHER_NAMES = {"v5e": "v5litepod", "v5lite": "v5litepod", "v7x": "7x"}
 
 
 def resources(instance_type: str) -> dict[str, int]:
-    """What one replica of this type holds. Raises `SpecError` naming the nearest valid type."""
+    """Return what one replica of this type holds. Raises `SpecError`, which names the nearest valid type."""
     match = _TYPE.fullmatch(instance_type)
     if not match or match[2] not in KINDS[match[1]] or int(match[3]) > AMOUNT_MAX:
         raise SpecError(f"instance_type is {instance_type[:64]!r}; {_advice(instance_type[:64])}")
@@ -153,7 +169,7 @@ def resources(instance_type: str) -> dict[str, int]:
 
 
 def slice_of(kind: str, size: int) -> Slice:
-    """The slice of a TPU kind and a size. Raises `SpecError` naming the nearest that there is."""
+    """Return the slice of this TPU kind and size. Raises `SpecError`, which names the nearest slice that exists."""
     sizes = SLICES[kind]
     if size not in sizes:
         near = min(sizes, key=lambda there: (abs(there - size), -there))
@@ -163,9 +179,10 @@ def slice_of(kind: str, size: int) -> Slice:
 
 
 def vms_of(resources: Mapping[str, int]) -> tuple[VmType, int]:
-    """The machine type of one replica, and how many of it: several where one machine has too few GPUs.
+    """Return the machine type of one replica, and how many machines: several if one machine has too few GPUs.
 
-    `resources` are of one GPU kind or none, with `cpu` (vCPUs) and `memory` (GiB). Raises `SpecError` naming what there is.
+    `resources` have one GPU kind or none, and `cpu` (vCPUs) and `memory` (GiB). Raises `SpecError`, which names what
+    exists.
     """
     gpus = [kind for kind in resources if kind not in ("cpu", "memory")]
     if len(gpus) > 1 or not resources:
@@ -187,7 +204,10 @@ def vms_of(resources: Mapping[str, int]) -> tuple[VmType, int]:
 
 
 def _smallest(types: Sequence[VmType], resources: Mapping[str, int], hosts: int) -> VmType:
-    """The smallest that holds a host's part of the resources. Raises `SpecError` naming how large they are."""
+    """Return the smallest type that holds one host's part of the resources.
+
+    Raises `SpecError`, which names the size of the largest types.
+    """
     cpu, memory = -(-resources.get("cpu", 0) // hosts), -(-resources.get("memory", 0) // hosts)
     fitting = [one for one in types if one.cpu >= cpu and one.memory >= memory]
     if not fitting:
@@ -197,7 +217,7 @@ def _smallest(types: Sequence[VmType], resources: Mapping[str, int], hosts: int)
 
 
 def _advice(wrong: str) -> str:
-    """The nearest type, with the number that was asked for."""
+    """Suggest the nearest type, with the number that the user asked for."""
     stem, _, number = wrong.lower().rpartition("-")
     if not number.isdigit():
         stem, number = wrong.lower(), "8"

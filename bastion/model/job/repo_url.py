@@ -1,4 +1,4 @@
-"""Which URLs of git repositories a spec may hold: no password, nothing that git would run. Pure."""
+"""Rules for the URLs of git repositories in a spec: no password, and nothing that git would run. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _USE = "use https://host/path, ssh://git@host/path, git@host:path or file:///pat
 
 
 def fault(url: str) -> str | None:
-    """What is wrong with a repository's URL; None if it may be written where everybody reads it.
+    """Return what is wrong with a repository's URL; None if it may be written where everybody reads it.
 
     The text never repeats what may be a password.
     """
@@ -43,7 +43,7 @@ def fault(url: str) -> str | None:
 
 
 def faults(url: str, commit: str, folder: str) -> Iterator[str]:
-    """What is wrong with a folder of a commit of a repository."""
+    """Check a folder of a commit of a repository; yield complaints."""
     if wrong := fault(url):
         yield f"repo {wrong}"
     if not COMMIT.fullmatch(commit):
@@ -54,7 +54,10 @@ def faults(url: str, commit: str, folder: str) -> Iterator[str]:
 
 
 def _tells_a_secret(match: re.Match[str]) -> bool:
-    """An ssh user is an address; a user of the web, a password, or a query may be a secret."""
+    """Return True if the URL may hold a secret.
+
+    An ssh user is part of the address. A user of a web URL, a password or a query may be a secret.
+    """
     user = match["user"]
     if "?" in (match["path"] or ""):
         return True

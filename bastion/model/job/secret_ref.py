@@ -1,4 +1,4 @@
-"""References to secrets: `secret:NAME` in the place of a variable's value. The value is known to machines only. Pure."""
+"""References to secrets: `secret:NAME` in place of a variable's value. Only the machines have the value. Pure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _GOOGLES = re.compile(
 
 
 def wanted(env: Mapping[str, str]) -> dict[str, str]:
-    """The names of the secrets that variables stand for, by variable."""
+    """Return the names of the secrets that variables refer to, by variable."""
     return {variable: text.removeprefix(PREFIX) for variable, text in env.items() if text.startswith(PREFIX)}
 
 
 def is_googles(name: str) -> bool:
-    """True for the name of a secret that Google's Secret Manager keeps; else a machine keeps it."""
+    """Return True if Google's Secret Manager keeps the secret of this name; otherwise a machine keeps it."""
     return "/" in name
 
 
 def fault(text: str) -> str | None:
-    """What is wrong with a value that is to be a reference; None if nothing, or if it is a plain value.
+    """Return what is wrong with a reference; None if it is fine, or if the value is a plain value.
 
-    The text never repeats the value: who put a secret itself there is not to find it in a journal.
+    The text never repeats the value: a user may have put a secret itself there, and it must not get into a journal.
     """
     if not text.startswith(PREFIX):
         return None

@@ -36,7 +36,15 @@ USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Where the job came from; for people, never for decisions. `parent` is the id of the job that it repeats."""
+    """The origin of a job. It is for people; no decision uses it.
+
+    host: the machine that the job was submitted from.
+    git_commit: HEAD of the folder that the code came from; "" if that is not in git.
+    git_dirty: whether that folder had changes that were not committed.
+    client_version: the version of the client.
+    submitted: when the client submitted it, by the client's clock.
+    parent: the id of the job that this one repeats; "" if it repeats none.
+    """
 
     host: str = ""
     git_commit: str = ""
@@ -47,16 +55,42 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job as its user asked for it. What it leaves at the default is left out in the bucket: so an older bastion reads it, too.
+    """A job as its user asked for it.
 
-    `command` is an argv, or one text for a shell; `setup` is such a text, run once for a bundle on a machine. `shell` names
-    the shell of both: "" is bash where the machine has one, else sh.
-    `resources` are per replica; `alternatives` are what would do instead, the better first. Times are in seconds. It starts
-    when all conditions of `after` are met and not before `begin`; what has not ended by its `deadline` is ended. Once the
-    first worker of a gang has ended with 0, the others have `finish_timeout_s`; 0: for ever. With
-    `crash_guard` it fails for good with the same error twice without progress. Of an array
-    at most `max_parallel` tasks hold resources at once. `output_dir` and `checkpoint_dir` are URLs or absolute paths that
-    outlive attempts. `outputs` are globs of files that are kept there from the working folder.
+    Fields at their defaults are not written to the bucket: so an older bastion can read the spec, too. Times are in
+    seconds.
+
+    schema: the number of this form; see `SINCE`.
+    name: the job's name; its id is made from it.
+    user: the user who submits it.
+    project: the project that it counts for.
+    command: an argv, or one text for a shell.
+    env: environment variables of the command.
+    resources: amounts per replica, by kind.
+    instance_type: the instance type as the user wrote it; "" if none.
+    replicas: replicas of one task; they run together, as a gang.
+    alternatives: other shapes that would do as well, better ones first.
+    count: number of tasks; more than 1 makes the job an array.
+    priority: 1 (the highest) to 5.
+    max_tries: failures after which a task fails for good; failures of infrastructure do not count.
+    retry_interval_s: how long a task waits after a failure.
+    grace_s: time between SIGTERM and SIGKILL.
+    time_limit_s: the longest that an attempt may run; None: no limit.
+    finish_timeout_s: time for the other workers of a gang once the first has ended with 0; 0: no limit.
+    crash_guard: fail a task for good after the same error twice without progress.
+    after: conditions, as `ok:JOB`; the job starts when all of them are met.
+    begin: the job does not start before this time.
+    deadline: tasks that have not ended by then are ended.
+    max_parallel: the most tasks of an array that hold resources at once; None: no limit.
+    job_class: the class of the job, one of `CLASSES`.
+    max_tier: the worst quota tier that the job may run in.
+    bundle: the job's code.
+    setup: a text for a shell, run once for a bundle on a machine.
+    shell: the shell of `command` and `setup`. "": bash if the machine has it, else sh.
+    output_dir: URL or absolute path that outlives attempts.
+    outputs: globs of files in the working folder that are kept in `output_dir`.
+    checkpoint_dir: URL or absolute path that outlives attempts.
+    provenance: where the job came from.
     """
 
     schema: int = numbered(SPEC)
@@ -92,41 +126,41 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     provenance: Provenance = Provenance()
 
     def __post_init__(self) -> None:
-        if 1 <= self.schema <= SPEC:  # any other is for the reader to refuse
+        if 1 <= self.schema <= SPEC:  # the reader refuses any other number
             used = (SINCE[name] for name in SINCE if getattr(self, name) != _UNUSED[name])
             msgspec.structs.force_setattr(self, "schema", max(used, default=1))
 
     @property
     def demand(self) -> dict[str, int]:
-        """What one task holds: all its replicas together."""
+        """Return what one task holds: all its replicas together."""
         return {kind: amount * self.replicas for kind, amount in self.resources.items()}
 
     @property
     def choices(self) -> tuple[Alternative, ...]:
-        """All its shapes, the one that it wants most first."""
+        """Return all shapes of the job, the first choice first."""
         first = Alternative(resources=self.resources, replicas=self.replicas, instance_type=self.instance_type)
         return (first, *self.alternatives)
 
 
 def new_jobspec(**fields: Any) -> JobSpec:
-    """A checked job spec. Raises `SpecError` with all that is wrong, each complaint naming its field."""
+    """Make a checked job spec. Raises `SpecError` with all complaints; each names its field."""
     return _checked(fields)
 
 
 def serialize_jobspec(spec: JobSpec) -> str:
-    """The spec as JSON text, defaults and all."""
+    """Return the spec as JSON text, including defaults."""
     return encode(written_out(spec)).decode()
 
 
 def written_out(value: Any) -> Any:
-    """A spec, or a part of one, as plain values: every field, also those that are left at their defaults."""
+    """Return a spec, or a part of one, as plain values: every field, also fields at their defaults."""
     if isinstance(value, msgspec.Struct):
         return {name: written_out(getattr(value, name)) for name in value.__struct_fields__}
     return [written_out(each) for each in value] if isinstance(value, list) else msgspec.to_builtins(value)
 
 
 def deserialize_jobspec(text: str | bytes) -> JobSpec:
-    """JSON text to a checked spec. Raises `SpecError`; `Newer` if a newer client wrote it."""
+    """Parse JSON text into a checked spec. Raises `SpecError`; `Newer` if a newer client wrote it."""
     data = text.encode() if isinstance(text, str) else text
     if len(data) > SPEC_BYTES_MAX:
         raise SpecError(f"the spec has {len(data)} bytes; at most {SPEC_BYTES_MAX} are allowed")
@@ -135,7 +169,7 @@ def deserialize_jobspec(text: str | bytes) -> JobSpec:
         return _sound(spec, check(spec))
     except Newer:
         raise
-    except RecordError:  # say all that is wrong with it, field by field
+    except RecordError:  # check it again, field by field, to report everything that is wrong
         return _checked(_raw(data))
 
 
@@ -150,7 +184,7 @@ def _raw(data: bytes) -> dict[str, Any]:
 
 
 def check(spec: JobSpec) -> list[str]:
-    """Every rule that the spec breaks, each complaint naming its field."""
+    """Return every rule that the spec breaks; each complaint names its field."""
     wrong = [f"{field} {complaint}" for field, rule in RULES for complaint in rule(getattr(spec, field))]
     return wrong or _as_a_whole(spec)
 
@@ -166,11 +200,14 @@ _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 _UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
 SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2}
-"""The fields that came later, each with the schema of a spec that uses it: an older bastion refuses such a spec by its number."""
+"""Fields that came later, each with the schema of a spec that uses it.
+
+An older bastion refuses such a spec by its number.
+"""
 
 
 def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields of a spec that may be incomplete, and all that is wrong with those that are there."""
+    """Check the fields of a spec that may be incomplete. Return the valid fields, and all complaints."""
     fields: dict[str, Any] = {}
     wrong: list[str] = []
     for name, value in raw.items():
@@ -194,7 +231,7 @@ def _checked(raw: Mapping[str, Any]) -> JobSpec:
     wrong = [f"{name} is missing" for name in sorted(_REQUIRED - raw.keys())] + wrong
     if wrong:
         raise SpecError("; ".join(wrong))
-    spec = JobSpec(
+    spec = JobSpec(  # msgspec leaves out a default only if it is the same object, so equal values are not passed
         **{name: value for name, value in fields.items() if name in _REQUIRED or value != _DEFAULTS.get(name)}
     )
     return _sound(spec, _as_a_whole(spec))

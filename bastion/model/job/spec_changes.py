@@ -1,4 +1,7 @@
-"""What an update changes of a job's spec. The spec in the journal stays; what is in force is made of both. Pure."""
+"""Changes that an update makes to a job's spec. Pure.
+
+The spec in the journal stays as it is. The spec in force is made from it and the changes.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,14 @@ IN_PLACE = (
     "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s", "finish_timeout_s",
     "crash_guard",    "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
 )  # fmt: skip
-"""What is changed of a job as it stands, attempts or not."""
+"""Fields that can change while the job stays as it is, with or without attempts."""
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Fields of a job spec with their new values; what is not said stays. Times are in seconds.
+    """Fields of a job spec with their new values. A field that is UNSET does not change. Times are in seconds.
 
-    A new `command` comes with the `bundle` of its code, and `provenance` says where that came from.
+    The fields mean what they mean in `JobSpec`. A new `command` comes with the `bundle` of its code, and `provenance`
+    then says where that code came from.
     """
 
     priority: int | UnsetType = UNSET
@@ -43,12 +47,17 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
 
     @property
     def renew(self) -> bool:
-        """There is a new command: what runs is to be replaced."""
+        """Return True if there is a new command: running attempts are to be replaced."""
         return self.command is not UNSET
 
 
 class Renewal(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's newest command: who gave it, and where in the journal it lies."""
+    """The newest command of a job.
+
+    user: the user who gave it.
+    seq: number of the journal object that holds it.
+    index: its place among the events of that object.
+    """
 
     user: str
     seq: int
@@ -56,13 +65,13 @@ class Renewal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def said(changes: Changes) -> dict[str, Any]:
-    """The new values by the names of their fields."""
+    """Return the new values by field name."""
     values = {name: getattr(changes, name) for name in changes.__struct_fields__}
     return {name: value for name, value in values.items() if value is not UNSET}
 
 
 def complaints(changes: Changes) -> list[str]:
-    """Every rule that the changes break, each complaint naming its field."""
+    """Return every rule that the changes break; each complaint names its field."""
     values = said(changes)
     wrong = [f"{field} {complaint}" for field, rule in RULES if field in values for complaint in rule(values[field])]
     if changes.bundle is not UNSET and changes.bundle.build and not changes.bundle.digest:
@@ -75,17 +84,17 @@ def complaints(changes: Changes) -> list[str]:
 
 
 def in_place(changes: Changes) -> Changes:
-    """The changes without the command and what comes with it."""
+    """Return the changes without the command and the fields that come with it."""
     return Changes(**{name: value for name, value in said(changes).items() if name in IN_PLACE})
 
 
 def merged(before: Changes | None, after: Changes) -> Changes:
-    """Both, one after the other."""
+    """Return both changes as one; `after` wins."""
     return msgspec.structs.replace(before, **said(after)) if before else after
 
 
 def in_words(changes: Changes) -> str:
-    """`priority 3, no time limit, the command python train.py`, for people."""
+    """Describe the changes for people: `priority 3, no time limit, the command python train.py`."""
     return ", ".join(_word(field, value) for field, value in said(changes).items() if field in _WORDS)
 
 
@@ -122,7 +131,10 @@ _WORDS = {
 
 
 def revised(spec: JobSpec, *changes: Changes | None, digest: str) -> JobSpec:
-    """The spec with these changes, one after the other, and with the `digest` that its build's image has, if there is one."""
+    """Return the spec with these changes, applied in order.
+
+    If the spec waits for a build, its bundle gets the `digest` of the image; "" for none.
+    """
     for each in changes:
         spec = msgspec.structs.replace(spec, **said(each)) if each else spec
     if digest and spec.bundle.build and not spec.bundle.digest:

@@ -1,4 +1,4 @@
-"""When a job may start, as its spec says it: after the ends of others, not before a moment, never after another. Pure."""
+"""Conditions for a job's start, as its spec gives them: ends of other jobs, a begin and a deadline. Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ _TEXT = re.compile(rf"(?:({'|'.join(KINDS)}):)?([A-Za-z0-9._-]{{1,128}})(?:\[(0|
 
 
 class Condition(NamedTuple):
-    """How a job, or one task of it, has to end: `ok` with success, `fail` without, `any` either way.
+    """The end of a job, or of one of its tasks, that another job waits for.
 
-    Of an array `ok` means all of its tasks, `fail` that all have ended and some without success.
+    kind: `ok` with success, `fail` without, `any` either way. For an array, `ok` means that all tasks succeeded, and
+        `fail` that all have ended and some without success.
+    job: the id of that job.
+    task: the number of the task; None means the whole job.
     """
 
     kind: str
@@ -27,12 +30,12 @@ class Condition(NamedTuple):
     task: int | None
 
     def __str__(self) -> str:
-        """`ok:prep-0d4af07e`, `any:sweep-0d4af07e[17]`."""
+        """Return `ok:prep-0d4af07e` or `any:sweep-0d4af07e[17]`."""
         return f"{self.kind}:{self.job}" + ("" if self.task is None else f"[{self.task}]")
 
 
 def condition(text: str) -> Condition | None:
-    """`fail:prep`, `any:sweep[17]`, or `prep`, which is `ok:prep`. None if it is no condition."""
+    """Parse `fail:prep`, `any:sweep[17]`, or `prep`, which means `ok:prep`. Return None if it is no condition."""
     match = _TEXT.fullmatch(text)
     if match is None:
         return None
@@ -41,12 +44,12 @@ def condition(text: str) -> Condition | None:
 
 
 def conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
-    """Those of checked texts, each once."""
+    """Return the conditions of checked texts, each once."""
     return tuple(dict.fromkeys(found for text in texts if (found := condition(text))))
 
 
 def after(value: Sequence[str]) -> Iterator[str]:
-    """The rule of conditions."""
+    """Check conditions; yield complaints."""
     if len(value) > AFTER_MAX:
         yield f"has {len(value)} conditions; at most {AFTER_MAX} are allowed"
     for text in value[:AFTER_MAX]:
@@ -55,12 +58,12 @@ def after(value: Sequence[str]) -> Iterator[str]:
 
 
 def moment(value: datetime | None) -> Iterator[str]:
-    """The rule of moments."""
+    """Check a time: it has a zone, and its year is within `YEARS`. Yield complaints."""
     if value is not None and (value.tzinfo is None or not YEARS[0] <= value.year <= YEARS[1]):
         yield f"is {shown(str(value))}; use a time with its zone, as in 2026-01-31T09:30:00Z"
 
 
 def in_order(begin: datetime | None, deadline: datetime | None) -> Iterator[str]:
-    """What is wrong with the two together."""
+    """Check begin and deadline together; yield complaints."""
     if begin and deadline and begin >= deadline:
         yield f"deadline is {deadline.isoformat()}, not after begin, which is {begin.isoformat()}; the job could never run"

@@ -1,4 +1,4 @@
-"""The bastion's settings: `config.toml` in the bucket, to a value and back. Pure."""
+"""The bastion's settings: parse `config.toml` of the bucket, and write it. Pure."""
 
 from __future__ import annotations
 
@@ -44,22 +44,32 @@ _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s\x00-\x1f]{1,1024}")
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How one bastion works. The fields are the file's words; times are in seconds.
+    """The settings of one bastion. The fields are the keys of the file. Times are in seconds.
 
-    `poll` lies between two ticks. `reclaim_delay` is how long a project below its share waits for borrowers to end by
-    themselves. `gang_patience` is how long a gang is overtaken before it calls in what was lent, `restart_cost` the work
-    that a stop is taken to cost beside what was not saved. After `usage_half_life` past use counts for half as much; 0:
-    it does not count. A job goes to the runner that `placing` names for the kind or instance type it wants, by tier where it
-    is a list, else to the first of `runners` that has all of it; `capacity` is what they may give away.
-    `runner_options` has a table for each runner, which alone knows what may stand there.
-    `admins` may stop everybody's jobs. `buckets` are the URLs of the permanent and the ttl bucket, where these are not the
-    one that the file lies in. `retention` is how many days bundles, logs and outputs are kept. `git` is for bundles of that type.
-    `limits` bound what users may have and send, `job_limits` what a job may use on a machine. `google` is for the runners tpu
-    and gce. `run_as` is the account of jobs' processes where root starts the workers; "": the account bastion-job if the
-    machine has it, else root. `default_shell` is the shell of jobs whose user names none; "": bash where there is one.
-    `docker_repo` is the registry and path of images that name no registry, `host/path`. `shared` names the group of accounts that
-    share this machine as the fleet, `*` for all of them: jobs run as who submits them; `private_logs`: nobody else reads their
-    logs and outputs.
+    schema: the number of this form.
+    poll: time between two ticks.
+    reclaim_delay: how long a project below its share waits for borrowers to end by themselves.
+    gang_patience: how long others overtake a gang before it calls in what was lent.
+    restart_cost: work that a stop is taken to cost, beside work that was not saved.
+    usage_half_life: after this time past usage counts for half as much; 0: it does not count.
+    policy: one of `POLICIES`.
+    runners: the runners. A job goes to the first that has all it asks for, unless `placing` names one.
+    placing: the runner by kind or instance type; a list has one runner for each tier.
+    runner_options: a table for each runner; the runner alone knows what may be in it.
+    run_as: account of jobs' processes where root starts the workers. "": bastion-job if the machine has it, else root.
+    admins: users who may stop everybody's jobs.
+    capacity: the most that the runners may give away, by kind; empty: what they find.
+    git: for bundles of type git.
+    limits: the most that users may have and send.
+    google: for the runners tpu and gce.
+    job_limits: the most that a job may use on a machine.
+    buckets: URLs of the permanent and the ttl bucket, where these differ from the file's own bucket.
+    retention: days that bundles, logs and outputs are kept.
+    default_shell: shell of jobs whose user names none. "": bash if the machine has it, else sh.
+    docker_repo: registry and path, `host/path`, of images that name no registry.
+    shared: group of accounts that share this machine as the fleet, `*` for all accounts: each job runs under its user's
+        account. "": the machine is not shared.
+    private_logs: on a shared machine, only a job's own account can read its logs and outputs.
     """
 
     schema: int = CONFIG
@@ -88,31 +98,34 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     @property
     def bundles_days(self) -> int:
-        """Days that bundles are kept; 0: for ever."""
+        """Return the days that bundles are kept; 0: for ever."""
         return self.retention.get("bundles_days", BUNDLES_DAYS)
 
     @property
     def logs_days(self) -> int:
-        """Days that logs are kept; 0: for ever."""
+        """Return the days that logs are kept; 0: for ever."""
         return self.retention.get("logs_days", LOGS_DAYS)
 
     @property
     def outputs_days(self) -> int:
-        """Days that output folders in the bucket are kept; 0: for ever."""
+        """Return the days that output folders in the bucket are kept; 0: for ever."""
         return self.retention.get("outputs_days", OUTPUTS_DAYS)
 
 
 EVERYBODY = "*"
-"""As `shared`: all accounts of the machine."""
+"""The value of `shared` that means all accounts of the machine."""
 
 _LATER = frozenset(
     {"default_shell", "docker_repo", "request_bytes", "request_bytes_per_user", "shared", "private_logs"}
 )
-"""Settings that came later. Where they say nothing they are not written, so an older bastion still reads the file."""
+"""Settings that came later.
+
+They are not written at their defaults, so that an older bastion can still read the file.
+"""
 
 
 def parse(text: str | bytes) -> Config:
-    """The settings in the text of a `config.toml`. Raises `RecordError` with every complaint and its line; `Newer`."""
+    """Parse the text of a `config.toml`. Raises `RecordError` with every complaint and its line; `Newer`."""
     if len(text) > CONFIG_BYTES_MAX:
         raise RecordError(f"config.toml is longer than {CONFIG_BYTES_MAX}; settings take less")
     try:
@@ -131,13 +144,13 @@ def parse(text: str | bytes) -> Config:
 
 
 def check(config: Config) -> list[str]:
-    """Every rule that the settings break, each complaint naming its key."""
+    """Return every rule that the settings break; each complaint names its key."""
     wrong = [f"{key} {complaint}" for key, rule in _RULES.items() for complaint in rule(getattr(config, key))]
     return wrong + [f"{key} {complaint}" for key, complaint in _as_a_whole(config)]
 
 
 def _as_a_whole(config: Config) -> Iterator[tuple[str, str]]:
-    """What settings say that cannot be said together, each with the key that is to change."""
+    """Yield settings that contradict each other, each with the key to change."""
     yield from (("placing", complaint) for complaint in strays(config.placing, config.runners, config.policy))
     if not config.shared:
         return
@@ -150,7 +163,7 @@ def _as_a_whole(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def render(config: Config) -> str:
-    """The text of a `config.toml` that holds these settings."""
+    """Return the text of a `config.toml` with these settings."""
     fields = [field for field in config.__struct_fields__ if field not in _LATER or getattr(config, field)]
     values = {field: msgspec.to_builtins(getattr(config, field)) for field in fields}
     limits = msgspec.structs.asdict(config.limits)
@@ -165,7 +178,7 @@ def render(config: Config) -> str:
 
 
 def _toml(value: Any) -> str:
-    """JSON is TOML, but for tables."""
+    """Return a value as TOML. Only tables differ from JSON."""
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
     if isinstance(value, dict):
@@ -190,6 +203,7 @@ def _checked(raw: dict[str, Any], lines: TomlLines) -> Config:
             wrong.append((lines.of(key), f"{key} is {shown(value)}; use {_EXPECTED[key]}"))
     for key, value in fields.items():
         wrong += [(lines.of(key), f"{key} {complaint}") for complaint in _RULES[key](value)]
+    # with a wrong field there is nothing to check as a whole: defaults pass
     made = Config(**fields) if not wrong else Config()
     wrong += [(lines.of(key), f"{key} {complaint}") for key, complaint in _as_a_whole(made)]
     if wrong:

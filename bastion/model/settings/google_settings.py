@@ -1,4 +1,4 @@
-"""How machines are had in Google's clouds: the table `[google]` of `config.toml`. Pure."""
+"""Settings for machines in Google's clouds: the table `[google]` of `config.toml`. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from ..nearest import did_you_mean
 from ..wording import shown
 
 BUYING = ("reserved", "on-demand", "spot", "flex-start")
-"""How machines can be had: of a reservation, at list price, until Google wants them back, for a time once there are some."""
+"""The ways to get machines.
+
+reserved: from a reservation.
+on-demand: at list price.
+spot: until Google wants them back.
+flex-start: for a limited time, once there are some.
+"""
 
 _PROJECT = re.compile(r"([a-z][a-z0-9-]{4,28}[a-z0-9])|([a-z0-9.-]{1,60}:[a-z][a-z0-9-]{4,28}[a-z0-9])|")
 _ZONE = re.compile(r"[a-z]{2,30}-[a-z]{3,30}[0-9]{1,2}-[a-z]{1,3}[0-9]{0,2}[a-z]?")
@@ -20,12 +26,18 @@ _ACCOUNT = re.compile(r"([A-Za-z0-9._-]{1,100}@[A-Za-z0-9.-]{1,150})|")
 
 
 class GoogleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where and how the runners tpu and gce get machines.
+    """Settings of the runners tpu and gce: where and how they get machines.
 
-    `zones` are tried in their order. `network` and `subnetwork` "": the default ones. `service_account` is the workers';
-    "": the project's default one. `tiers` says how machines of each tier of the quota file are had, the last of them
-    of all further tiers. `reservations` are names by kind of resource, `images` names by kind of what machines boot from:
-    a runtime version for TPUs, an image or its family for VMs. `vm_zone` is where the bastion's own VM is; "": it has none.
+    project: id of the Google Cloud project.
+    zones: tried in this order.
+    network: the machines' network; "": the default one.
+    subnetwork: the machines' subnetwork; "": the default one.
+    service_account: the workers' account; "": the project's default one.
+    tiers: how machines of each tier of the quota file are had; the last entry also counts for all further tiers.
+    reservations: names of reservations, by kind of resource.
+    images: names by kind of what machines boot from: a runtime version for TPUs, an image or its family for VMs.
+    disk_gb: size of a machine's disk, in GB.
+    vm_zone: zone of the bastion's own VM; "": it has none.
     """
 
     project: str = ""
@@ -40,12 +52,12 @@ class GoogleSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     vm_zone: str = ""
 
     def bought(self, tier: int) -> str:
-        """How machines of this tier, counted from 0, are had."""
+        """Return how machines of this tier, counted from 0, are had."""
         return self.tiers[min(tier, len(self.tiers) - 1)]
 
 
 def faults(google: GoogleSettings) -> Iterator[str]:
-    """What is wrong with these settings."""
+    """Check these settings; yield complaints."""
     if not _PROJECT.fullmatch(google.project):
         yield f"project is {shown(google.project)}; use a project's id, as in my-project-1"
     for zone in google.zones:
@@ -64,6 +76,7 @@ def faults(google: GoogleSettings) -> Iterator[str]:
         yield 'tiers is empty; say how machines are had, as in ["on-demand"]'
     for how in google.tiers:
         if how not in BUYING:
+            # chr(44) is a comma: an f-string of Python 3.11 cannot use its own quotes inside
             yield f"tiers has {shown(how)}; {did_you_mean(how, BUYING, f'use {chr(44).join(BUYING)}')}"
     for key in ("reservations", "images"):
         yield from _names(key, getattr(google, key))

@@ -1,4 +1,4 @@
-"""Settings that go to the machines: files for git, and what a job may use there. Pure."""
+"""Settings for the machines: files for git, and limits of a job there. Pure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,23 @@ _BOUNDS = {"memory": (0, 1_000_000), "processes": (0, 4_194_304), "open_files": 
 
 
 class Git(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What machines give git to reach private repositories: absolute paths of files on the machines; "" for none."""
+    """Files on the machines with which git reaches private repositories. Paths are absolute.
+
+    deploy_key: the private key; "" for none.
+    known_hosts: the known hosts of ssh; "" for none.
+    """
 
     deploy_key: str = ""
     known_hosts: str = ""
 
 
 class JobLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the processes of one worker may use, together, of `memory` (GiB) and `processes` (with threads); 0: no limit.
+    """The most that the processes of one worker may use.
 
-    `open_files` is for each process. A job that asks for `memory` has no more than it asks for, nor than this.
+    memory: GiB of all processes together; 0: no limit. A job that asks for `memory` gets no more than it asks for, and
+        no more than this.
+    processes: number of processes, with threads; 0: no limit.
+    open_files: open files of each process.
     """
 
     memory: int = 0
@@ -30,14 +37,14 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def git_faults(value: Git) -> Iterator[str]:
-    """Say what is wrong with the files for git."""
+    """Check the files for git; yield complaints."""
     for key, path in msgspec.structs.asdict(value).items():
         if path and (not path.startswith("/") or len(path) > 1024 or not path.isprintable() or '"' in path):
             yield f"{key} is {shown(path)}; use the absolute path of a file on the machines"
 
 
 def job_limit_faults(value: JobLimits) -> Iterator[str]:
-    """Say which limits are out of bounds."""
+    """Check the limits; yield those that are out of bounds."""
     for name, (low, high) in _BOUNDS.items():
         if not low <= (most := getattr(value, name)) <= high:
             yield f"{name} is {shown(most)}; use a whole number from {low} to {high}"

@@ -1,4 +1,4 @@
-"""The rules of the settings that are about runners. Which runners there are, only an installation knows. Pure."""
+"""Rules for settings about runners. Only an installation knows which runners exist. Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from ..nearest import did_you_mean
 from ..wording import one_line, shown
 
 Placing = Mapping[str, str | Sequence[str]]
-"""A runner by kind and instance type, or those of the tiers 0, 1, ...: the last one goes for all further tiers."""
+"""The runner for each kind or instance type.
+
+A list names the runners of the tiers 0, 1, ...; its last one also counts for all further tiers.
+"""
 
 RUNNER = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _RUNNERS_MAX = 32
-_DEPTH_MAX = 16  # as deep as a pod's affinity lies in its template, and more
+_DEPTH_MAX = 16  # deeper than a pod's affinity in its template
 _PLACED_MAX = 256
 _FAMILIES = tuple(f"{family}-" for family in KINDS)
 
 
 def faults_of_runners(value: list[str]) -> Iterator[str]:
-    """What is wrong with the list of runners."""
+    """Check the list of runners; yield complaints."""
     if not value or len(set(value)) != len(value):
         yield "is empty, or names one twice; use each runner once"
     if len(value) > _RUNNERS_MAX:
@@ -35,7 +38,7 @@ def faults_of_runners(value: list[str]) -> Iterator[str]:
 
 
 def faults_of_placing(value: Placing) -> Iterator[str]:
-    """What is wrong with the runners by kind and instance type."""
+    """Check the runners by kind and instance type; yield complaints."""
     if len(value) > _PLACED_MAX:
         yield f"has {len(value)} rows; at most {_PLACED_MAX} are allowed"
     for key, row in value.items():
@@ -51,12 +54,12 @@ def faults_of_placing(value: Placing) -> Iterator[str]:
 
 
 def row_of(row: str | Sequence[str]) -> Sequence[str]:
-    """The runners of a row of placing, by tier."""
+    """Return the runners of a row of placing, by tier."""
     return [row] if isinstance(row, str) else row
 
 
 def strays(placing: Placing, runners: Sequence[str], policy: str) -> Iterator[str]:
-    """What is wrong with placing where these are the runners, and this is the policy."""
+    """Check placing against these runners and this policy; yield complaints."""
     for key, row in placing.items():
         for runner in dict.fromkeys(row_of(row)):
             if runner not in runners:
@@ -67,7 +70,7 @@ def strays(placing: Placing, runners: Sequence[str], policy: str) -> Iterator[st
 
 
 def faults_of_options(value: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What is wrong with the runners' tables, whatever they mean to their runners."""
+    """Check the runners' tables, without knowing what they mean to their runners; yield complaints."""
     if len(value) > _RUNNERS_MAX:
         yield f"has {len(value)} tables; at most {_RUNNERS_MAX} are allowed"
     for runner, table in value.items():
@@ -77,7 +80,7 @@ def faults_of_options(value: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _odd(path: str, value: Any, depth: int) -> Iterator[str]:
-    """What no runner can take: dates, numbers that are none, and tables without end."""
+    """Yield values that no runner can take: dates, NaN and infinity, and tables that are nested too deep."""
     if depth > _DEPTH_MAX:
         yield f"{one_line(path, 60)} is more than {_DEPTH_MAX} tables deep; use fewer"
     elif isinstance(value, dict):

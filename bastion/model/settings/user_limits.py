@@ -1,6 +1,6 @@
-"""How much users may have and send, each of them and all together: so memory and journal stay bounded whatever comes. Pure.
+"""Limits on what users may have and send, for each user and for all together. Pure.
 
-It changes only its own counts.
+They keep memory and journal bounded, whatever users send. `Crowd` changes only its own counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ _MORE = "wait until some have ended, or ask an admin of the bastion for more"
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """How many at the most: jobs that have not ended, their tasks, requests a day (UTC), and bytes of these."""
+    """The most that users may have and send.
+
+    jobs: jobs of all users that have not ended.
+    jobs_per_user: jobs of one user that have not ended.
+    tasks: tasks of the jobs of all users that have not ended.
+    tasks_per_user: tasks of one user's jobs that have not ended.
+    requests: requests of all users a day (UTC).
+    requests_per_user: requests of one user a day.
+    request_bytes: bytes of the requests of all users a day.
+    request_bytes_per_user: bytes of one user's requests a day.
+    """
 
     jobs: int = 200_000
     jobs_per_user: int = 20_000
@@ -34,7 +44,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 def faults(limits: Limits) -> Iterator[str]:
-    """What is wrong with these limits."""
+    """Check these limits; yield complaints."""
     for name in limits.__struct_fields__:
         highest = _BYTES_MOST if name.startswith("request_bytes") else _MOST
         if not 1 <= (most := getattr(limits, name)) <= highest:
@@ -42,7 +52,7 @@ def faults(limits: Limits) -> Iterator[str]:
 
 
 def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:
-    """Why the user may not have one more job with so many tasks; empty if they may."""
+    """Return why the user may not have one more job with this many tasks; empty if they may."""
     for own, of_all, more, what, name in (
         (census.jobs[user], census.all_jobs, 1, "jobs that have not ended", "jobs"),
         (census.tasks[user], census.all_tasks, tasks, "tasks of jobs that have not ended", "tasks"),
@@ -56,7 +66,10 @@ def too_much(census: Census, user: str, tasks: int, limits: Limits) -> str:
 
 
 class Crowd:
-    """What every user has sent today: counted from the state, and kept up with what is added to it."""
+    """Counters of the requests that each user sent today.
+
+    It counts those of the state first, and then each new request.
+    """
 
     def __init__(self, state: State) -> None:
         self._day = date.min
@@ -64,20 +77,24 @@ class Crowd:
         self._all_requests = 0
         if state.now is not None:
             self._begin(state.now)
+            # requests are in the order of their times: today's are the last ones
             today = takewhile(lambda known: known[1].date() == self._day, reversed(state.requests.items()))
             writers = state.sent.writers if state.sent else {}
             for name, at in list(today):
                 self.sent(writers.get(name) or _user(name), at)
 
     def sent(self, user: str, now: datetime) -> None:
-        """A request of this user's was consumed, and is remembered for a day."""
+        """Count a request of this user that was consumed; the state holds its name for a day."""
         if now.date() != self._day:
             self._begin(now)
         self._requests[user] += 1
         self._all_requests += 1
 
     def too_many(self, user: str, state: State, now: datetime, limits: Limits) -> str:
-        """Why nothing more is heeded of this user today but the end of a job; empty if it is."""
+        """Return why no more requests of this user are read today, except those that end a job.
+
+        Empty if they are read.
+        """
         sent = state.sent.on(now) if state.sent else {}
         today = now.date() == self._day
         for own, of_all, what, most_are, name in (
@@ -94,7 +111,7 @@ class Crowd:
         return ""
 
     def senders(self) -> list[str]:
-        """Who has sent something today."""
+        """Return the users who have sent something today."""
         return list(self._requests)
 
     def _begin(self, now: datetime) -> None:

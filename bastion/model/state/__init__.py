@@ -1,6 +1,7 @@
-"""Where jobs stand: the state that the journal folds into.
+"""The state of all jobs: the result of folding the journal.
 
 For: the fold that changes it, and everybody who reads it.
-Here: `state` (jobs, tasks, attempts), `transitions` (which state may follow which), and the indices that the state holds.
+Here: `state` (jobs, tasks, attempts), `transitions` (which state may follow which), and the indices that the state
+    holds.
 Imports: `model`, `model.job`, `quota`. Mutable values, no clock and no files.
 """

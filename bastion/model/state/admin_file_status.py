@@ -1,4 +1,4 @@
-"""The quota file and the configuration, as the journal last heard of them. Pure."""
+"""The quota file and the configuration, in the version that the journal recorded last. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import msgspec
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of the admin's. `text` is the last good one, None if there never was one; `problem` says what is wrong."""
+    """One file of the admin's.
+
+    version: the version that was read last; "" if there is no file.
+    text: the last good text; None if there never was one. It stays in force.
+    problem: what is wrong with the version that was read last; "" if nothing is.
+    """
 
     version: str
     text: str | None = None

@@ -1,7 +1,8 @@
-"""What users held, weighed by its age: unit-hours that count half after every half-life. Pure but for what it changes.
+"""Decayed usage: unit-hours that users held, which count half after every half-life. Pure but for what it changes.
 
-Between two changes of what somebody holds, its unit-hours u decay and grow at once: du/dt = held - u ln 2 / H. So
-u(t) = u(0) e^-x + held H / ln 2 (1 - e^-x), with x = t ln 2 / H: a change costs the same however long it is after the last.
+Between two changes of the amount held, the unit-hours u decay and grow at the same time: du/dt = held - u ln 2 / H. So
+u(t) = u(0) e^-x + held H / ln 2 (1 - e^-x), with x = t ln 2 / H. The cost of a change does not depend on the time since
+the last one.
 """
 
 from __future__ import annotations
@@ -16,20 +17,25 @@ from bastion.quota.demand import Knobs
 from bastion.quota.resources import Resources
 
 FADED = 0.001
-"""Unit-hours that are as good as none."""
+"""Below this many unit-hours, usage counts as none."""
 
 _HOUR_S = 3600.0
 
 
 class UserUse(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One user's use of one project, by kind: unit-hours as they counted `at` that moment, and what was `held` since."""
+    """One user's usage of one project, by kind of resource.
+
+    at: the time that `hours` are computed for.
+    hours: unit-hours, as they counted at that time.
+    held: units held since that time.
+    """
 
     at: datetime
     hours: dict[str, float] = {}
     held: dict[str, int] = {}
 
     def hours_at(self, now: datetime, half_life_s: float) -> Mapping[str, float]:
-        """The unit-hours as they count now, those of what is held included; none without a half-life."""
+        """Return the unit-hours as they count now, including those of `held`. Empty without a half-life."""
         age_s = (now - self.at).total_seconds()
         if not half_life_s:
             return {}
@@ -43,18 +49,22 @@ class UserUse(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         }
 
     def advance(self, now: datetime, half_life_s: float) -> None:
-        """Count up to now."""
+        """Bring `hours` and `at` up to now."""
         self.hours, self.at = dict(self.hours_at(now, half_life_s)), now
 
 
 class Used(msgspec.Struct, kw_only=True):
-    """The use of all users, by project and user as in `nlp/ann`."""
+    """The usage of all users.
+
+    half_life_s: the half-life, in seconds.
+    rows: usage by project and user, as in `nlp/ann`.
+    """
 
     half_life_s: float = Knobs().usage_half_life_s
     rows: dict[str, UserUse] = {}
 
     def hold(self, row: str, demand: Resources, sign: int, now: datetime) -> None:
-        """From now on this user holds so much more, or less."""
+        """Record that from now on this user holds `demand` more (`sign` +1) or less (-1)."""
         use = self.rows.setdefault(row, UserUse(at=now))
         if use.at != now:
             use.advance(now, self.half_life_s)
@@ -65,15 +75,18 @@ class Used(msgspec.Struct, kw_only=True):
         self._forget_one(now)
 
     def change_half_life(self, half_life_s: float, now: datetime) -> None:
-        """What was before fades by the old half-life up to now, and by the new one from now on."""
+        """Change the half-life from now on. Usage up to now decays by the old one."""
         if half_life_s != self.half_life_s:
             for use in self.rows.values():
                 use.advance(now, self.half_life_s)
             self.half_life_s = half_life_s
 
     def _forget_one(self, now: datetime) -> None:
-        """Look at one row, at each change at the next: so none stays for long that says nothing, at a fixed cost."""
+        """Check one row and remove it if its usage has faded and nothing is held.
+
+        Each change checks the next row. So no empty row stays for long, at a fixed cost.
+        """
         row = next(iter(self.rows))
         use = self.rows.pop(row)
         if use.held or max(use.hours_at(now, self.half_life_s).values(), default=0.0) >= FADED:
-            self.rows[row] = use
+            self.rows[row] = use  # back at the end, so that the next change checks another row

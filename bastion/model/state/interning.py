@@ -1,4 +1,7 @@
-"""Equal values as one object: of a hundred thousand jobs that wait, most say the same. Pure: nobody changes what is shared."""
+"""Equal values as one object. Pure: shared values are never changed.
+
+Of a hundred thousand pending jobs, most have the same values; sharing them saves memory.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,17 @@ def _itself(value: object) -> object:
 
 
 one = cast(_Same, lru_cache(REMEMBERED, typed=True)(_itself))
-"""An equal value of the same type: one object for all who ask while it is in fashion."""
+"""Return an equal value of the same type: one object for all callers.
+
+Only the last `REMEMBERED` different values are shared.
+"""
 
 
 def sharing(_kind: type[K]) -> Share[K]:
-    """A function that does the same for tables of this kind of key: of its own, for `JobState.PENDING` equals "PENDING"."""
+    """Return a function that does the same for tables with this kind of key.
+
+    Each kind needs a function of its own, because `JobState.PENDING` equals "PENDING".
+    """
 
     @lru_cache(REMEMBERED)
     def table(rows: tuple[tuple[K, int], ...]) -> Mapping[K, int]:

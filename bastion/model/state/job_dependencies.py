@@ -1,7 +1,7 @@
-"""Who waits for whose end, and who for a deadline: so that an end or a moment costs no more than those whom it concerns.
+"""Indices of dependencies and deadlines: an end or a deadline costs no more than the jobs that it concerns.
 
-Pure but for the state it changes. What is still open of a job's conditions is `Job.after`; a condition is settled when
-what it names ends, and that never changes again.
+Pure but for the state it changes. `Job.after` holds the open conditions of a job. A condition is settled when the job
+or task that it names ends, and that never changes again.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from ..job.start_conditions import ANY, KINDS, OK, Condition, condition
 from .state import ENDED, Job, JobState, State
 
 REASON_MAX = 200
-"""Of the reason of one job's end, so many characters go into that of the next."""
+"""The most characters of one job's reason that go into the reason of a job that depended on it."""
 
 BAD = ENDED - {JobState.SUCCEEDED}
 
 
 def enter(state: State, job: Job, wanted: Iterable[Condition]) -> None:
-    """The job waits for these: for those that are open. One that can never be met dooms it."""
+    """Make the job wait for those of these conditions that are open.
+
+    A condition that can never be met dooms the job.
+    """
     for each in dict.fromkeys(wanted):
         met = verdict(each, state.jobs.get(each.job))
         if met is None:
@@ -31,7 +34,7 @@ def enter(state: State, job: Job, wanted: Iterable[Condition]) -> None:
 
 
 def leave(state: State, job: Job) -> None:
-    """It waits for nobody's end any more."""
+    """Remove all dependencies of the job: it waits for no end any more."""
     for text in job.after:
         waited = state.dependents.get(_of(text).job, {})
         waited.get(text, {}).pop(job.id, None)
@@ -41,7 +44,11 @@ def leave(state: State, job: Job) -> None:
 
 
 def settle(state: State, job: Job, task: int | None) -> None:
-    """Something of the job may have ended, this task or any: those who waited for that go on, or are doomed."""
+    """Update the jobs that wait for ends of this job, which may have ended, or for ends of its tasks.
+
+    `task` is the task that may have ended; None: any of them. A job whose condition is met goes on; a job whose
+    condition can never be met is doomed.
+    """
     waited = state.dependents.get(job.id)
     if waited is None:
         return
@@ -54,7 +61,7 @@ def settle(state: State, job: Job, task: int | None) -> None:
 
 
 def verdict(wanted: Condition, job: Job | None) -> bool | None:
-    """True if the condition is met, False if it can never be, None while that is open; so it is for an unknown job."""
+    """Return True if the condition is met, False if it can never be, None while it is open or the job is unknown."""
     if job is None:
         return None
     if wanted.task is None:
@@ -69,7 +76,7 @@ def verdict(wanted: Condition, job: Job | None) -> bool | None:
 
 
 def faults(wanted: Iterable[Condition], own: str, jobs: Mapping[str, Job]) -> Iterator[str]:
-    """Why a job of the id `own` cannot wait for these."""
+    """Yield the reasons why a job with the id `own` cannot wait for these conditions."""
     for each in wanted:
         job = jobs.get(each.job)
         if each.job == own:
@@ -83,7 +90,7 @@ def faults(wanted: Iterable[Condition], own: str, jobs: Mapping[str, Job]) -> It
 
 
 def leads_to(state: State, wanted: Iterable[Condition], job: str) -> bool:
-    """One of these waits in the end for the job itself. A pass over all that they wait for."""
+    """Return True if one of these conditions depends, through others, on the job itself. Visits all dependencies."""
     met = {each.job for each in wanted}
     ahead = list(met)
     while ahead:
@@ -96,7 +103,7 @@ def leads_to(state: State, wanted: Iterable[Condition], job: str) -> bool:
 
 
 def in_vain(jobs: Mapping[str, Job], text: str) -> str:
-    """Why a condition can never be met, in words."""
+    """Explain in words why a condition can never be met."""
     wanted = _of(text)
     job = jobs[wanted.job]
     if wanted.task is not None:
@@ -111,7 +118,7 @@ def in_vain(jobs: Mapping[str, Job], text: str) -> str:
 
 
 def set_deadline(state: State, job: Job, deadline: datetime | None) -> None:
-    """A job that has not ended is to have ended by then."""
+    """Set or remove the deadline of a job that has not ended."""
     drop_deadline(state, job)
     job.deadline = deadline
     if deadline is not None:
@@ -119,7 +126,7 @@ def set_deadline(state: State, job: Job, deadline: datetime | None) -> None:
 
 
 def drop_deadline(state: State, job: Job) -> None:
-    """Nobody has to look at its deadline any more."""
+    """Remove the job's deadline from the index."""
     if job.deadline is not None:
         del state.deadlines[bisect_left(state.deadlines, (job.deadline, job.id))]
 
@@ -129,13 +136,13 @@ def _tell(state: State, job: Job, text: str, *, met: bool) -> None:
         state.doomed.setdefault(job.id, text)
         return
     job.after = tuple(other for other in job.after if other != text)
-    if not job.after:  # others are given from now on the time to end by themselves before they are stopped for it
+    if not job.after:  # attempts that would be stopped for it get their time to end by themselves from now on
         assert state.now is not None
         job.since = state.now
 
 
 def _prune(state: State, job: str, text: str) -> None:
-    """Forget a condition for which nobody waits."""
+    """Forget a condition if no job waits for it."""
     waited = state.dependents.get(job, {})
     if not waited.get(text):
         waited.pop(text, None)
@@ -144,7 +151,7 @@ def _prune(state: State, job: str, text: str) -> None:
 
 
 def _about(job: str, task: int) -> Iterator[str]:
-    """The conditions that the end of this task may settle."""
+    """Yield the conditions that the end of this task may settle."""
     for kind in KINDS:
         yield f"{kind}:{job}"
         yield f"{kind}:{job}[{task}]"

@@ -1,6 +1,6 @@
-"""Where jobs stand: states, attempts, and the indices over them. Pure.
+"""The state of all jobs: jobs, tasks, attempts, and the indices over them. Pure.
 
-What is here is what decisions need, and is small: the specs themselves stay in the journal.
+The state holds only what decisions need, and is small. The specs themselves stay in the journal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,19 @@ from .user_counters import Census, Sent
 
 
 class JobState(StrEnum):
-    """Where a job or a task stands."""
+    """The state of a job or of a task.
+
+    PENDING: it waits to start, or to start again.
+    PROVISIONING: an attempt was started, and not all its workers are there yet.
+    RUNNING: all workers of its attempt came.
+    PREEMPTING: its attempt is being stopped, for another job or for a new command.
+    CANCELLING: its attempt is being stopped because of a cancel request.
+    SUCCEEDED: it ended with exit code 0.
+    FAILED: it failed and has no tries left, or its image could not be built.
+    CANCELLED: it was cancelled, or one of its conditions can never be met.
+    TIMEOUT: it reached its time limit or its deadline.
+    REJECTED: the bastion refused the job.
+    """
 
     PENDING = "PENDING"
     PROVISIONING = "PROVISIONING"
@@ -42,7 +54,13 @@ class JobState(StrEnum):
 
 
 class AttemptState(StrEnum):
-    """Where one attempt stands."""
+    """The state of one attempt.
+
+    STARTING: not all workers were seen yet.
+    RUNNING: all workers came.
+    STOPPING: it is to end.
+    ENDED: nothing of it can run any more.
+    """
 
     STARTING = "STARTING"
     RUNNING = "RUNNING"
@@ -51,7 +69,22 @@ class AttemptState(StrEnum):
 
 
 class Cause(StrEnum):
-    """Why an attempt ended, or is being stopped."""
+    """The cause of the end of an attempt, or of its stop.
+
+    OK: exit code 0.
+    CODE: another exit code.
+    SIGNAL: a signal killed the process.
+    OOM: out of memory.
+    TIME_LIMIT: it ran too long.
+    PREEMPTED: it was stopped for another job.
+    CANCELLED: a request cancelled it.
+    LOST: a machine or a worker was lost.
+    SETUP: the setup failed.
+    VOID: no worker came up.
+    UPDATED: it was stopped for a new command.
+    DEADLINE: the job's deadline passed.
+    STRAGGLED: others of a gang did not end in time after the first worker had ended with 0.
+    """
 
     OK = "ok"
     CODE = "code"
@@ -76,7 +109,17 @@ _amounts, tally = sharing(str), sharing(JobState)
 
 
 class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One worker of an attempt: unseen until its claim is read, then there, then gone; or voided."""
+    """One worker of an attempt. It is unseen until its claim is read; then it is there, then gone. Or it is voided.
+
+    machine: the backend's id of its machine; "" until its claim is read.
+    address: address of its process; "" if it is not known.
+    port: port of its process; 0 if it is not known.
+    voided: the bastion holds its claim, so it can never run.
+    gone: its machine is gone.
+    cause: why its process ended; None until its facts say so.
+    exit_code: exit code of its process; None if there is none.
+    message: what went wrong, in words; "" if nothing did.
+    """
 
     machine: str = ""
     address: str = ""
@@ -89,20 +132,45 @@ class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @property
     def seen(self) -> bool:
-        """Its claim was read."""
+        """Return True if its claim was read."""
         return bool(self.machine)
 
     @property
     def over(self) -> bool:
-        """It can never run again."""
+        """Return True if it can never run again."""
         return self.voided or self.gone
 
 
 class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One try at running a task, in the shape of its `choice`. It holds that until every worker is voided or gone.
+    """One attempt to run a task. It holds the resources of its `choice` until every worker is voided or gone.
 
-    `finishing` is when the first worker of a gang was known to have ended with 0, and `ended` when all were known to be over;
-    `finished` when the last of its processes had ended, as their workers say. `advanced`: one of them wrote a checkpoint.
+    number: its number within the task, from 0.
+    choice: number of the job's shape that it has.
+    state: its state.
+    runner: name of the runner that gives its machines; "" if the attempt was lost with a part of the journal.
+    tier: the quota tier that its resources count in.
+    overdue: True for a gang that had waited for too long when it was started.
+    workers: its workers, by number.
+    started: when it was started.
+    waits_for: what its machines wait for, as the runner says; "" if workers are expected.
+    waited: when `waits_for` changed last; None if it never did.
+    running: when all workers had been seen, or earlier if a worker's process started earlier; None before that.
+    finishing: when the first worker of a gang was known to have ended with 0, while others were at work; else None.
+    ended: when all workers were known to be over; None before that.
+    stopping: why it is to be stopped; None if it is not.
+    deadline: end of the grace period that `stopping` began; None if it is not to be stopped.
+    grace_s: length of that grace period, in seconds; None if it is not to be stopped.
+    renewed: the newest command of the job when the attempt was started; None: that of the spec.
+    for_job: id of the job that it is stopped for; "" for none.
+    cause: why it ended; None before that.
+    exit_code: exit code of the task, or of the process that failed the gang; None if there is none.
+    reason: why it is stopped or ended, in words.
+    step: the last step that a worker reported; None for none.
+    finished: when the last of its processes had ended, as its workers say; None if they did not say it.
+    advanced: True if one of its workers wrote a checkpoint, as known from the worker's end.
+    saved: when its last recorded checkpoint was written; None for none.
+    every_s: seconds between checkpoints from `saved` on; None if that is not known.
+    lost_s: seconds of its work that no checkpoint holds, counted when it was stopped; None if they were not counted.
     """
 
     number: int
@@ -135,17 +203,27 @@ class Attempt(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @property
     def at_work(self) -> list[int]:
-        """The workers of which neither an end nor that they are over is known, by number."""
+        """Return the numbers of workers that are still at work: neither their end nor that they are over is known."""
         return [number for number, worker in enumerate(self.workers) if worker.cause is None and not worker.over]
 
     @property
     def progressed(self) -> bool:
-        """A checkpoint of it is known."""
+        """Return True if it is known to have written a checkpoint."""
         return self.advanced or self.saved is not None
 
 
 class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One task of a job that was started at least once, or ended before. `stops`: how often it was stopped for others."""
+    """One task of a job that was started at least once, or ended before it could start.
+
+    state: its state.
+    attempts: all its attempts, by number.
+    failures: failures that use up tries, since the last progress.
+    losses: how many of its last attempts in a row were lost or void.
+    stops: how often it was stopped for other jobs.
+    ready_at: when it may start again after a failure or a loss; None: at once.
+    cancel: True if a request cancelled this task alone.
+    since: not set by the fold.
+    """
 
     state: JobState = JobState.PENDING
     attempts: list[Attempt] = []
@@ -158,22 +236,47 @@ class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
 
     @property
     def live(self) -> Attempt | None:
-        """The attempt that holds resources now, if any."""
+        """Return the attempt that holds resources now; None if there is none."""
         return self.attempts[-1] if self.attempts and self.attempts[-1].state is not AttemptState.ENDED else None
 
 
 class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A job: what decisions need of its spec, and its tasks.
+    """A job: its tasks, and what decisions need of its spec.
 
-    Tasks that never began are not objects: all numbers of `range(fresh, count)` are PENDING, or `rest` once closed. `waiting`
-    are the begun tasks that are PENDING again. `counts` says how many tasks stand where; it is made anew with every change,
-    for what a hundred thousand jobs have in common is one object (see `sharing`). `since` is when it began to wait,
-    `submitted` when it was journalled, `asked` when its request was stored, if that was long before. `seq` and `index` say where
-    in the journal the spec lies; they are the job's `order` in the queue, too, unless it was moved to another `place`. `later`
-    are the numbers of the journal objects after `seq` that hold events of it. `after` are the conditions that are still open,
-    `changes` what updates changed of the spec but for the command, which is `renewed`. While it is `held` nothing more of it
-    starts; nor before its `build` has made its image, which then has this `digest`. `choices` are its shapes, if it has several;
-    `choice` is that of its live attempts, else the first.
+    Tasks that never started are no objects: all numbers of `range(fresh, count)` without one are PENDING, or `rest`
+    once the job is closed.
+
+    id: made from its name and its request's id; never reused.
+    name, user, project: as in its spec.
+    priority: as in its spec, or as an update changed it.
+    resources: amounts per replica, by kind, of the current `choice`.
+    replicas: replicas of the current `choice`.
+    count: number of its tasks.
+    max_tries, retry_interval_s, grace_s: likewise.
+    seq, index: where its spec lies: number of the journal object, and place among its events.
+    request: name of the request that it came with.
+    submitted: when it was journalled.
+    since: when it began to wait, or to wait again.
+    asked: when its request was stored, if that was long before `submitted`; else None.
+    time_limit_s, finish_timeout_s, crash_guard, begin, deadline, max_parallel, job_class, max_tier: likewise.
+    after: the conditions that are still open.
+    choices: all its shapes if it has several; else empty.
+    choice: number of the shape of its live attempts; 0 if none lives.
+    later: numbers of the journal objects after `seq` that hold events of it.
+    fresh: the first number from which on tasks may have no object.
+    rest: state of tasks that have no object.
+    tasks: the tasks that have an object, by number.
+    waiting: numbers of the tasks in `tasks` that are PENDING again.
+    counts: number of tasks in each state. Every change makes a new one, because jobs share equal ones (see `sharing`).
+    cancelled_by: the user who cancelled the whole job; "" for none.
+    held: who holds it, and since when; while it is held nothing more of it starts. None: it is not held.
+    place: its place among pending jobs if it was moved; None: `seq` and `index` decide.
+    changes: what updates changed of the spec, without the command; None for nothing.
+    renewed: its newest command, if an update gave one; None: that of the spec.
+    build: the build that its image waits for; "" for none. Nothing starts before the image is made.
+    digest: digest of the image that a build made; "" for none.
+    reason: why its last attempt, or the job, ended; in words.
+    ended: when all its tasks had ended; None before that.
     """
 
     id: str
@@ -221,42 +324,46 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     ended: Moment | None = None
 
     def __post_init__(self) -> None:
-        if self.ended is None:  # of ended ones a reader makes many, and holds them for a moment
+        if self.ended is None:  # a reader makes many ended jobs and soon drops them: sharing would not pay
             self.share()
 
     def share(self) -> None:
-        """Hold what many jobs have in common as one object."""
+        """Replace values that many jobs have in common by shared objects."""
         self.user, self.project = one(self.user), one(self.project)
         self.submitted, self.since = one(self.submitted), one(self.since)
         self.retry_interval_s, self.grace_s = one(self.retry_interval_s), one(self.grace_s)
         self.time_limit_s = one(self.time_limit_s)
-        if self.finish_timeout_s == FINISH_TIMEOUT_S:  # a default is left out by its identity
+        if self.finish_timeout_s == FINISH_TIMEOUT_S:  # msgspec leaves out a default only if it is the same object
             self.finish_timeout_s = FINISH_TIMEOUT_S
-        self.job_class = CLASSES[CLASSES.index(self.job_class)]  # the same
+        self.job_class = CLASSES[CLASSES.index(self.job_class)]  # for the same reason
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
 
     @property
     def came(self) -> datetime:
-        """When it was submitted, for people: its age counts from there. Decisions go by the journal's times alone."""
+        """Return when it was submitted, for people: its age counts from there.
+
+        Decisions use only the journal's times.
+        """
         return self.asked or self.submitted
 
     @property
     def demand(self) -> Resources:
-        """What one task holds: all its replicas together."""
+        """Return what one task holds: all its replicas together."""
         return self.resources if self.replicas == 1 else times(self.resources, self.replicas)
 
     @property
     def order(self) -> int:
-        """Its place in the queue: the smaller goes first."""
+        """Return its place among pending jobs: the smaller goes first."""
+        # an object has a limited size, and so always fewer than a million events
         return self.seq * 1_000_000 + self.index if self.place is None else self.place
 
     @property
     def state(self) -> JobState:
-        """One word for the whole job: the liveliest of its tasks, or the worst of their ends."""
+        """Return one state for the whole job: the most active of its tasks' states, or the worst of their ends."""
         return next(state for state in _SUMMARY if self.counts.get(state))
 
     def task_state(self, number: int) -> JobState:
-        """Where one task stands, begun or not."""
+        """Return the state of one task, started or not."""
         task = self.tasks.get(number)
         return task.state if task else self.rest
 
@@ -268,20 +375,34 @@ _SUMMARY = (
 
 
 class State(msgspec.Struct, kw_only=True, dict=True):
-    """The fold of the journal below `seq`.
+    """The fold of all journal objects below `seq`.
 
-    `requests` are the ids that were consumed, with the time of it: a request that comes twice is known. `reclaims` are the jobs
-    that others were stopped for and that have not started yet. `used` is what users held of late. `capacity` is what each
-    runner said that its machines hold; None: it knows no bound. `offers` are the kinds that it has, if it named them; in
-    `blind` are those that do not answer. `pending` are the jobs with tasks that wait, `live` the tasks that hold resources.
-    While it is `paused` nothing starts. `dependents` are the jobs that wait for others' ends, by the other and the condition;
-    `doomed` those that wait in vain, with it; `deadlines` those of jobs that have not ended, the next one first. `builds` are
-    those that jobs wait for, each with the jobs and the image to make for them. `marks` are the newest objects in which
-    `quota`, `config` and `capacity` changed, not kept below `indexed`, as `Job.later`. `forgotten` is the latest end of a job
-    that left. `version` is the writer's, of `epoch`. `sent` counts the bytes of today's requests; None: there were none yet.
-    `head` is the digest of the newest journal object, "" if it is not known; `chained`: that object, or one before it, held the
-    digest of its predecessor, so each one after it has to.
-    The last decision was taken by `rules` of the policy; 0: there was none.
+    seq: number of the next journal object.
+    epoch: epoch of the bastion that wrote last.
+    version: that bastion's version.
+    now: time of the newest journal object; None before the first.
+    jobs: all jobs that the state still holds, by id.
+    requests: the requests that were consumed, with the time: a request that comes twice is recognised.
+    reclaims: jobs that others were stopped for and that have not started yet, with the time.
+    files: the quota file and the configuration, as `quota` and `config`.
+    capacity: what each runner says its machines hold; None: it has no limit of its own.
+    offers: the kinds that each runner has, if it named them.
+    blind: the runners that do not answer.
+    pending: ids of the jobs with tasks that wait.
+    live: numbers of the tasks that hold resources, by job.
+    dependents: the jobs that wait for the end of a job, by that job and by condition.
+    doomed: jobs with a condition that can never be met, with that condition.
+    deadlines: (deadline, job id) of jobs that have not ended, the earliest first.
+    builds: the builds that jobs wait for; for each, the jobs with the image to make for them.
+    paused: who paused the bastion, and since when; while it is paused nothing starts. None: it is not paused.
+    marks: numbers of the newest objects that changed `quota`, `config` and `capacity`; not complete below `indexed`.
+    forgotten: the latest end of a job that left the state; None if none has left.
+    indexed: `marks` and `Job.later` are complete from this journal object on.
+    used: decayed usage of all users; None before the first use.
+    sent: bytes of today's requests by user; None: there were none yet.
+    head: digest of the newest journal object; "" if it is not known.
+    chained: True if that object, or one before it, held the digest of its predecessor; then each later one has to.
+    rules: the policy's rules that took the last decision; 0: there was none.
     """
 
     seq: int = 0
@@ -316,24 +437,27 @@ class State(msgspec.Struct, kw_only=True, dict=True):
         self.counted: Census | None = None
 
     def census(self) -> Census:
-        """How many jobs have not ended: counted at the first question, and kept up from then on; no part of a snapshot."""
+        """Return the counters of jobs that have not ended.
+
+        They are counted at the first call and kept up to date from then on. They are no part of a snapshot.
+        """
         if self.counted is None:
             self.counted = Census((job.user, job.count) for job in self.jobs.values() if job.ended is None)
         return self.counted
 
     def reported(self) -> dict[str, int] | None:
-        """What all runners hold together; None if one of them knows no bound, or none has reported yet."""
+        """Return what all runners hold together; None if one of them has no limit, or none has reported yet."""
         amounts = [resources for resources in self.capacity.values() if resources is not None]
         return total(amounts) if amounts and len(amounts) == len(self.capacity) else None
 
     def attempt(self, key: AttemptKey) -> Attempt | None:
-        """The attempt of this key, if the state still knows it."""
+        """Return the attempt of this key; None if the state does not hold it."""
         job = self.jobs.get(key.job)
         task = job.tasks.get(key.task) if job else None
         return task.attempts[key.attempt] if task and key.attempt < len(task.attempts) else None
 
     def live_attempts(self) -> list[tuple[AttemptKey, Job, Attempt]]:
-        """Every attempt that holds resources, in the order of its job."""
+        """List every attempt that holds resources, in the order of its job."""
         held = ((self.jobs[job], number) for job, numbers in self.live.items() for number in numbers)
         live = ((job, number, job.tasks[number].attempts[-1]) for job, number in held)
         return [(AttemptKey(job.id, number, attempt.number), job, attempt) for job, number, attempt in live]

@@ -1,4 +1,4 @@
-"""Which state may follow which, and what uses up a try: the tables that the fold holds every event to. Pure."""
+"""The state transitions that the fold allows, and the causes that use up a try. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOVES: dict[JobState, frozenset[JobState]] = {
     S.CANCELLING: frozenset(ENDED - {S.REJECTED}),
     **{state: frozenset() for state in ENDED},
 }
-"""Which state of a task may follow which. The fold refuses anything else."""
+"""The states of a task that may follow each state. The fold refuses all other transitions."""
 
 ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
     A.STARTING: frozenset({A.RUNNING, A.STOPPING, A.ENDED}),
@@ -23,6 +23,7 @@ ATTEMPT_MOVES: dict[AttemptState, frozenset[AttemptState]] = {
     A.STOPPING: frozenset({A.ENDED}),
     A.ENDED: frozenset(),
 }
+"""The states of an attempt that may follow each state."""
 
 FAILURES = frozenset({Cause.CODE, Cause.SIGNAL, Cause.OOM, Cause.SETUP, Cause.STRAGGLED})
-"""The causes that use up one of the user's tries; infrastructure never does."""
+"""The causes that use up one of the user's tries. Failures of infrastructure never do."""

@@ -1,4 +1,4 @@
-"""That a runner does not answer: since when, and what was heard in place of an answer. Pure."""
+"""A runner that does not answer: since when, and with which error. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from ..wording import clock
 
 
 class Blind(msgspec.Struct, frozen=True, kw_only=True):
-    """Nothing is known of a runner's machines `since` then. `why` was heard in place of an answer, at `heard`."""
+    """The state of a runner that does not answer. Nothing is known of its machines.
+
+    since: when it stopped answering.
+    heard: when `why` was recorded.
+    why: the error that came in place of an answer.
+    """
 
     since: Moment
     heard: Moment
     why: str
 
     def told(self, runner: str, now: datetime) -> str:
-        """The same in words."""
+        """Describe it in words."""
         return f"the runner {runner} has not answered since {clock(self.since, now)}: {self.why}"

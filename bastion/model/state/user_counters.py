@@ -1,4 +1,4 @@
-"""How much users have and send: open jobs, their tasks, the bytes of a day's requests. Pure but for its own counts."""
+"""Counters of users: open jobs, their tasks, the bytes of a day's requests. Pure but for its own counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import msgspec
 
 
 class Census:
-    """`jobs` and `tasks` by user; `all_jobs` and `all_tasks` of everybody. Whose last job has ended is forgotten."""
+    """Counters of open jobs. A user whose last job has ended is forgotten.
+
+    `jobs` and `tasks` count by user, `all_jobs` and `all_tasks` count for everybody.
+    """
 
     def __init__(self, known: Iterable[tuple[str, int]] = ()) -> None:
         self.jobs, self.tasks = Counter[str](), Counter[str]()
@@ -19,11 +22,11 @@ class Census:
             self.enter(user, tasks)
 
     def enter(self, user: str, tasks: int) -> None:
-        """A job of so many tasks was accepted."""
+        """Count an accepted job with this many tasks."""
         self._add(user, 1, tasks)
 
     def leave(self, user: str, tasks: int) -> None:
-        """A job that was entered has ended."""
+        """Remove a counted job that has ended."""
         self._add(user, -1, -tasks)
         if not self.jobs[user]:
             del self.jobs[user], self.tasks[user]
@@ -36,8 +39,11 @@ class Census:
 
 
 class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The bytes of the requests that were taken in on one `day` (UTC), by user; and the `writers` of those that lay in another's
-    inbox, by request.
+    """The bytes of the requests that were taken in on one day.
+
+    day: the day (UTC); None before the first request.
+    users: bytes by user.
+    writers: the user who really wrote a request in another user's inbox, by request.
     """
 
     day: date | None = None
@@ -45,7 +51,7 @@ class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
     writers: dict[str, str] = {}
 
     def add(self, request: str, user: str, size: int, now: datetime) -> None:
-        """Count one request of this user's. Another day begins with nothing."""
+        """Count one request of this user. A new day starts from zero."""
         if now.date() != self.day:
             self.day, self.users, self.writers = now.date(), {}, {}
         self.users[user] = self.users.get(user, 0) + size
@@ -53,5 +59,5 @@ class Sent(msgspec.Struct, kw_only=True, omit_defaults=True):
             self.writers[request] = user
 
     def on(self, now: datetime) -> dict[str, int]:
-        """What was counted on this day."""
+        """Return the bytes by user that were counted on this day."""
         return self.users if now.date() == self.day else {}

@@ -1,6 +1,7 @@
-"""The objects that lie in a bucket, as typed records.
+"""The objects in a bucket, as typed records.
 
-For: bastion, worker and client, which talk through these objects only.
-Here: `events` and the journal's `journal_object`, `requests` of clients, `records` of bastion and worker, and what they say.
+For: bastion, worker and client; they communicate only through these objects.
+Here: `events` and the journal's `journal_object`, `requests` of clients, `records` of bastion and worker, and their
+    parts.
 Imports: `model`, `model.job`, `model.state`. Pure.
 """

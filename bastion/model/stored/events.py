@@ -1,4 +1,4 @@
-"""The journal's records: every change of any job is an event; the events of a tick are one object. Pure."""
+"""The records of the journal: every change of a job is an event; one object holds the events of one tick. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ from ..wording import clipped
 class Event(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="event"
 ):
-    """The base of all events. Its class names it in the journal."""
+    """The base of all events. The journal names an event by its class."""
 
 
 class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The base of events about one attempt."""
+    """The base of events about one attempt.
+
+    job: the job's id.
+    task: number of the task.
+    attempt: number of the attempt within the task.
+    """
 
     job: str
     task: int
@@ -29,12 +34,17 @@ class OfAttempt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
     @property
     def key(self) -> AttemptKey:
-        """The attempt that it is about."""
+        """Return the key of the attempt."""
         return AttemptKey(self.job, self.task, self.attempt)
 
 
 class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The base of events that a user asked for. The request had so many bytes (`size`), as in all events that have one."""
+    """The base of events that a user asked for.
+
+    request: name of the request.
+    user: the user who asked.
+    size: bytes of the request. It means the same in all events that have it.
+    """
 
     request: str
     user: str
@@ -42,7 +52,14 @@ class OfUser(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Epoch(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A bastion took over. From here on no other writes. `healed_by` an admin it set the journal's time back to the store's."""
+    """A bastion became leader. From here on no other writes.
+
+    epoch: the number of its leadership.
+    host: its machine.
+    pid: its process on that machine.
+    version: its version.
+    healed_by: the admin who had it set the journal's time back to the store's; "" for none.
+    """
 
     epoch: int
     host: str
@@ -52,7 +69,12 @@ class Epoch(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
 
 
 class FileChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The quota file or the configuration was read and is in force. Text "" with version "": there is no file."""
+    """The quota file or the configuration was read and is in force.
+
+    file: `quota` or `config`.
+    version: version of the object; "" if there is no file.
+    text: the whole text; "" if there is no file.
+    """
 
     file: str
     version: str
@@ -60,7 +82,12 @@ class FileChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_u
 
 
 class FileBroken(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The quota file or the configuration cannot be used; the last good one stays in force."""
+    """The quota file or the configuration cannot be used. The last good one stays in force.
+
+    file: `quota` or `config`.
+    version: version of the object.
+    problem: what is wrong with it.
+    """
 
     file: str
     version: str
@@ -68,7 +95,12 @@ class FileBroken(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class CapacityChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a runner says that its machines hold; None: no bound of its own. `offers` are its kinds, where it names them."""
+    """A runner reports another capacity.
+
+    runner: name of the runner.
+    resources: what its machines hold; None: it has no limit of its own.
+    offers: the kinds that it has; None: it does not name them.
+    """
 
     runner: str
     resources: dict[str, int] | None = None
@@ -76,14 +108,25 @@ class CapacityChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class SightChanged(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A runner did not answer, and `why` was heard instead; "": it answers again. While it is blind, a change of words only."""
+    """A runner became unreachable or reachable. While it is unreachable, only its error changed.
+
+    runner: name of the runner.
+    why: the error that came in place of an answer; "": it answers again.
+    """
 
     runner: str
     why: str = ""
 
 
 class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job was accepted. Its place in the journal is its place in the queue. `at`: when it was asked for, if long before."""
+    """A job was accepted. Its place in the journal is its place among pending jobs.
+
+    request: name of the request.
+    job: id of the job.
+    spec: the job's spec.
+    at: when it was asked for, if that was long before; else None.
+    size: bytes of the request.
+    """
 
     request: str
     job: str
@@ -93,7 +136,15 @@ class Submitted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
 
 class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job was refused. `at`: when it was asked for, if long before."""
+    """A job was refused.
+
+    request: name of the request.
+    job: id that the job would have.
+    name, user, project: of that job.
+    reason: why it was refused.
+    at: when it was asked for, if that was long before; else None.
+    size: bytes of the request.
+    """
 
     request: str
     job: str
@@ -106,7 +157,14 @@ class JobRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_u
 
 
 class RequestRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A request had no effect."""
+    """A request had no effect.
+
+    request: name of the request.
+    user: the user who wrote it.
+    reason: why it had no effect.
+    job: id of the job that it is about; "" for none.
+    size: bytes of the request.
+    """
 
     request: str
     user: str
@@ -116,7 +174,12 @@ class RequestRejected(Event, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """So many requests of a user had no effect, and are not remembered one by one: they came too many at once, or today."""
+    """Some requests of a user had no effect and are not remembered one by one: there were too many, at once or today.
+
+    user: the user.
+    count: number of the requests.
+    reason: why they were dropped.
+    """
 
     user: str
     count: int
@@ -124,54 +187,76 @@ class RequestsDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 class CancelRequested(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Somebody asked to end a job, or one task of it. What waits ends at once, what runs is stopped."""
+    """A user asked to cancel a job or one of its tasks. Pending tasks end at once, live attempts are stopped.
+
+    job: id of the job.
+    task: number of the task; None: the whole job.
+    """
 
     job: str
     task: int | None = None
 
 
 class Held(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Somebody asked that nothing more of a job starts. What runs goes on."""
+    """A user asked to start nothing more of a job. Live attempts go on."""
 
     job: str
 
 
 class Released(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A held job may start again, in its old place."""
+    """A held job may start again, at its old place."""
 
     job: str
 
 
 class Topped(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job got the best place of its user's pending ones of its project and priority; each of these moved back by one."""
+    """A job got the best place among its user's pending jobs of its project and priority.
+
+    Each of the others that was before it moves back by one.
+    """
 
     job: str
 
 
 class Updated(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job asks for something else now. A new command replaces what runs; the job keeps its place."""
+    """The spec of a job changed. A new command replaces live attempts; the job keeps its place.
+
+    job: id of the job.
+    changes: the new values.
+    """
 
     job: str
     changes: Changes
 
 
 class Paused(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Nothing is started and nobody preempted from here on. What runs goes on."""
+    """From here on nothing is started or preempted. Live attempts go on."""
 
 
 class Resumed(OfUser, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The bastion decides again."""
+    """The bastion starts and preempts again."""
 
 
 class ImageBuilt(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The build that a job waited for has made its image, with this digest. From here on the job may start."""
+    """The build that a job waited for has made its image. From here on the job may start.
+
+    job: id of the job.
+    digest: digest of the image.
+    """
 
     job: str
     digest: str
 
 
 class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Resources are promised to a new attempt, those of this `choice`. `overdue`: it is a gang that had waited for too long."""
+    """A new attempt gets resources.
+
+    runner: name of the runner that is to create its machines.
+    tier: the quota tier that it runs in.
+    workers: number of its workers.
+    overdue: True if it is a gang that had waited for too long.
+    choice: number of the job's shape that it has.
+    """
 
     runner: str
     tier: int
@@ -181,13 +266,22 @@ class Started(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_u
 
 
 class Waiting(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The runner says what the attempt's machines wait for; "": they are there, or soon are, and workers are expected."""
+    """The runner says what the attempt's machines wait for.
+
+    reason: in words; "": they are there, or soon will be, and workers are expected.
+    """
 
     reason: str
 
 
 class Claimed(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A worker was seen: its machine, and where its process can be reached."""
+    """A worker was seen.
+
+    worker: its number.
+    machine: the backend's id of its machine.
+    address: address of its process; "" if it gave none.
+    port: port of its process; 0 if it gave none.
+    """
 
     worker: int
     machine: str
@@ -202,9 +296,16 @@ class Voided(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A worker's facts say how its process ended; and when it had `started` and `ended`, as far as that can be.
+    """The process of a worker ended, as its facts say.
 
-    `saved`: it wrote a checkpoint.
+    worker: number of the worker.
+    cause: why it ended.
+    exit_code: its exit code; None if there is none.
+    message: what went wrong, in words; "" if nothing did.
+    step: the last step that it reported; None for none.
+    started: when the process started, as far as that can be; None if it is not known.
+    ended: when the process ended, as far as that can be; None if it is not known.
+    saved: True if it wrote a checkpoint.
     """
 
     worker: int
@@ -218,15 +319,16 @@ class Exited(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class Gone(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The runner says that the worker's machine is gone; its facts were read once more after that."""
+    """The runner says that the worker's machine is gone. Its facts were read once more after that."""
 
     worker: int
 
 
 class Saved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A checkpoint was written `at` this time, and more are to be expected, one in `every_s` (None: nobody knows when).
+    """A checkpoint was written. This event comes only if something else was expected before.
 
-    Written only if something else was to be expected before.
+    at: when it was written.
+    every_s: more are expected, one in this many seconds; None: it is not known when.
     """
 
     at: Moment
@@ -234,9 +336,14 @@ class Saved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
 
 class Stopping(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The attempt is to end: for `for_job`'s sake, if it is named; `exit_code` is of the process that failed its gang.
+    """The attempt is to end.
 
-    `lost_s` are the seconds of its work that no checkpoint holds, where they were counted.
+    cause: why.
+    deadline: when its grace period ends.
+    reason: why, in words.
+    for_job: id of the job that it is stopped for; "" for none.
+    exit_code: exit code of the process that failed its gang; None for none.
+    lost_s: seconds of its work that no checkpoint holds; None if they were not counted.
     """
 
     cause: Cause
@@ -248,15 +355,20 @@ class Stopping(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 class Moved(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What the attempt holds is named after another tier from here on. It runs on."""
+    """The resources of the attempt count in another tier from here on. It runs on."""
 
     tier: int
 
 
 class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Nothing of the attempt can run any more. `outcome` PENDING: the task waits again, from `ready_at` on.
+    """Nothing of the attempt can run any more.
 
-    `progressed`: it wrote a checkpoint, so the failures before it count no more.
+    cause: why it ended.
+    outcome: the new state of its task; PENDING: the task waits again.
+    reason: why it ended, in words.
+    exit_code: its exit code; None if there is none.
+    ready_at: when the task may start again; None: at once.
+    progressed: it wrote a checkpoint, so earlier failures of the task no longer count.
     """
 
     cause: Cause
@@ -268,11 +380,15 @@ class Ended(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
 
 
 class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The schedule was asked here: the fold of all that stands before is what it was asked about. Changes nothing.
+    """The policy was asked here, about the fold of all events before. This event changes only `State.rules`.
 
-    Its answer are the next `events`, with their `decision.digest`. So many jobs were `waiting`, and so many held something.
-    `now` is said where the object says another. Where others may stand in, `blind` are the runners that did not answer.
-    `rules` are those of the policy that it was decided by (`bastion.quota.demand.RULES`).
+    events: how many of the next events are its answer.
+    digest: their `decision_record.digest`.
+    waiting: number of jobs that had pending tasks.
+    live: number of jobs that held resources.
+    now: time of the decision, if it differs from the object's.
+    blind: the runners that did not answer, where other runners may take their place.
+    rules: rules of the policy that took the decision (`bastion.quota.demand.RULES`).
     """
 
     events: int = 0
@@ -285,7 +401,13 @@ class Decided(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unkno
 
 
 class Lapsed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What waits of a job ends: CANCELLED if a condition can never be met, TIMEOUT after its deadline, FAILED with its image."""
+    """The pending tasks of a job end.
+
+    job: id of the job.
+    outcome: CANCELLED if a condition can never be met, TIMEOUT after its deadline, FAILED if its image could not be
+        built.
+    reason: why, in words.
+    """
 
     job: str
     outcome: JobState
@@ -293,26 +415,38 @@ class Lapsed(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class ReclaimDropped(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What was freed for this job is free for all again."""
+    """The resources that were freed for this job are free for all again."""
 
     job: str
 
 
 class Forgotten(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Request ids and ended jobs that the state need not know any more."""
+    """The state no longer needs these.
+
+    requests: names of requests.
+    jobs: ids of jobs that have ended.
+    """
 
     requests: list[str] = []
     jobs: list[str] = []
 
 
 class AttemptLost(OfAttempt, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """This attempt was begun in a part of the journal that is lost. Its number is given, so that it is never given again."""
+    """This attempt was started in a part of the journal that is lost. Its number is never given again.
+
+    reason: what was lost, in words.
+    """
 
     reason: str
 
 
 class LossAccepted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An admin goes on without the objects from `first` to `last`, which are lost. Changes nothing by itself."""
+    """An admin goes on without journal objects that are lost. The event itself changes nothing.
+
+    user: the admin.
+    first: number of the first lost object.
+    last: number of the last lost object.
+    """
 
     user: str
     first: int
@@ -320,7 +454,10 @@ class LossAccepted(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_
 
 
 class Illegal(Event, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An event that the table of moves refused. It changed nothing."""
+    """An event that the table of transitions refused. It changed nothing.
+
+    what: the event and the reason, in words.
+    """
 
     what: str
 
@@ -333,17 +470,17 @@ AnyEvent = (
 )  # fmt: skip
 
 OfRequest = OfUser | Submitted | JobRejected | RequestRejected
-"""The events that a request of the inbox became, one each."""
+"""The events that requests of the inbox become: one event for each request."""
 
 _SAID = frozenset({"reason", "message", "problem", "why", "what"})
 _TEXTS: dict[type, tuple[str, ...]] = {
     kind: tuple(name for name in kind.__struct_fields__ if name in _SAID) for kind in typing.get_args(AnyEvent)
 }
-"""Of each event the fields that hold what somebody said."""
+"""For each event, the fields with text from users, workers, runners or stores."""
 
 
 def bounded(event: AnyEvent) -> AnyEvent:
-    """The event as it may be stored: whatever users, workers, runners and stores said is of bounded length."""
+    """Return the event as it may be stored: text from users, workers, runners and stores is cut to a limited length."""
     for name in _TEXTS[type(event)]:
         text: str = getattr(event, name)
         if (short := clipped(text)) != text:

@@ -1,4 +1,4 @@
-"""What a worker says of its GPUs, as values and as words for people. Pure."""
+"""Reports of a worker about its GPUs, as values and in words for people. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from ..audit import Moment, movable
 GPUS_MAX = 32
 XIDS_MAX = 8
 WORDS_MAX = 120
-"""How much one worker tells: GPUs, different errors of each, and characters of a name or a problem."""
+"""The most that one worker reports: GPUs, different errors of each, and characters of a name or a problem."""
 
 
 class Xid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A critical error that the driver reported, by NVIDIA's number, and when it came for the first time."""
+    """A critical error that the driver reported.
+
+    code: NVIDIA's number of the error.
+    at: when it came for the first time.
+    """
 
     code: int
     at: Moment
@@ -27,11 +31,23 @@ class Xid(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One GPU of a worker, when it was looked at last. None: the driver does not offer it; that is not 0.
+    """One GPU of a worker, as it was when it was last read.
 
-    ECC errors are counted since the driver was loaded. `rows` is what becomes of rows of memory that failed: remapped,
-    or to be so at the next reset (pending), or no spare is left (failed). `xids` are those since the worker began, each
-    code once, the oldest first. `problem`: what keeps the driver from saying more.
+    None means that the driver does not offer the value; that is not 0.
+
+    index: the GPU's index on its machine.
+    name: the model.
+    memory_used_mib: memory in use, in MiB.
+    memory_total_mib: all its memory, in MiB.
+    utilization_percent: how busy it is, in percent.
+    temperature_c: temperature, in degrees Celsius.
+    power_w: power, in watts.
+    ecc_corrected: corrected ECC errors since the driver was loaded.
+    ecc_uncorrected: uncorrected ECC errors since the driver was loaded.
+    rows: rows of memory that failed: `ok` (remapped), `pending` (remapped at the next reset), `failed` (no spare is
+        left).
+    xids: XID errors since the worker began, each code once, the oldest first.
+    problem: why the driver does not report more; "" if it reports all.
     """
 
     index: str
@@ -68,13 +84,14 @@ XIDS: Mapping[int, str] = {
     119: "the GPU's system processor does not answer",
     120: "error of the GPU's system processor",
 }
-"""Those that people meet."""
+"""The XID errors that people meet, in words."""
 
 
 def line(gpu: Gpu) -> str:
-    """`gpu 3  NVIDIA H200  memory 1024 of 143771 MiB  use 97%  61 C  642 W  ECC 0 corrected, 0 not  no XID`.
+    """Describe a GPU in one line; values that the driver does not offer are left out.
 
-    What the driver does not offer is left out.
+    `gpu 3  NVIDIA H200  memory 1024 of 143771 MiB  use 97%  61 C  642 W  ECC errors 0 corrected, 0 uncorrected  no
+    XID`.
     """
     parts = [f"gpu {gpu.index}", gpu.name, *_amounts(gpu), *_errors(gpu), gpu.problem]
     return "  ".join(part for part in parts if part)
@@ -102,7 +119,10 @@ def _errors(gpu: Gpu) -> Iterator[str]:
 
 
 def blame(before: Iterable[Gpu], after: Iterable[Gpu]) -> str:
-    """What broke between two looks, as `GPU 3: XID 79 (the GPU has fallen off the bus)`; empty if nothing did."""
+    """Describe what broke between two reads; empty if nothing did.
+
+    As in `GPU 3: XID 79 (the GPU has fallen off the bus)`.
+    """
     known = {gpu.index: gpu for gpu in before}
     broken = ((gpu.index, list(_broken(known.get(gpu.index, Gpu(index=gpu.index)), gpu))) for gpu in after)
     return "; ".join(f"GPU {index}: {', '.join(what)}" for index, what in broken if what)
@@ -125,10 +145,10 @@ _TPU = re.compile(r"v[2-9][a-z]*|v5litepod|7x|tpu")
 
 
 def is_gpu(kind: str) -> bool:
-    """Whether a kind of resource is a GPU, by the names that makers give to theirs: `gpu`, `h100`, `rtx4090`, `mi300x`."""
+    """Return True if a kind of resource is a GPU by the names that makers use: `gpu`, `h100`, `rtx4090`, `mi300x`."""
     return _GPU.fullmatch(kind) is not None
 
 
 def is_accelerator(kind: str) -> bool:
-    """Whether a kind of resource is a GPU or a TPU."""
+    """Return True if a kind of resource is a GPU or a TPU."""
     return is_gpu(kind) or _TPU.fullmatch(kind) is not None

@@ -1,4 +1,4 @@
-"""The journal's objects: all events of one tick, or a part of them, as JSON. Pure."""
+"""Objects of the journal: the events of one tick, or a part of them, as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ OBJECT_BYTES_MAX = 4 * 1024 * 1024
 
 
 class JournalObject(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One object of the journal. `nonce` tells its writer, after a lost answer, that it is its own; `version` its program's.
+    """One object of the journal.
 
-    `prev` is the digest of the object before it: who changes or replaces one breaks the chain. It is empty in the first
-    object, and in those of before version 0.1.0.
+    schema: the number of this form.
+    version: version of the program that wrote it.
+    seq: its number in the journal.
+    epoch: epoch of the bastion that wrote it.
+    nonce: lets the writer recognise its own object after a lost answer.
+    now: time of the tick.
+    prev: digest of the object before it; if somebody changes or replaces one, the chain breaks. Empty in the first
+        object, and in objects from before version 0.1.0.
+    events: the events, in order.
     """
 
     schema: int = numbered(JOURNAL)
@@ -34,7 +41,7 @@ readable(JournalObject)
 
 
 def pack(*, seq: int, epoch: int, nonce: str, now: datetime, events: list[bytes], prev: str = "") -> bytes:
-    """A journal object from events that are encoded already."""
+    """Make a journal object from events that are encoded already."""
     known = {"prev": prev} if prev else {}
     head = encode(
         {"schema": JOURNAL, "version": VERSION, "seq": seq, "epoch": epoch, "nonce": nonce, "now": now} | known
@@ -43,12 +50,12 @@ def pack(*, seq: int, epoch: int, nonce: str, now: datetime, events: list[bytes]
 
 
 def unpack(data: bytes, seq: int) -> JournalObject:
-    """A journal object from its bytes. Raises `RecordError`, or `Newer`."""
+    """Parse the bytes of a journal object. Raises `RecordError`, or `Newer`."""
     return decode(data, JournalObject, f"journal object {seq}")
 
 
 def digest(data: bytes) -> str:
-    """The digest of a journal object's bytes, in hexadecimal.
+    """Return the digest of a journal object's bytes, in hexadecimal.
 
     Blanks at the end do not count: some stores add them to each object, and a copy of such a bucket keeps them.
     """
@@ -56,8 +63,10 @@ def digest(data: bytes) -> str:
 
 
 def broken_link(seq: int, prev: str, head: str, *, chained: bool) -> str:
-    """What is wrong between object `seq`, which says that the one before has the digest `prev`, and the digest `head` of that
-    one as it is; "" if nothing is, or if one of them is not known. `chained`: the one before it belongs to the chain.
+    """Describe the broken link between an object and the one before it; return "" if it is intact or cannot be checked.
+
+    `prev` is the digest of the object before, as object `seq` states it. `head` is the digest of that object as it is
+    now. `chained`: that object belongs to the chain.
     """
     if not head or prev == head or not (prev or chained):
         return ""

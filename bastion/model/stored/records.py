@@ -1,4 +1,4 @@
-"""The small objects that bastion and worker leave for each other in the bucket. Pure."""
+"""The small objects through which bastion and worker communicate in the bucket. Pure."""
 
 from __future__ import annotations
 
@@ -15,28 +15,45 @@ from ..version import CLAIM, CLOCK, FACTS, ORDER, STATUS, STOP, WORLD
 from .gpu_facts import Gpu
 
 BEAT_S = 15.0
-"""Between two beats of a worker, and between two looks at them: one number for both sides, since they must agree."""
+"""Seconds between two heartbeats of a worker, and between two checks of them.
+
+It is one number for both sides, because they must agree.
+"""
 
 
 PAPER_BYTES_MAX = 64 * 1024
-"""No claim, no facts of an honest worker and no stop order are as large."""
+"""The most bytes of a claim, of facts and of a stop order. Larger ones do not come from an honest worker."""
 
 ORDER_BYTES_MAX = 4 * 1024 * 1024
-"""No order and no world is as large."""
+"""The most bytes of an order and of a list of a gang's members."""
 
 ExitCode = Annotated[int, Meta(ge=0, le=255)]
 Port = Annotated[int, Meta(ge=0, le=65_535)]
 Step = Annotated[int, Meta(ge=0, le=2**53)]
 Word = Annotated[str, Meta(max_length=64)]
 Name = Annotated[str, Meta(max_length=512)]
-"""What a worker says goes into the journal and before people's eyes: a bad one can say no more than these."""
+"""Bounds of what a worker reports. It goes into the journal and is shown to people.
+
+So a bad worker can write no more than this.
+"""
 
 
 class Order(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`attempts/…/order.json`: all that the workers of an attempt need to run it. Create-only; times in seconds.
+    """`attempts/…/order.json`: all that the workers of an attempt need to run it. Create-only. Times are in seconds.
 
-    `env` is the user's. `restart_reason` is one of first, failure, preempted, node_lost, user.
-    `last_step` is the last step that an earlier attempt reported, if any did. `shell` and `outputs` are those of the spec.
+    Fields that a job spec has mean the same here.
+
+    job: id of the job.
+    task: number of the task.
+    count: number of tasks of the job.
+    attempt: number of the attempt within the task.
+    tier: the quota tier that it runs in.
+    env: the user's environment variables.
+    resources: amounts per replica, by kind.
+    replicas: number of replicas.
+    workers: number of hosts of all replicas together.
+    restart_reason: one of first, failure, preempted, node_lost, user.
+    last_step: the last step that an earlier attempt reported; None if none did.
     """
 
     schema: int = numbered(ORDER)
@@ -67,9 +84,13 @@ class Order(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`attempts/…/stop.json`: end the attempt. Create-only, so that a second stop begins no second grace.
+    """`attempts/…/stop.json`: end the attempt. Create-only, so that a second stop starts no second grace period.
 
-    From reading it, the worker gives its processes `grace_s` between SIGTERM and SIGKILL.
+    schema: the number of this form.
+    cause: why the attempt is stopped.
+    grace_s: seconds between SIGTERM and SIGKILL, from the moment when the worker reads the order.
+    reason: why, in words.
+    nonce: names the attempt, as `AttemptKey` prints it.
     """
 
     schema: int = numbered(STOP)
@@ -80,14 +101,22 @@ class StopOrder(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Member(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One worker of a gang."""
+    """One worker of a gang.
+
+    address: address of its machine.
+    port: port of its process.
+    """
 
     address: str
     port: int
 
 
 class World(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`attempts/…/world.json`: every worker of a gang, in the order of its index. No process starts without it."""
+    """`attempts/…/world.json`: every worker of a gang. No process starts without it.
+
+    schema: the number of this form.
+    members: the workers, in the order of their numbers.
+    """
 
     schema: int = numbered(WORLD)
     members: list[Member]
@@ -96,7 +125,12 @@ class World(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Claim(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`claims/…`: the first act of a worker, or the bastion's `void` in its place. Create-only.
 
-    `machine` is the backend's own id. `nonce` is new at every start of the worker and lives in its memory only.
+    schema: the number of this form.
+    void: True if the bastion wrote it, so that this worker never runs.
+    machine: the backend's id of the machine.
+    address: address of the worker's machine; "" if void.
+    port: port for the worker's process; 0 if void.
+    nonce: new at every start of the worker; only its memory holds it.
     """
 
     schema: int = numbered(CLAIM)
@@ -108,7 +142,10 @@ class Claim(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class AnyClaim(msgspec.Struct, frozen=True, kw_only=True):
-    """What every version writes into a claim, and every other one reads of it: a worker is known by its claim, for ever."""
+    """The part of a claim that every version writes and reads: a worker is recognised by its claim, in all versions.
+
+    The fields are those of `Claim`.
+    """
 
     void: bool = False
     machine: Name = ""
@@ -118,11 +155,20 @@ class AnyClaim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`workers/…`: what a worker knows of its process; replaced on change, at most once a second.
+    """`workers/…`: the state of a worker's process. Replaced on change, at most once a second.
 
-    `phase` is one of claimed, setup, waiting, running, stopping, ended. `cause` and `exit_code` come with `ended`;
-    the code of a signal is 128 + n. `message` is the first fatal line, or what went wrong in the setup, behind what
-    broke on a GPU. `gpus` are this worker's, looked at once a minute. `version` is that of the worker.
+    schema: the number of this form.
+    phase: one of claimed, setup, waiting, running, stopping, ended.
+    machine: the backend's id of the machine.
+    cause: why it ended; comes with phase `ended`.
+    exit_code: exit code; comes with phase `ended`. After a signal n it is 128 + n.
+    message: first fatal line, or what went wrong in the setup; after what broke on a GPU, if something did.
+    step: the last step that the process reported; None for none.
+    checkpoint_at: when it wrote its last checkpoint; None for none.
+    started: when the process started; None before that.
+    ended: when the process ended; None before that.
+    gpus: the worker's GPUs, read once a minute.
+    version: version of the worker.
     """
 
     schema: int = numbered(FACTS)
@@ -143,13 +189,32 @@ class Facts(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """`status.json`: the bastion's sign of life, swapped at most every 5 s. `epoch` and `nonce` fence.
+    """`status.json`: the bastion's heartbeat, swapped at most every 5 s. `epoch` and `nonce` fence.
 
-    `state` is running or stopped. `written` is wall time; `capacity` what the runners report together. While it is
-    `paused` nothing starts. `quota`: a quota file is in force, also if it lies there no more. Of users in `limited` nothing
-    is heeded now but the end of a job, and why. `account` is the bastion's on its host, `jobs_as` that of jobs' processes.
-    `offers` are the kinds of each runner that has said what it has; null: it names none, so maybe any. `seq` is the number
-    after the newest journal object that is written, `head` the digest of that object.
+    schema: the number of this form.
+    name: the bastion's name.
+    state: running or stopped.
+    epoch: number of its leadership.
+    nonce: new in every status.
+    pid: its process.
+    host: its machine.
+    boot: the boot of that machine; process ids mean something only within it.
+    version: its version.
+    seq: number after the newest journal object that is written.
+    ticks: number of its ticks so far.
+    written: wall time of this status.
+    last_tick: wall time of its last tick.
+    poll_s: seconds between two ticks.
+    counts: number of tasks in each state, of jobs that have not ended.
+    capacity: what the runners report together.
+    problems: what an admin should know, the worst first.
+    paused: who paused it, and since when; while it is paused nothing starts. None: it is not paused.
+    quota: a quota file is in force, even if the file is no longer there.
+    limited: users who reached a limit, each with the reason; only their cancel requests are read now.
+    account: the bastion's account on its host.
+    jobs_as: the account of jobs' processes.
+    offers: the kinds of each runner that reported; null: it names none, so maybe it has any.
+    head: digest of the newest journal object; "" if it is not known.
     """
 
     schema: int = numbered(STATUS)
@@ -179,9 +244,16 @@ class Status(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ClockNote(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """`clock.json`: written to see when the store dates it, by the bastion, by one that stands by, and by `bastion create`.
+    """`clock.json`: written to see which time the store gives it.
 
-    `wall` is the writer's own time. `problem` is why it stands by, and `at` the store's time when it last knew that.
+    The bastion writes it, a standby bastion, and `bastion create`.
+
+    schema: the number of this form.
+    host: the writer's machine.
+    pid: the writer's process.
+    wall: the writer's own time.
+    at: the store's time when the writer last knew `problem`; None without a problem.
+    problem: why the writer stands by; "" if it does not.
     """
 
     schema: int = numbered(CLOCK)

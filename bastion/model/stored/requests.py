@@ -1,4 +1,4 @@
-"""What a client may ask the bastion, as it lies in the inbox. Pure."""
+"""Requests of clients to the bastion, as they are in the inbox. Pure."""
 
 from __future__ import annotations
 
@@ -20,56 +20,68 @@ _JOB_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 class Asked(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of all requests. `version` is that of the client."""
+    """The base of all requests.
+
+    schema: the number of this form.
+    version: version of the client.
+    """
 
     schema: int = numbered(REQUEST)
     version: str = VERSION
 
 
 class Submit(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
-    """Run this job. Its id is made of the spec's name and of the request's id."""
+    """Run this job. The spec's name and the request's id make its id."""
 
     spec: JobSpec
 
 
 class Cancel(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="cancel", tag_field="kind"):
-    """Stop this job, or one task of it."""
+    """Stop a job or one of its tasks.
+
+    job: id of the job.
+    task: number of the task; None: the whole job.
+    """
 
     job: str
     task: int | None = None
 
 
 class Hold(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="hold", tag_field="kind"):
-    """Start nothing more of this job, until it is released. What runs goes on."""
+    """Start nothing more of this job until it is released. Live attempts go on."""
 
     job: str
 
 
 class Release(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="release", tag_field="kind"):
-    """Let a held job start again, in its old place."""
+    """Let a held job start again, at its old place."""
 
     job: str
 
 
 class Top(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="top", tag_field="kind"):
-    """Give this job the best place that its user's pending jobs of its project and priority have."""
+    """Give this job the best place among its user's pending jobs of its project and priority."""
 
     job: str
 
 
 class Update(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="update", tag_field="kind"):
-    """Change what a job asks for; a new command replaces what runs."""
+    """Change the spec of a job. A new command replaces live attempts.
+
+    job: id of the job.
+    changes: the new values.
+    """
 
     job: str
     changes: Changes
 
 
 class Pause(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="pause", tag_field="kind"):
-    """Start nothing and preempt nobody until the bastion is resumed. What runs goes on, and may be stopped."""
+    """Start and preempt nothing until the bastion is resumed. Live attempts go on, and may be stopped."""
 
 
 class Resume(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="resume", tag_field="kind"):
-    """Decide again."""
+    """Start and preempt again."""
 
 
 AboutJob = Cancel | Hold | Release | Top | Update
@@ -78,30 +90,34 @@ Request = Submit | AboutJob | AboutAll
 
 
 class _Envelope(msgspec.Struct):
-    """Enough of a request to know how to read the rest."""
+    """The part of a request that says how to read the rest."""
 
     kind: str = ""
 
 
 class Names(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job is called, whatever else is said of it."""
+    """The names in a job's spec, whatever the rest of it is.
+
+    name: the job's name.
+    project: its project; "" if it cannot be read.
+    """
 
     name: str
     project: str
 
 
 NAMELESS = Names(name="request", project="")
-"""What stands for the names of a job that was asked for, and cannot be read."""
+"""The names of a job whose request cannot be read."""
 
 
 class _Named(msgspec.Struct, frozen=True, kw_only=True):
-    """A submit, of whatever version."""
+    """A submit request of any version."""
 
     spec: Names
 
 
 class _Submit(Asked, frozen=True, kw_only=True, forbid_unknown_fields=True, tag="submit", tag_field="kind"):
-    """A submit whose spec is not read yet."""
+    """A submit request whose spec is not parsed yet."""
 
     spec: msgspec.Raw
 
@@ -113,17 +129,18 @@ ABOUT_JOBS: Mapping[str, type[AboutJob]] = {
     "top": Top,
     "update": Update,
 }
-"""What a request is read as, by its kind; a submit is read in two steps."""
+"""The type of a request about a job, by its kind. A submit is read in two steps."""
 
 ABOUT_ALL: Mapping[str, type[AboutAll]] = {"pause": Pause, "resume": Resume}
+"""The type of a request about the whole bastion, by its kind."""
 
 readable(_Envelope, _Named, _Submit, *ABOUT_JOBS.values(), *ABOUT_ALL.values())
 
 
 def parse(data: bytes) -> Request:
-    """A request from its bytes. Raises `SpecError` for a bad spec, `Newer`, or `RecordError` for anything else.
+    """Parse the bytes of a request. Raises `SpecError` for a bad spec, `Newer`, or `RecordError` for anything else.
 
-    What is wrong with a newer client's is that we do not know it.
+    What looks wrong in the request of a newer client raises `Newer`: this version does not understand it.
     """
     if len(data) > REQUEST_BYTES_MAX:
         raise RecordError(f"the request has {len(data)} bytes; at most {REQUEST_BYTES_MAX} are allowed")
@@ -157,9 +174,9 @@ def _about_job(request: AboutJob) -> AboutJob:
 
 
 def names_of(data: bytes) -> Names | None:
-    """How the job is called that a request asks for, which cannot be read otherwise: `request` if that is no name.
+    """Return the names of the job that an unreadable request asks for; `NAMELESS` if they are not valid names.
 
-    None: it asks for something else of ours.
+    None: it is a request of ours about something else.
     """
     try:
         if decode(data, _Envelope, "the request").kind in (*ABOUT_JOBS, *ABOUT_ALL):
@@ -171,5 +188,5 @@ def names_of(data: bytes) -> Names | None:
 
 
 def job_id(name: str, request_id: str) -> str:
-    """What the job's keys are made of; never reused."""
+    """Return a job's id, which its keys are made of; it is never reused."""
     return f"{name}-{request_id[:8]}"

@@ -1,4 +1,4 @@
-"""What a bastion's last sign of life means now. Pure."""
+"""The meaning of a bastion's last status at the present time. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NO_ROOM = (
 
 
 def word(status: Status | None, *, now: datetime, died: bool) -> str:
-    """One word: running, standby, stopped, or unknown for one that has been silent for too long.
+    """Return one word: running, stopped, or unknown if the bastion has been silent for too long.
 
-    `died`: its process was of this machine and is certainly gone. A bastion that never started is stopped.
+    `died`: its process was on this machine and is certainly gone. A bastion that never started is stopped.
     """
     if status is None or died:
         return STOPPED
@@ -33,7 +33,10 @@ def word(status: Status | None, *, now: datetime, died: bool) -> str:
 
 
 def problems(status: Status | None, *, now: datetime, died: bool, full: bool = False) -> list[str]:
-    """What is wrong, as it says itself, and what its silence says. `full`: the bucket has no room for one."""
+    """Return what is wrong: what the bastion reports, and what its silence means.
+
+    `full`: the bucket has no room for a new status.
+    """
     if status is None:
         return ["it has never started; run bastion create"]
     said = list(status.problems)
@@ -48,7 +51,7 @@ def problems(status: Status | None, *, now: datetime, died: bool, full: bool = F
 
 
 def accounts(status: Status | None) -> str:
-    """Whose account jobs run under, and what that lets them do; empty if it was never said."""
+    """Describe the account that jobs run under, and what it lets them do; empty if it is not known."""
     if status is None or not status.jobs_as:
         return ""
     if status.jobs_as != status.account:
@@ -58,12 +61,12 @@ def accounts(status: Status | None) -> str:
 
 
 def age(then: datetime, now: datetime) -> float:
-    """Seconds since then; 0 for a time that is still to come."""
+    """Return the seconds since then; 0 for a time in the future."""
     return max(0.0, (now - then).total_seconds())
 
 
 def summary(name: str, status: Status | None, *, now: datetime, died: bool, full: bool = False) -> dict[str, Any]:
-    """What `bastion status --json` prints. Ages are in seconds; null stands for what was never said."""
+    """Return what `bastion status --json` prints. Ages are in seconds; null stands for values that are not known."""
     return {
         "name": name,
         "state": word(status, now=now, died=died),
