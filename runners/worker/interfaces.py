@@ -254,7 +254,10 @@ class Gpus(Protocol):
         """Return the state of each GPU. `xids` is empty, or None if the driver does not report errors."""
 
     def errors(self) -> list[tuple[str, int]] | None:
-        """Wait some time for critical errors. Return the GPU's index and NVIDIA's number of each; None: it reports none."""
+        """Wait some time for critical errors: each a GPU's index and NVIDIA's number.
+
+        Return None if none are reported.
+        """
 
 
 def _silent(_: str) -> None:

@@ -77,7 +77,7 @@ class Preparation:
         return lambda world: within(plain(world), kept.venv)
 
     def _own(self, order: Order) -> dict[str, str]:
-        """Return the user's own variables, with secrets in place of their references. The output hides them from now on."""
+        """Return the user's variables, with secrets in place of their references. The output hides them from now on."""
         names = secret_ref.wanted(order.env)
         if not names:
             return order.env

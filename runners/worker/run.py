@@ -146,7 +146,7 @@ class _Worker:
             pump.add(Chore("gpu driver", lambda: None, lambda: pace.gpu_s, self._told(lambda _: health.check())))
 
     def _told(self, take_in: Callable[[Any], Any], then: str = "") -> Callable[[Any], None]:
-        """Return a function that takes in a result about GPUs and reports it. If needed, it hurries the chore `then`."""
+        """Return a function that takes in a result about GPUs and reports it. It hurries the chore `then` if needed."""
 
         def told(result: Any) -> None:
             assert self._health is not None

@@ -213,7 +213,7 @@ class Supervision:
             self._notify(min(self._grace_s, self._pace.rest_grace_s))
 
     def looked(self, excess: Excess | None) -> None:
-        """Take in a look at the bounds. A tree that breaks one gets no grace and fails, even if its command ends well."""
+        """Take in a look at the bounds. A tree that breaks one gets no grace, and fails even after exit code 0."""
         if excess is None:
             return
         if self.halt is None:
