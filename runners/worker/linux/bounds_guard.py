@@ -23,8 +23,9 @@ LOOK_S, QUIET_S = 0.1, 1.0
 
 _SLOWER = 1.5
 _SHARE = 20.0
-"""The pause between two looks is at least so many times the last look's duration: looks use at most about a twentieth of
-one processor.
+"""The pause between two looks is at least this many times the last look's duration.
+
+So looks use at most about a twentieth of one processor.
 """
 
 _STORM = 100
@@ -57,7 +58,7 @@ class LocalGuard:
             return start_bounded(start, 0, uid)
 
     def watch(self) -> Excess | None:
-        """Look repeatedly, on the caller's thread, until a bound is broken, all processes have ended, or a while is over."""
+        """Look repeatedly, on the caller's thread, until a bound is broken, all processes end, or a while is over."""
         begun = time.monotonic()
         while not (self._ended.is_set() or self.look() or time.monotonic() - begun > _WATCH_S):
             self._due = time.monotonic() + self.pace

@@ -40,7 +40,7 @@ class Group:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Put this process into the group for a while, so that processes started meanwhile belong to it from the start."""
+        """Put this process into the group for a while, so that processes started meanwhile are in it from the start."""
         before = _own(self._root, self._own)
         _write(self._folder / "cgroup.procs", "0")
         try:
@@ -75,9 +75,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
         base = base_of(root, own)
         if base is None:
             return None
-        for left in base.glob(
-            f"{_JOB}*"
-        ):  # left by a fallen worker; rmdir fails, and so keeps a group that has processes
+        for left in base.glob(f"{_JOB}*"):  # left by a fallen worker; one with processes in it stays
             if not os.path.exists(f"/proc/{left.name.removeprefix(_JOB)}"):
                 Group(left, bounds, root, own).remove()
         folder = base / f"{_JOB}{name}"

@@ -11,7 +11,10 @@ from subprocess import Popen
 from .process_tree import tasks_of
 
 FIRST_TO_GO = 500
-"""The OOM score, of 1,000: when memory runs out, the kernel ends the job before the worker, the bastion and other programs."""
+"""The OOM score, of 1,000.
+
+When memory runs out, the kernel ends the job before the worker, the bastion and other programs.
+"""
 
 _SCORE = Path("/proc/self/oom_score_adj")
 

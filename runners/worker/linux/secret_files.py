@@ -76,7 +76,10 @@ def _owner() -> str:
 
 
 def _is_read_only(folder: Path) -> bool:
-    """Return True if the folder cannot be written, whatever its mode says; a mounted Kubernetes secret is such a folder."""
+    """Return True if the folder cannot be written, whatever its mode says.
+
+    A mounted Kubernetes secret is such a folder.
+    """
     return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
