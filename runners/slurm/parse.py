@@ -118,7 +118,7 @@ class SlurmJob:
 
 
 def squeue(*, everybody: bool = False, number: int | None = None) -> list[str]:
-    """Return the command that lists this account's jobs, the unfinished jobs of all accounts, or one job of this account."""
+    """Return the command that lists this account's jobs, all accounts' running jobs, or one job of this account."""
     one = [] if number is None else [f"--jobs={number}"]
     whose = ["--states=R,CG,S"] if everybody else ["--states=all", "--me", *one]
     return ["squeue", "--noheader", *whose, f"--Format={_wanted(_FIELDS)}"]
@@ -170,7 +170,7 @@ def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str
 
 
 def used_by_strangers(jobs: Iterable[SlurmJob], scope: str, partition: str, table: Mapping[str, str]) -> Resources:
-    """Return what jobs that are not this bastion's hold in a partition (empty: in any)."""
+    """Return what the jobs other than this bastion's hold in a partition (empty: in any)."""
     out: dict[str, int] = {}
     for job in jobs:
         if (partition and job.partition != partition) or (job.name and job.name.scope == scope):

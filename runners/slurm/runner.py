@@ -71,7 +71,10 @@ class SlurmRunner:
         self.pace_s = self.settings.poll_s
 
     def capacity(self) -> Resources | None:
-        """Return the given capacity, else what the partition's nodes hold; less what other users' jobs hold, if observed."""
+        """Return the given capacity, else what the partition's nodes hold.
+
+        If the settings ask to observe other jobs, what jobs other than the bastion's hold is subtracted.
+        """
         at, held = self._nodes
         now = self.clock.monotonic()
         if now - at >= AGAIN_S:
@@ -169,7 +172,7 @@ class SlurmRunner:
         return machines
 
     def sweep(self) -> None:
-        """Do nothing: a worker removes its own folder at its end, and those of fallen workers on its node at its start."""
+        """Do nothing: a worker removes its folder at its end, and at its start those of fallen workers on its node."""
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """Return Slurm's reason for each attempt without nodes, and its refusals."""

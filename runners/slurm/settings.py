@@ -40,7 +40,7 @@ class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     sbatch: more flags of sbatch.
     notice_s: seconds before Slurm's time limit at which a job is asked to stop.
     poll_s: seconds between two listings.
-    observe_foreign: True if the use by other users' jobs reduces the capacity.
+    observe_foreign: True if what other jobs of the cluster hold reduces the capacity.
     """
 
     partition: str = ""
