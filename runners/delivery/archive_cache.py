@@ -114,9 +114,10 @@ def _file(folder: Path, digest: str) -> Path:
 
 
 def _state(paths: Iterable[str]) -> str:
-    """Return a digest of these files, their sizes and times, and of all packages beside them, which may add to a worker.
+    """Return a digest of these files, their sizes and times, and of all packages beside them.
 
-    Times are in whole seconds, because layers of images keep no more. Raises `OSError` if a file is missing.
+    A package that is installed later may add to a worker. Times are in whole seconds, because layers of images keep no
+    more. Raises `OSError` if a file is missing.
     """
     state = hashlib.sha256()
     for path in paths:

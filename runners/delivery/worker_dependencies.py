@@ -26,9 +26,10 @@ def imports(text: str, package: str = "") -> Iterator[str]:
 def closure(
     start: Iterable[str], text_of: Callable[[str], str | None], without: Collection[str] = ()
 ) -> tuple[dict[str, str], set[str]]:
-    """Return the modules that `text_of` has, by name, from `start` on with the packages above them, and the foreign names.
+    """Return the modules needed from `start` on, by name, and the foreign names among the imports.
 
-    A foreign name that only the modules `without` import is left out.
+    `text_of` returns the text of a module of ours, or None for a foreign one. The packages above a module are needed
+    too. A foreign name that only the modules `without` import is left out.
     """
     known, strange = dict[str, str](), set[str]()
     waiting = list(start)
@@ -53,16 +54,20 @@ def canonical(name: str) -> str:
 
 
 def providers(names: Iterable[str], files: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the distributions, each with its files, that hold a module of one of these names."""
+    """Return the distributions that hold a module of one of these names.
+
+    `files` lists the files of each distribution.
+    """
     homes = {_ENDS.sub("", path): name for name, paths in files.items() for path in paths if _ENDS.search(path)}
     paths = (name.replace(".", "/") for name in names)
     return {homes[path] for path in paths if path in homes}
 
 
 def with_required(names: Iterable[str], requirements: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return these distributions and all their requirements, as far as they exist. Each maps to its metadata lines.
+    """Return these distributions and all that they require, as far as they exist.
 
-    A requirement for another system does not exist here; a requirement for an extra does not count.
+    `requirements` holds the metadata lines of each distribution that exists. A requirement for another system only does
+    not exist here; a requirement for an extra does not count.
     """
     found: set[str] = set()
     waiting = list(names)

@@ -45,7 +45,6 @@ class RayJob:
     over: bool
     failed: bool
     told: bool
-    """The host process itself ended, and Ray was there to see it."""
     node: str
     ended: float
     message: str
