@@ -24,7 +24,10 @@ ACCOUNT = "bastion-job"
 """The account of the jobs' processes, unless another one is set: root's processes are the worker's alone."""
 
 ANY_NAME = "*"
-"""In `machine`, for several machines of one creation: stands for the name of each, which ends in `-` and its number."""
+"""A placeholder in `machine`, for several machines of one creation.
+
+It stands for the name of each machine, which ends in `-` and its number.
+"""
 
 _SCRIPT, _ARCHIVE, _DIGEST = "startup-script", "bastion-archive", "bastion-build"
 _MACHINE, _BASE, _FLAGS = "machine", "worker-base", "bastion-worker"

@@ -162,6 +162,7 @@ def send(pid: int, start: int, number: int) -> None:
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
+            # compared after the handle was opened: from then on it means this one process
             if started(pid) == start:
                 signal.pidfd_send_signal(handle, number)
         finally:

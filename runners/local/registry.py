@@ -51,7 +51,7 @@ class StartedProcess:
 
     @property
     def lives(self) -> bool:
-        """True while it runs; a later process with its pid is not meant."""
+        """Return True while it runs. A later process with its pid does not count."""
         return started(self.pid) == self.start
 
 
@@ -122,6 +122,7 @@ class Registry:
         new, folder = self.root / f"{_NEW}{name.nonce}", self.root / name.nonce
         new.mkdir(mode=0o700)
         (new / _PAPER).write_bytes(msgspec.json.encode(paper))
+        # last, so that no entry is ever incomplete
         new.rename(folder)
         return Entry(name, paper, folder)
 
@@ -129,6 +130,7 @@ class Registry:
         """Remove an entry without processes. Return False if a process of it registered meanwhile: the entry stays."""
         gone = self.root / f"{_GONE}{entry.name.nonce}"
         try:
+            # first, so that a worker that comes later finds no folder to register in
             entry.folder.rename(gone)
         except FileNotFoundError:
             return True

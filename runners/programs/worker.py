@@ -240,6 +240,7 @@ def notices() -> Callable[[], None]:
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     for notice in (signal.SIGTERM, signal.SIGURG):
+        # the handler does nothing: the wakeup descriptor puts each signal into the pipe
         signal.signal(notice, lambda *_: None)
 
     def wait() -> None:

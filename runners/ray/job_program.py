@@ -122,6 +122,7 @@ def stand_for(start: WorkerStart) -> int:
     os.waitpid(child, 0)
     os.close(told[0])
     os.close(ended[1])
+    # returns when the guard ends: only the guard still holds the other end of this pipe
     return 0 if os.read(ended[0], 1) == _STARTED else 1
 
 
@@ -199,6 +200,7 @@ def _guard(start: WorkerStart, above: int, told: int) -> None:
     lives = True
     while lives or _left(start.entry):
         happened = {fd for fd, _ in poll.poll(_LOOK_MS)}
+        # Ray's process above the host has ended, or the host has (its end of the pipe is closed)
         if ray in happened or (told in happened and os.read(told, 64) == b""):
             _end(start.entry)
         elif told in happened and lives:

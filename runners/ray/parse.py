@@ -52,7 +52,7 @@ class RayJob:
 
     @property
     def lost(self) -> bool:
-        """True if Ray lost contact with it while it ran, so its node may still run it."""
+        """Return True if Ray lost contact with it while it ran, so its node may still run it."""
         return self.failed and not self.told and bool(self.node)
 
 
@@ -125,13 +125,13 @@ def capacity(there: Iterable[Node], table: Mapping[str, str]) -> dict[str, int]:
 
 
 def halves(found: Iterable[RayJob]) -> set[AttemptKey]:
-    """Return the attempts of which some workers run while others wait for a place."""
+    """Return the attempts that are half there: some of their workers run while others wait for a place."""
     live = [job for job in found if not job.over]
     return {job.name.key for job in live if job.pending} & {job.name.key for job in live if not job.pending}
 
 
 def waiting(found: Sequence[RayJob], there: Sequence[Node]) -> dict[AttemptKey, str]:
-    """Return why attempts wait whose machines are not all there, from their jobs and the existing nodes."""
+    """Return what attempts without all of their machines wait for, from their jobs and the existing nodes."""
     out: dict[AttemptKey, str] = {}
     for job in found:
         key = job.name.key

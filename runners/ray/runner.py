@@ -38,7 +38,7 @@ KEPT_S = 3600.0
 
 _FOUND, _NOT_FOUND, _TAKEN = 200, 404, 400
 _UNKNOWN = (401, 403)
-"""The statuses of a request whose sender Ray does not accept."""
+"""The statuses that mean: Ray does not accept the sender."""
 
 _NODES = "/api/v0/nodes?detail=true&limit=10000"
 
@@ -161,7 +161,7 @@ class RayRunner:
                 self.dashboard.ask("DELETE", _path(render.removal_of(str(job.name))))
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """Return why attempts wait whose Ray jobs wait or did not begin."""
+        """Return the reason for each attempt with Ray jobs that wait or did not begin."""
         return parse.waiting([job for job in self._listed if self._is_ours(job.name)], self._nodes)
 
     def look(self, machine: str) -> Sight:

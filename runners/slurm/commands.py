@@ -69,6 +69,7 @@ def _answer(argv: Sequence[str], said: Said) -> str:
     if said.code == 0:
         return said.out
     why = _last_words(said.err) or f"exit code {said.code}"
+    # 255 is ssh's own code, unless the command itself has printed something
     ssh_failed = said.code == 255 and f"{argv[0]}:" not in said.err
     if ssh_failed or _SILENT.search(said.err):
         raise RunnerError(f"Slurm does not answer {argv[0]}: {why}; its jobs are left alone; see `scontrol ping`")

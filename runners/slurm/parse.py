@@ -98,7 +98,7 @@ class SlurmJob:
 
     @property
     def alive(self) -> bool:
-        """True if it has nodes, or will have some."""
+        """Return True if it has nodes, or will have some."""
         return self.state not in ENDED
 
     def machines(self, *, ours: bool) -> Iterator[Machine]:

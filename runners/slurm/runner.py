@@ -26,7 +26,7 @@ AGAIN_S = 30.0
 _SAME_S = 1.0
 
 _REST = 3
-"""After a listing the queue is left alone for this many times its duration, to spare a busy controller."""
+"""The factor on a listing's duration for which the queue is left alone afterwards, to spare a busy controller."""
 
 
 @dataclass(kw_only=True)

@@ -26,10 +26,13 @@ BUNDLES = ("none", "tar", "git", IMAGE)
 _LAST = 8 * 1024
 
 EnvironmentIn = Callable[[World], dict[str, str]]
-"""Returns the command's environment variables, once the world is known."""
+"""A function that returns the command's environment variables, once the world is known."""
 
 SeeThrough = Callable[[Order, Process], tuple[int, Halt | None]]
-"""Waits until no process of the tree is left. Returns the exit code, and the halt if something made it end."""
+"""A function that waits until no process of the tree is left.
+
+It returns the exit code, and the halt if something made the tree end.
+"""
 
 
 class Preparation:

@@ -58,12 +58,12 @@ class Spool:
 
     @property
     def unsent(self) -> bool:
-        """True while there is output that no segment holds."""
+        """Return True while there is output that no segment holds."""
         return bool(self._chunk or self._told) or self._output.size > self._sent
 
     @property
     def closed(self) -> bool:
-        """True if no more output comes."""
+        """Return True if no more output comes."""
         return self._note is not None
 
     def close(self, note: str = "") -> None:
@@ -96,6 +96,7 @@ class Spool:
                 if not self._heir:
                     self.ended = True  # the log has another writer: two writers in it would be worse than no output
                     raise
+                # a late segment of the fallen writer: continue behind it
                 self.resume()
 
     def _flush(self, note: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""When and how to end a process before it ends by itself: notice to the whole tree, grace, kill."""
+"""The early end of a process: when it is due, and how it is done: notice to the whole tree, grace, kill."""
 
 from __future__ import annotations
 

@@ -14,7 +14,10 @@ _WAIT_MAX_S = 60.0
 _PAUSE_S = 1.0
 
 Turn = Callable[[], float]
-"""Called at every turn: returns the seconds until it wants to be called again. May raise, to give up the work."""
+"""A function that is called at every turn and returns the seconds until it wants the next one.
+
+It may raise, to give up the work.
+"""
 
 
 def idle() -> float:

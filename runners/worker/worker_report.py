@@ -18,7 +18,7 @@ from .interfaces import WorkerMachine
 from .progress import Progress
 
 QUIET_AFTER, QUIET_TIMES = 30, 5
-"""After `QUIET_AFTER` reports without news the pause between reports is `QUIET_TIMES` times as long."""
+"""The factor on the pause between reports, after `QUIET_AFTER` reports without news."""
 
 
 class Slot:
@@ -87,7 +87,7 @@ class Reporter:
 
     @property
     def told(self) -> bool:
-        """True if the bucket holds the current facts."""
+        """Return True if the bucket holds the current facts."""
         return self._told is self.facts
 
     def resume(self) -> None:

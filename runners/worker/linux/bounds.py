@@ -50,7 +50,7 @@ class Bounds:
 
     @property
     def of_all(self) -> bool:
-        """True if a bound covers the processes together."""
+        """Return True if a bound covers the processes together."""
         return bool(self.memory or self.processes)
 
     @property

@@ -29,7 +29,7 @@ So looks use at most about a twentieth of one processor.
 """
 
 _STORM = 100
-"""With at least so many processes the look gets a higher priority; so it does when it begins too late."""
+"""The number of processes from which on a look gets a higher priority. It gets one too when it begins too late."""
 
 _LATE = 2.0
 _WATCH_S = 60.0

@@ -80,6 +80,7 @@ class Cache:
                 if self.account:
                     self.account.let_in(str(folder))
                 return CacheEntry(self, folder / self.ids.new(), python, alone, ready=False)
+            # another worker has built it meanwhile: take the shared lock
             os.close(alone)
 
     def _made(self, folder: Path) -> str:
@@ -139,6 +140,7 @@ class CacheEntry:
             self._cache.account.take_back(self.venv)
             self._cache.account.take_back(self.code)
         untrusted.put(self._folder.parent / _MARK, f"{self._folder.name} {self._cache.boot}".encode())
+        # from exclusive to shared: other workers may use it now
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._cache.sweep()
 

@@ -86,6 +86,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
             with suppress(OSError):  # not every kernel counts it
                 _write(folder / "memory.swap.max", "0")
         found = Group(folder, bounds, root, own)
+        # a trial: where this process cannot enter the group, there is none
         with found.inside():
             return found
     except OSError:

@@ -30,7 +30,7 @@ _FULL = "no space left on device"
 _NOT_FOUND = ("executable file not found", "no such file or directory")
 
 Login = Callable[[str], Mapping[str, str] | None]
-"""Returns, for a registry's host, the login in the form of Docker's API; None if the registry needs none."""
+"""A function that returns, for a registry's host, the login in the form of Docker's API; None if there is none."""
 
 
 class EngineRefused(OSError):
@@ -145,6 +145,7 @@ class Container:
     def wait(self) -> int:
         """Copy its output as long as there is any. Return its exit code when it has ended."""
         with self._connection:
+            # each piece of the stream has a head; its last four bytes are the size of the piece
             while len(head := self._stream.read(_HEAD)) == _HEAD:
                 self._copy(int.from_bytes(head[4:]))
         code: int = self._engine.ask("POST", f"{self._path}/wait", None, 200, limit_s=None)["StatusCode"]

@@ -49,6 +49,7 @@ def start_bounded(start: Callable[[], Popen[bytes]], processes: int, uid: int) -
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     most = _least(backstop(processes, tasks_of(uid)), hard) if processes and uid else soft
+    # the new process inherits the limit; ours is restored below
     resource.setrlimit(resource.RLIMIT_NPROC, (most, hard))
     try:
         with _first_to_go():
