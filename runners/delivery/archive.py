@@ -67,7 +67,7 @@ def made_of(files: Mapping[str, Path]) -> Archive:
 
 
 def check() -> None:
-    """Raise `RunnerError` unless programs of this machine run on machines that have nothing."""
+    """Raise `RunnerError` unless this machine is Linux on x86_64, like the machines that have nothing."""
     here = f"{sys.platform} on {os.uname().machine}"
     if here != "linux on x86_64":
         raise RunnerError(

@@ -38,7 +38,7 @@ def adopt(registry: Registry, scope: str, work_root: Path) -> int:
 
 
 def _enter(registry: Registry, processes: Iterable[process_marks.Marked]) -> None:
-    """Register one machine, from its worker's environment; from what it left behind if the worker has fallen."""
+    """Register one machine, from its worker's environment; from what it left behind if the worker has crashed."""
     head, *_ = processes = list(processes)
     name = parse(head.machine)
     assert name is not None

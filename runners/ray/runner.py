@@ -31,7 +31,10 @@ AGAIN_S = 30.0
 """Seconds before a removal that has not finished is requested again."""
 
 HALF_S = 300.0
-"""The most seconds that a part of a gang may hold its places while the rest waits. Then the places are given back."""
+"""The most seconds that a part of a gang may hold its places while the rest waits for theirs.
+
+Then the places are given back, and the gang starts again.
+"""
 
 KEPT_S = 3600.0
 """Seconds that Ray keeps the record of an ended job of ours, for people to read."""

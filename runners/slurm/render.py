@@ -139,7 +139,7 @@ def _worker(
 ) -> str:
     """Return the script for every node. A worker removes its `tmp` when it ends.
 
-    If a worker and its keeper fall, the script ends all that they started and holds the node until the bastion deletes
+    If a worker and its keeper crash, the script ends all that they started and holds the node until the bastion deletes
     it.
     """
     work = quote(settings.work) if settings.work else '"${TMPDIR:-/tmp}/bastion-$(id -u)"'

@@ -172,7 +172,7 @@ class SlurmRunner:
         return machines
 
     def sweep(self) -> None:
-        """Do nothing: a worker removes its folder at its end, and at its start those of fallen workers on its node."""
+        """Do nothing: a worker removes its folder at its end, and at its start those of crashed workers on its node."""
 
     def waiting(self) -> Mapping[AttemptKey, str]:
         """Return Slurm's reason for each attempt without nodes, and its refusals."""

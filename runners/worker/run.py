@@ -51,7 +51,7 @@ def run(post: Post, doors: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
 
 
 def stand_in(post: Post, doors: WorkerContext, pace: WorkerPace, why: str) -> int:
-    """End what the fallen worker of this machine left behind, and report its end if that worker had the claim."""
+    """End what the crashed worker of this machine left behind, and report its end if that worker had the claim."""
     key = layout.claim(post.key, post.worker)
     doors.machine.clear()
     try:
@@ -104,7 +104,7 @@ class _Worker:
         return self._supervise(order, process)
 
     def end_for(self, why: str) -> int:
-        """Finish the log and the facts of a fallen worker of this machine. Its processes are already killed."""
+        """Finish the log and the facts of a crashed worker of this machine. Its processes are already killed."""
         doors, pace = self._doors, self._pace
         self._hide_again()
         persist(doors.clock, self._spool.resume, pace.retry_s)
@@ -114,7 +114,7 @@ class _Worker:
         return self._end(Cause.LOST, None, why, note=why)
 
     def _hide_again(self) -> None:
-        """Hide again what the fallen worker hid in the output. If that is no longer known, hide all output."""
+        """Hide again what the crashed worker hid in the output. If that is no longer known, hide all output."""
         key = layout.order(self._post.key)
         try:
             data = persist(

@@ -1,6 +1,6 @@
 """The upload of the process's output from a local file to log segments, at its own pace and without loss.
 
-After the fall of a worker the next one continues behind the stored bytes: it needs only the segments and the gaps.
+After a worker crashes the next one continues behind the stored bytes: it needs only the segments and the gaps.
 
 While the bucket is unreachable the file grows, up to a limit. Newer output is dropped, and the log says so.
 """
@@ -96,7 +96,7 @@ class Spool:
                 if not self._heir:
                     self.ended = True  # the log has another writer: two writers in it would be worse than no output
                     raise
-                # a late segment of the fallen writer: continue behind it
+                # a late segment of the crashed writer: continue behind it
                 self.resume()
 
     def _flush(self, note: bytes | None) -> None:

@@ -1,6 +1,6 @@
 """The cache of what setups have made on this machine: for each, a virtual environment and the code of its setup.
 
-An entry is built under a unique name, and is used only after a mark says that it is complete: a worker that falls in
+An entry is built under a unique name, and is used only after a mark says that it is complete: a worker that crashes in
 the middle leaves a folder that is never used. The entry's lock is exclusive while the entry is built, and shared while
 jobs run in it. The system releases the lock of a worker that dies.
 """

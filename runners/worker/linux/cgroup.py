@@ -75,7 +75,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
         base = base_of(root, own)
         if base is None:
             return None
-        for left in base.glob(f"{_JOB}*"):  # left by a fallen worker; one with processes in it stays
+        for left in base.glob(f"{_JOB}*"):  # left by a crashed worker; one with processes in it stays
             if not os.path.exists(f"/proc/{left.name.removeprefix(_JOB)}"):
                 Group(left, bounds, root, own).remove()
         folder = base / f"{_JOB}{name}"

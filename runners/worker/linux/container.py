@@ -71,7 +71,7 @@ def body(
 
 
 def environment(env: Mapping[str, str], tmp: str) -> dict[str, str]:
-    """Return the variables of a process in an image, which has a PATH of its own and no home of the account."""
+    """Return the variables of a process in an image: the PATH is the image's own, and HOME is the folder `tmp`."""
     return {name: value for name, value in env.items() if name != "PATH"} | {"HOME": tmp}
 
 

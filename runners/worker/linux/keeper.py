@@ -1,4 +1,4 @@
-"""The worker's keeper: its parent process, which only waits, and takes the worker's place if the worker falls.
+"""The worker's keeper: its parent process, which only waits, and takes the worker's place if the worker crashes.
 
 A worker can be killed like any other process. Then what it had started would run on unwatched, and output that no
 segment holds would be lost. The keeper is the next reaper above the worker, so such orphans become its children.
@@ -16,7 +16,7 @@ from .session import adopt_orphans
 
 
 def keep(worker: Callable[[], int], stand_in: Callable[[str], int]) -> int:
-    """Run `worker` in a child process and return its exit code. If it falls, return that of `stand_in`.
+    """Run `worker` in a child process and return its exit code. If it crashes, return that of `stand_in`.
 
     `stand_in` gets the reason as text. Both processes lead a session, and both react to a notice: a signal to either
     reaches the worker.
@@ -33,7 +33,7 @@ def keep(worker: Callable[[], int], stand_in: Callable[[str], int]) -> int:
 
 
 def _or_fall(worker: Callable[[], int]) -> int:
-    """Run the worker; turn an error of our own into a fall by signal, not into the exit code of a user's process."""
+    """Run the worker; turn an error of our own into a death by signal, not into the exit code of a user's process."""
     try:
         return worker()
     except BaseException:

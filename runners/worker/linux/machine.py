@@ -108,7 +108,7 @@ class LocalMachine:
         self._log = _output(folder / LOG)
         self._progress_missed = False
         if account is not None:
-            with suppress(untrusted.NoFile):  # the job of a fallen worker may have put something else there
+            with suppress(untrusted.NoFile):  # the job of a crashed worker may have put something else there
                 os.close(untrusted.opened(self.progress, os.O_CREAT))
                 account.give(self.progress)
             account.give(self.tmp)
@@ -370,7 +370,7 @@ def _unasked(name: str) -> bool:
 def _output(path: Path) -> int:
     """Open the output file, to read and to append.
 
-    Something else that a fallen worker's job put there is moved away.
+    Something else that a crashed worker's job put there is moved away.
     """
     how = os.O_RDWR | os.O_CREAT | os.O_APPEND
     try:

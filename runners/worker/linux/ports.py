@@ -8,7 +8,7 @@ from pathlib import Path
 from secrets import randbelow
 
 BELOW = 2
-"""The number of ports below the chosen one that are free too: a job may use several, as the head of a Ray cluster does."""
+"""The number of ports below the chosen one that are free too: a job may use several, as a Ray head does."""
 
 _FIRST, _NODE_PORTS, _END = 20_000, 30_000, 65_536
 _TRIES = 1_000

@@ -84,7 +84,10 @@ def _is_read_only(folder: Path) -> bool:
 
 
 def checked(data: bytes, name: str, place: str) -> str:
-    """Return the value as text for a variable, without one newline at its end. Raises `SecretError`."""
+    """Return the value as text for a variable, without one newline at its end.
+
+    Raises `SecretError` if it is empty, longer than `VALUE_MAX` bytes, or holds a NUL.
+    """
     text = os.fsdecode(data.removesuffix(b"\n").removesuffix(b"\r"))
     if not text or "\0" in text or len(data) > VALUE_MAX:
         raise SecretError(f"secret {name} is empty, longer than {VALUE_MAX} bytes or holds a NUL: see {place}")
