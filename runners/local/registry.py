@@ -1,8 +1,8 @@
 """The registry of the machines that bastions of this account have started here, and that still count.
 
 Each machine has a folder, which is complete before its worker starts. Each process of ours has a file in it, named
-after its role, its pid and its start. Within one boot these identify the process for good. So a bastion may crash at any
-line:
+after its role, its pid and its start. Within one boot these identify the process for good. So a bastion may crash at
+any line:
 
 - before the start: the folder has no processes, and the next bastion removes it. A worker that comes later after all
   finds no folder to register in, and ends before it does anything;

@@ -2,9 +2,9 @@
 
 Ray stops a job by SIGTERM to all processes below its first process, the user's included. So the first process, the
 *host*, has nothing below it. A *guard*, which is the child of no process of Ray, starts the worker and passes on the
-notice. It kills all of the machine when the host, or Ray's own process above the host, crashes. The guard reaps what
-loses its parent, so all of the machine is below it, whatever the processes call themselves. The node's registry shows
-which guard belongs to which machine, for the job that kills a machine.
+notice. It kills all of the machine when the host, or Ray's own process above the host, ends. The guard reaps what loses
+its parent, so all of the machine is below it, whatever the processes call themselves. The node's registry shows which
+guard belongs to which machine, for the job that kills a machine.
 """
 
 from __future__ import annotations
