@@ -1,6 +1,6 @@
-"""The fleets that run attempts: one folder for each kind of fleet, and the worker that runs on every machine.
+"""What gives machines to attempts: one folder for each kind of fleet, and the worker that runs on every machine.
 
 For: the loop, which asks runners for machines, through the interface in `bastion.model.interfaces`.
-Here: `local`, `slurm`, `kubernetes`, `ray`, `google`; `worker`; `delivery` (brings it to a machine); `programs`.
+Here: `local`, `slurm`, `kubernetes`, `ray`, `google`; `worker`; `delivery` (how the worker gets to a machine); `programs`.
 Imports: `bundler`, and of `bastion` model, stores, platform and journal (for logs). Each folder's `fleet` is its entry.
 """

@@ -233,7 +233,7 @@ class Farewell:
     """The news that the machine is about to be taken away.
 
     reason: why, for the user.
-    seconds: the most time that is left for the job's grace.
+    seconds: the most seconds that are left for the job's grace.
     """
 
     reason: str
@@ -256,7 +256,7 @@ class Gpus(Protocol):
     def errors(self) -> list[tuple[str, int]] | None:
         """Wait some time for critical errors: each a GPU's index and NVIDIA's number.
 
-        Return None if none are reported.
+        Return None if the driver does not report errors.
         """
 
 

@@ -36,7 +36,7 @@ class NvmlGpus:
     def errors(self) -> list[tuple[str, int]] | None:
         """Wait some time for critical errors: each a GPU's index and the error's number.
 
-        None: the driver reports none for these GPUs, as `sample` found out.
+        Return None if, as far as `sample` saw, the driver reports no errors of these GPUs.
         """
         if not self._watched:
             return None
