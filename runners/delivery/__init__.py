@@ -1,6 +1,7 @@
-"""How the worker gets to a machine that has nothing of ours.
+"""The delivery of the worker to a machine that has nothing of ours.
 
 For: machines of Google's and pods.
-Here: `archive` (the worker as one file), what it needs (`worker_dependencies`, `installation`), `archive_cache`, `bootstrap`.
+Here: `archive` (the worker as one file), what it needs (`worker_dependencies`, `installation`), `archive_cache`,
+    `bootstrap`.
 Imports: `bastion.model`, `bastion.stores`.
 """

@@ -1,7 +1,7 @@
 """The worker as one archive that runs on any Linux on x86_64, whatever is installed there.
 
-It is made from this very installation: its interpreter and standard library, the modules of ours and the libraries that
-a worker needs, and the C libraries below all of them, loader included. Equal installations make equal bytes.
+It is made from this installation: its interpreter and standard library, our modules, the libraries that a worker needs,
+and the C libraries below them, with their loader. Equal installations make equal bytes.
 
     bin/python3         a shell text: starts the interpreter by the archive's own loader
     bin/python3.bin     the interpreter
@@ -41,9 +41,10 @@ exec "$root/{LOADER}" --library-path "$root/lib" --argv0 "$self" "$root/{PYTHON}
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A build of the worker: the SHA-256 of a `tar.gz` in hexadecimal, and how its bytes are had where they are wanted.
+    """A build of the worker.
 
-    `read` raises `RunnerError` if they cannot be had any more.
+    digest: the SHA-256 of its `tar.gz`, in hexadecimal.
+    read: returns its bytes; raises `RunnerError` if they can no longer be read.
     """
 
     digest: str
@@ -51,13 +52,13 @@ class Archive:
 
 
 def make(shell: Shell) -> Archive:
-    """The worker of this installation; takes some seconds. Raises `RunnerError` where none can be made."""
+    """Make the worker of this installation, in some seconds. Raises `RunnerError` where none can be made."""
     check()
     return made_of(installation.files(shell))
 
 
 def made_of(files: Mapping[str, Path]) -> Archive:
-    """The worker of these files of the installation. Raises `RunnerError` if one cannot be read."""
+    """Make the worker of these files of the installation. Raises `RunnerError` if one cannot be read."""
     try:
         data = packed({**files, PYTHON: _WRAPPER.encode()})
     except OSError as error:
@@ -66,7 +67,7 @@ def made_of(files: Mapping[str, Path]) -> Archive:
 
 
 def check() -> None:
-    """Raise `RunnerError` if this machine is none whose programs run on the machines that have nothing."""
+    """Raise `RunnerError` unless this machine is Linux on x86_64, like the machines that have nothing."""
     here = f"{sys.platform} on {os.uname().machine}"
     if here != "linux on x86_64":
         raise RunnerError(
@@ -75,9 +76,9 @@ def check() -> None:
 
 
 def lay_out(folder: Path, shell: Shell) -> None:
-    """Lay the worker of this installation into a folder, unpacked and with all that it may need: takes some seconds.
+    """Lay the worker of this installation into a folder, unpacked and with all that it may need. Takes some seconds.
 
-    The folder may be used where nothing else of it is there. Raises `RunnerError`, `OSError`.
+    The folder may be used where nothing else of the installation is present. Raises `RunnerError`, `OSError`.
     """
     check()
     for name, path in installation.files(shell, without=()).items():
@@ -89,15 +90,15 @@ def lay_out(folder: Path, shell: Shell) -> None:
 
 
 def publish(bucket: Bucket, archive: Archive) -> str:
-    """Leave a build where machines find it, unless it is there: its key. Raises `BucketError`, `RunnerError`."""
+    """Store a build where machines find it, unless it is there. Return its key. Raises `BucketError`, `RunnerError`."""
     key = layout.build(archive.digest)
-    if all(stat.key != key for stat in bucket.list(key)):  # it is large, and there at nearly all starts
+    if all(stat.key != key for stat in bucket.list(key)):  # it is large, and already stored at nearly all starts
         create_once(bucket, key, archive.read())
     return key
 
 
 def packed(files: Mapping[str, Path | bytes]) -> bytes:
-    """A `tar.gz` of these files, by path or as they are, without times, owners, or an order of their own."""
+    """Return a `tar.gz` of these files, by path or by content, without times and owners, and in sorted order."""
     out = io.BytesIO()
     with (
         gzip.GzipFile(filename="", fileobj=out, mode="wb", compresslevel=_LEVEL, mtime=0) as stream,

@@ -1,7 +1,7 @@
-"""The last build of the worker, kept on this machine: it is made anew only when the installation has changed.
+"""The last build of the worker on this machine: it is made again only when the installation has changed.
 
-Beside the archive lies a manifest, which names all files that are in it, and says what they were like: so to know that
-the archive is this installation's takes a look at each of them, and no reading. It is no secret and no promise to others.
+A manifest beside the archive lists all files in it with their sizes and times. So a check that the archive belongs to
+this installation only looks at each file and reads none. The manifest is no secret, and guarantees nothing to others.
 """
 
 from __future__ import annotations
@@ -22,13 +22,18 @@ from . import archive, installation
 from .archive import Archive
 
 LAID = Path(sys.prefix, "share", "bastion-worker")
-"""Where an installation that never changes, as an image, brings its worker along."""
+"""The folder where an installation that never changes, such as an image, keeps its worker."""
 
 _MANIFEST = "manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a kept archive is: its `digest`, the `files` that it was made of, and what these were like."""
+    """The description of a cached archive.
+
+    digest: the digest of the archive.
+    files: the files that it was made of.
+    state: a digest of the names, sizes and times of these files and of the installed packages.
+    """
 
     digest: str
     files: list[str]
@@ -36,9 +41,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def kept_in(folders: Sequence[Path], shell: Shell) -> Archive:
-    """The worker of this installation: as one of the folders keeps it, or made now and kept in the last, if that takes it.
+    """Return the worker of this installation: from one of the folders, or made now and stored in the last one.
 
-    Raises `RunnerError`.
+    If the last folder cannot be written, the build is not stored. Raises `RunnerError`.
     """
     archive.check()
     for folder in folders:
@@ -51,13 +56,13 @@ def kept_in(folders: Sequence[Path], shell: Shell) -> Archive:
 
 
 def lay(folder: Path, shell: Shell) -> None:
-    """Make the worker of this installation, and keep it in the folder. Raises `RunnerError`, `OSError`."""
+    """Make the worker of this installation, and store it in the folder. Raises `RunnerError`, `OSError`."""
     archive.check()
     _keep(folder, *_made(shell))
 
 
 def _found(folder: Path, shell: Shell) -> Archive | None:
-    """What the folder keeps, if it is this installation's."""
+    """Return the archive in the folder, if it is of this installation."""
     try:
         manifest = msgspec.json.decode((folder / _MANIFEST).read_bytes(), type=Manifest)
         if _state(manifest.files) != manifest.state:
@@ -68,7 +73,10 @@ def _found(folder: Path, shell: Shell) -> Archive | None:
 
 
 def _bytes(folder: Path, digest: str, shell: Shell) -> bytes:
-    """The bytes of a kept archive; where they are damaged they are made again, since equal installations make equal bytes."""
+    """Return the bytes of a cached archive.
+
+    If they are damaged, make them again: equal installations make equal bytes.
+    """
     with suppress(OSError):
         data = _file(folder, digest).read_bytes()
         if hashlib.sha256(data).hexdigest() == digest:
@@ -84,13 +92,13 @@ def _bytes(folder: Path, digest: str, shell: Shell) -> bytes:
 def _made(shell: Shell) -> tuple[Archive, Manifest]:
     files = installation.files(shell)
     paths = sorted({str(path) for path in files.values()})
-    state = _state(paths)  # before any is read: what changes meanwhile is not taken for what it was
+    state = _state(paths)  # before any file is read: a change meanwhile makes the cached archive invalid
     made = archive.made_of(files)
     return made, Manifest(digest=made.digest, files=paths, state=state)
 
 
 def _keep(folder: Path, made: Archive, manifest: Manifest) -> None:
-    """Keep it whole or not at all, and none but it."""
+    """Store the archive completely or not at all, and remove all others."""
     folder.mkdir(parents=True, exist_ok=True)
     file = _file(folder, made.digest)
     for path, data in ((file, made.read()), (folder / _MANIFEST, msgspec.json.encode(manifest))):
@@ -106,9 +114,10 @@ def _file(folder: Path, digest: str) -> Path:
 
 
 def _state(paths: Iterable[str]) -> str:
-    """A word for these files, their sizes and times, and for all packages beside them: what is installed may add to a worker.
+    """Return a digest of these files, their sizes and times, and of all packages beside them.
 
-    Whole seconds, for layers of images keep no more. Raises `OSError` if one is not there.
+    A package that is installed later may add to a worker. Times are in whole seconds, because layers of images keep no
+    more. Raises `OSError` if a file is missing.
     """
     state = hashlib.sha256()
     for path in paths:

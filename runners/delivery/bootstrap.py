@@ -1,6 +1,6 @@
-"""What a machine of Google's is told at its creation: the text that it runs at its start, and what that text needs. Pure.
+"""The metadata of a Google machine at its creation: the script that it runs at its start, and the script's data. Pure.
 
-The text is the same for all machines. What differs is data beside it, in the metadata, which no shell ever reads as a
+The script is the same for all machines. What differs is data beside it, in the metadata, which no shell reads as a
 program.
 """
 
@@ -18,13 +18,16 @@ from bastion.model.errors import RunnerError
 from bastion.model.interfaces import AttemptKey
 
 PYTHON = "bin/python3"
-"""What starts the worker, in its archive."""
+"""The program in the archive that starts the worker."""
 
 ACCOUNT = "bastion-job"
-"""Whose the jobs' processes are, unless somebody says otherwise: root's are the worker's alone."""
+"""The account of the jobs' processes, unless another one is set: root's processes are the worker's alone."""
 
 ANY_NAME = "*"
-"""In `machine`, for several machines of one creation: the name of the machine itself, which ends in `-` and its number."""
+"""A placeholder in `machine`, for several machines of one creation.
+
+It stands for the name of each machine, which ends in `-` and its number.
+"""
 
 _SCRIPT, _ARCHIVE, _DIGEST = "startup-script", "bastion-archive", "bastion-build"
 _MACHINE, _BASE, _FLAGS = "machine", "worker-base", "bastion-worker"
@@ -36,9 +39,13 @@ _NUMBERED = re.compile(r".*-([0-9]{1,6})")
 class Boot:
     """The machines of one creation: one, those of a slice, or those of a bulk insertion.
 
-    `machine` is the id of each without its host: `<zone>/<name>/<nonce>`, maybe with `ANY_NAME`. `base` is the number of
-    the first worker among them. `bucket` is the URL of the bastion's part, `gs://…/<bastion>`; `build` the digest of the
-    worker's archive in it. `flags` are those of `bastion.runners.programs.worker` that are the same for all machines.
+    key: the attempt.
+    machine: the id of each without its host: `<zone>/<name>/<nonce>`, maybe with `ANY_NAME`.
+    base: the number of the first worker among them.
+    bucket: the URL of the bastion's part, `gs://…/<bastion>`.
+    build: the digest of the worker's archive in it.
+    run_as: the account of the jobs' processes.
+    flags: the flags of `bastion.runners.programs.worker` that are the same for all machines.
     """
 
     key: AttemptKey
@@ -51,7 +58,7 @@ class Boot:
 
 
 def metadata(boot: Boot) -> dict[str, str]:
-    """The machines' metadata."""
+    """Return the machines' metadata."""
     bucket, _, prefix = boot.bucket.removeprefix("gs://").partition("/")
     name = quote(f"{prefix}/{layout.build(boot.build)}", safe="")
     flags = {
@@ -73,7 +80,7 @@ def metadata(boot: Boot) -> dict[str, str]:
 
 
 def flags_of(instance: Mapping[str, Any]) -> dict[str, str]:
-    """What a worker is told on its machine, by the whole of the metadata that it finds there. Raises `RunnerError`."""
+    """Return the flags of a worker on its machine, from the metadata found there. Raises `RunnerError`."""
     try:
         attributes, name = instance["attributes"], str(instance["name"])
         machine, base, host = attributes[_MACHINE], int(attributes[_BASE]), int(attributes.get(_HOST, 0))

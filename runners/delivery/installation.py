@@ -1,4 +1,4 @@
-"""What of this very installation a worker needs on a machine that has nothing: names in the archive, and where they lie here."""
+"""The files of this installation that a worker needs on an empty machine: names in the archive and paths here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _HOME = f"lib/python{sys.version_info.major}.{sys.version_info.minor}"
 _ENTRY = "bastion.__main__"
 _START = ("bastion.runners.programs.worker",)
 OTHER_STORES = frozenset({"bastion.stores.fsspec", "bastion.stores.s3"})
-"""A machine of Google's has its build from Google's store; what other stores need stays at home."""
+"""The modules whose needs stay at home: a machine of Google's fetches its build from Google's store."""
 
 _OURS = "bastion"
 _FOLDERS_LEFT_OUT = frozenset(
@@ -40,7 +40,7 @@ _LOADED_BY_NAME = tuple(
     "libdl.so.2 libgcc_s.so.1 libm.so.6 libnss_dns.so.2 libnss_files.so.2 libpthread.so.0 libresolv.so.2 librt.so.1"
     " libutil.so.1".split()
 )
-"""Parts of the C library that come in while a program runs: those of another C library than its own would not fit."""
+"""Parts of the C library that a program loads while it runs: those of another C library would not fit."""
 
 _ABI_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
 _FOUND = re.compile(r"\s*(\S+) => (/\S+) \(0x[0-9a-f]+\)")
@@ -50,7 +50,7 @@ _ELF = b"\x7fELF"
 
 
 def files(shell: Shell, without: Collection[str] = OTHER_STORES) -> dict[str, Path]:
-    """All files of an archive but the text that starts it, and what only the modules `without` need.
+    """Return all files of an archive but its start script. What only the modules `without` need is left out.
 
     Raises `RunnerError` if something cannot be found.
     """
@@ -61,7 +61,7 @@ def files(shell: Shell, without: Collection[str] = OTHER_STORES) -> dict[str, Pa
 
 
 def _standard(home: Path) -> Iterator[tuple[str, Path]]:
-    """The standard library without tests, windows and what is this host's own."""
+    """Yield the standard library without tests, windows, and parts that belong to this host."""
     for folder, folders, names in os.walk(home):
         folders[:] = [name for name in folders if name not in _FOLDERS_LEFT_OUT and not name.startswith("config-")]
         for name in names:
@@ -72,7 +72,7 @@ def _standard(home: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _modules(without: Collection[str]) -> dict[str, Path]:
-    """The modules of ours that a worker may import, and the distributions that any of them does."""
+    """Return the modules of ours that a worker may import, and the distributions that any of them imports."""
     root = Path(layout.__file__).parents[2]
     ours, strange = closure(_START, lambda name: _text(root, name), without)
     found = {f"{_HOME}/{path.relative_to(root)}": path for path in (_path(root, name) for name in (_ENTRY, *ours))}
@@ -80,7 +80,7 @@ def _modules(without: Collection[str]) -> dict[str, Path]:
 
 
 def _text(root: Path, name: str) -> str | None:
-    """The text of a module of ours; None for what is none."""
+    """Return the text of a module of ours; None for any other."""
     path = _path(root, name)
     return path.read_text() if name.split(".")[0] == _OURS and path.is_file() else None
 
@@ -91,7 +91,10 @@ def _path(root: Path, name: str) -> Path:
 
 
 def _distributed(names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """The files of the distributions that provide these modules, and of those that these ask for. Raises `RunnerError`."""
+    """Yield the files of the distributions that provide these modules, and of their requirements.
+
+    Raises `RunnerError`.
+    """
     there: dict[str, metadata.Distribution] = {}
     for found in metadata.distributions():
         there.setdefault(canonical(found.name), found)  # the first on the path is the one that is imported
@@ -112,7 +115,7 @@ def _is_needed(path: Path) -> bool:
 
 
 def _c_libraries(paths: Iterable[Path], shell: Shell) -> dict[str, Path]:
-    """What the loader finds for programs and modules of machine code, and is not among them."""
+    """Return what the loader finds for programs and compiled modules, and is not among them."""
     known = {path.resolve() for path in paths}
     found: dict[str, Path] = {LOADER: _ABI_LOADER}
     for path in sorted(known):
@@ -124,9 +127,9 @@ def _c_libraries(paths: Iterable[Path], shell: Shell) -> dict[str, Path]:
 
 
 def _needed(path: Path, shell: Shell) -> Iterator[tuple[str, Path]]:
-    """The libraries that a file needs, by the names it has for them: asked of the loader itself.
+    """Yield the libraries that a file needs, by the names that it has for them; the loader itself is asked.
 
-    A module that lacks one is of no use here, and so there: whoever asks for it has a way without it.
+    A module that lacks a library is of no use here, and so not there either: its importers can do without it.
     """
     said = shell.run([str(_ABI_LOADER), "--list", str(path)], limit_s=_LIST_S)
     if _LACKS in said.err or "not found" in said.out:

@@ -1,4 +1,4 @@
-"""What a program needs to run, by what its text imports, also inside functions. Pure."""
+"""The modules that a program needs to run, from the imports in its text, also those inside functions. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENDS = re.compile(r"(/__init__)?(\.py|\.cpython-[^/]*\.so|\.abi3\.so|\.so)$")
 
 
 def imports(text: str, package: str = "") -> Iterator[str]:
-    """The names of modules that a text in this package may import. `from a import b` may mean `a.b`."""
+    """Yield the names of modules that a text in this package may import. `from a import b` may mean `a.b`."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -26,9 +26,10 @@ def imports(text: str, package: str = "") -> Iterator[str]:
 def closure(
     start: Iterable[str], text_of: Callable[[str], str | None], without: Collection[str] = ()
 ) -> tuple[dict[str, str], set[str]]:
-    """The modules that `text_of` knows, by name, from `start` on with the packages above them; and the other names there.
+    """Return the modules needed from `start` on, by name, and the foreign names among the imports.
 
-    What is strange to us and only the modules `without` import is left out.
+    `text_of` returns the text of a module of ours, or None for a foreign one. The packages above a module are needed
+    too. A foreign name that only the modules `without` import is left out.
     """
     known, strange = dict[str, str](), set[str]()
     waiting = list(start)
@@ -48,21 +49,25 @@ def closure(
 
 
 def canonical(name: str) -> str:
-    """A distribution's name, however it is spelt."""
+    """Return a distribution's name in one spelling."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def providers(names: Iterable[str], files: Mapping[str, Sequence[str]]) -> set[str]:
-    """The distributions, each with its files, that hold a module of one of these names."""
+    """Return the distributions that hold a module of one of these names.
+
+    `files` lists the files of each distribution.
+    """
     homes = {_ENDS.sub("", path): name for name, paths in files.items() for path in paths if _ENDS.search(path)}
     paths = (name.replace(".", "/") for name in names)
     return {homes[path] for path in paths if path in homes}
 
 
 def with_required(names: Iterable[str], requirements: Mapping[str, Sequence[str]]) -> set[str]:
-    """These distributions and all that they ask for, of those that there are: each with the lines of its metadata.
+    """Return these distributions and all that they require, as far as they exist.
 
-    What is asked for on another system only is not there; what is asked for by extras is not meant.
+    `requirements` holds the metadata lines of each distribution that exists. A requirement for another system only does
+    not exist here; a requirement for an extra does not count.
     """
     found: set[str] = set()
     waiting = list(names)

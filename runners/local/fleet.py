@@ -1,4 +1,4 @@
-"""The runner whose fleet is the bastion's own machine, made of the settings."""
+"""The runner whose fleet is the bastion's own machine, made from the settings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ from .runner import LocalRunner
 
 
 class Local:
-    """Makes the runner `local`. Without a given capacity it gives away what the machine has."""
+    """The maker of the runner `local`. Without a given capacity it uses what the machine has."""
 
     def faults(self, options: Mapping[str, Any]) -> Iterator[str]:
-        """It has no options."""
+        """Yield a fault for each option, because the runner has none."""
         return (f"{key} is no option; leave it out" for key in options)
 
     def make(self, ground: Ground) -> Runner:
-        """Raises `RunnerError` if the GPUs cannot be listed, or jobs cannot run as the settings say."""
+        """Make the runner.
+
+        Raises `RunnerError` if the GPUs cannot be listed, or jobs cannot run as the settings say.
+        """
         config = ground.config
         run_as = "" if config.shared else chosen(config.run_as, os.geteuid(), is_known)
         private = {PRIVATE: 1} if config.private_logs else {}
@@ -45,7 +48,7 @@ class Local:
         )
 
     def preview(self, _ground: Ground, _placement: Placement) -> str:
-        """A process of this machine: there is nobody to ask."""
+        """Return nothing: a process of this machine needs no request to preview."""
         return ""
 
 

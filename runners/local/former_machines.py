@@ -1,8 +1,8 @@
-"""Machines of a bastion of before 0.2, which had no registry: the mark in their environments was all that told them.
+"""Machines of a bastion before 0.2, which had no registry: only the mark in their environments identified them.
 
-They are entered once, so that they run on under the new version. A mark is believed of a process of our own account that was
-started as a worker, for a work folder that is there; and, the first time that this bastion has a registry, of what such
-workers had left behind. After that it counts for nothing.
+They are registered once, so that they run on under the new version. A mark counts in a process of our own account that
+was started as a worker, for a work folder that exists. The first time that this bastion has a registry, it also counts
+in what such workers had left behind. After that it counts for nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .render import parse
 
 
 def adopt(registry: Registry, scope: str, work_root: Path) -> int:
-    """Enter the machines of this scope that are marked and not entered; how many. Raises `RunnerError`."""
+    """Register the marked machines of this scope that are not registered. Return how many. Raises `RunnerError`."""
     first = _is_first(registry, scope)
     if not (work_root / scope).is_dir():
         return 0
@@ -38,7 +38,7 @@ def adopt(registry: Registry, scope: str, work_root: Path) -> int:
 
 
 def _enter(registry: Registry, processes: Iterable[process_marks.Marked]) -> None:
-    """One machine, by what its worker says; where that has fallen, by what it left."""
+    """Register one machine, from its worker's environment; from what it left behind if the worker has crashed."""
     head, *_ = processes = list(processes)
     name = parse(head.machine)
     assert name is not None
@@ -52,7 +52,7 @@ def _enter(registry: Registry, processes: Iterable[process_marks.Marked]) -> Non
 
 
 def _is_worker(process: process_marks.Marked) -> bool:
-    """Started by a bastion of this account as the worker of just this machine."""
+    """Return True for a process that a bastion of this account started as the worker of just this machine."""
     with suppress(OSError):
         with open(f"/proc/{process.pid}/cmdline", "rb") as file:
             words = file.read().split(b"\0")
@@ -62,7 +62,7 @@ def _is_worker(process: process_marks.Marked) -> bool:
 
 
 def _is_first(registry: Registry, scope: str) -> bool:
-    """True once for a bastion: its marker is made now."""
+    """Return True once for a bastion, and make the marker that remembers it."""
     marker = registry.root / f"new-{scope}"
     try:
         registry.root.mkdir(parents=True, exist_ok=True, mode=0o700)

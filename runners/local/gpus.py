@@ -1,4 +1,4 @@
-"""The GPUs of this machine, asked through NVML when there is a driver."""
+"""The GPUs of this machine, listed through NVML if there is a driver."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ _FAMILIES = frozenset({"rtx", "gtx"})
 
 @dataclass(frozen=True, slots=True)
 class LocalGpu:
-    """One device: its index in the order of the PCI bus, and its kind as quota files write it (`h200`)."""
+    """One GPU of this machine.
+
+    index: its index in the order of the PCI bus.
+    kind: its kind, as quota files write it (`h200`).
+    """
 
     index: str
     kind: str
 
 
 def inventory(nvml: Any = None) -> tuple[LocalGpu, ...]:
-    """The GPUs of this machine; none where there is no driver. `nvml` stands in for the module `pynvml`."""
+    """Return the GPUs of this machine; none if there is no driver. `nvml` replaces the module `pynvml`."""
     import pynvml
 
     library = nvml or pynvml
@@ -48,7 +52,7 @@ def _name(library: Any, index: int) -> str:
 
 
 def kind_of(product: str) -> str:
-    """One word for a product: `NVIDIA A100-SXM4-80GB` is an `a100`, `NVIDIA GeForce RTX 4090` an `rtx4090`."""
+    """Return one word for a product: `NVIDIA A100-SXM4-80GB` is an `a100`, `NVIDIA GeForce RTX 4090` an `rtx4090`."""
     words = [word for word in re.split(r"[^a-z0-9]+", product.lower()) if word and word not in _MAKERS]
     if len(words) > 1 and words[0] in _FAMILIES:
         return words[0] + words[1] if words[1][0].isdigit() else words[1]
@@ -56,7 +60,7 @@ def kind_of(product: str) -> str:
 
 
 def count(gpus: Iterable[LocalGpu]) -> dict[str, int]:
-    """How many there are of each kind."""
+    """Return the number of GPUs of each kind."""
     out: dict[str, int] = {}
     for gpu in gpus:
         out[gpu.kind] = out.get(gpu.kind, 0) + 1
@@ -64,7 +68,7 @@ def count(gpus: Iterable[LocalGpu]) -> dict[str, int]:
 
 
 def assign(resources: Resources, gpus: Iterable[LocalGpu], held: Iterable[str]) -> tuple[str, ...]:
-    """The indices that one worker gets: of every kind as many as it asks for, none that is held.
+    """Return the indices that one worker gets: as many of each kind as it asks for, none that is held.
 
     Kinds that are no GPU of this machine get none. Raises `RunnerError` if too few are free.
     """
@@ -81,6 +85,6 @@ def assign(resources: Resources, gpus: Iterable[LocalGpu], held: Iterable[str]) 
 
 
 def portion(indices: Sequence[str], number: int, among: int) -> tuple[str, ...]:
-    """The devices of one of `among` workers that divide these; all of them where there are too few to divide."""
+    """Return the devices of one of `among` workers that divide these; all of them if there are too few to divide."""
     each = len(indices) // among
     return tuple(indices[number * each : (number + 1) * each] if each else indices)

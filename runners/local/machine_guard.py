@@ -1,8 +1,9 @@
-"""The guard of all machines in the registry: says which of them live, tells them to stop, and ends them.
+"""The guard of all machines in the registry: it checks which of them live, tells them to stop, and ends them.
 
-Where a machine has a control group, that says who is left. Elsewhere it is what registered and what descends from it: a
-worker is the reaper of all that it starts, its keeper of what the worker leaves, and the process that started the keeper
-of what both leave. What was once seen below them counts until it has ended, whoever its parent is by then.
+If a machine has a control group, the group shows what is left of it. Otherwise the registered processes and their
+descendants show it. A worker reaps all that it starts, its keeper reaps what the worker leaves, and the process that
+started the keeper reaps what both leave. A process that was once found below them counts until it ends, whatever its
+parent is by then.
 """
 
 from __future__ import annotations
@@ -22,17 +23,22 @@ from .registry import OURS, Entry, Registry
 
 _PR_SET_CHILD_SUBREAPER = 36
 _SEEN_S = 2.0
-"""Between two looks at what descends from a machine that has no group."""
+"""Seconds between two looks at the descendants of a machine that has no group."""
 
 _PASSES = 100
 
 Pids = dict[int, int]
-"""Processes by their pids, with their starts."""
+"""Processes: the pid and the start of each."""
 
 
 @dataclass(kw_only=True)
 class MachineGuard:
-    """Over the machines of one registry. `adopts`: what a machine leaves without a parent becomes a child of this process."""
+    """The guard of one registry's machines.
+
+    registry: the machines.
+    clock: the time.
+    adopts: True if processes that a machine leaves without a parent become children of this process.
+    """
 
     registry: Registry
     clock: Clock
@@ -46,7 +52,7 @@ class MachineGuard:
             raise RunnerError("cannot become the reaper of what machines leave")
 
     def lives(self, entry: Entry) -> bool:
-        """True while anything of the machine runs. Raises `RunnerError`."""
+        """Return True while a process of the machine runs. Raises `RunnerError`."""
         if entry.paper.boot != self.registry.boot:
             return False
         if any(process.lives for process in entry.processes()):
@@ -55,7 +61,7 @@ class MachineGuard:
         return bool(self.processes(entry))
 
     def processes(self, entry: Entry) -> Pids:
-        """All that runs of the machine. Raises `RunnerError`."""
+        """Return all running processes of the machine. Raises `RunnerError`."""
         roots = {process.pid: process.start for process in entry.living()}
         if entry.paper.group:
             found = {
@@ -71,17 +77,20 @@ class MachineGuard:
         return found
 
     def tell(self, entry: Entry) -> None:
-        """SIGTERM to the worker and its keeper, and to nothing of the user's."""
+        """Send SIGTERM to the worker and its keeper, and to no process of the user."""
         for process in entry.living():
             if process.role in OURS:
                 send(process.pid, process.start, signal.SIGTERM)
 
     def end(self, entry: Entry) -> None:
-        """Kill all of the machine: it is stopped first, until nothing new is found, so that nothing outruns the kill."""
+        """Kill all processes of the machine.
+
+        They are stopped until no new one is found, so that none outruns the kill.
+        """
         if entry.paper.boot != self.registry.boot:
             return
         if entry.paper.group:
-            self.processes(entry)  # to know whom to wait for
+            self.processes(entry)  # to know which processes to wait for
             machine_cgroup.end(entry.paper.group)
         stopped: Pids = {}
         with ahead():
@@ -97,7 +106,7 @@ class MachineGuard:
                 send(pid, start, signal.SIGKILL)
 
     def forget(self, entry: Entry) -> bool:
-        """Nothing of it runs: take it out of the registry. False if something came up meanwhile."""
+        """Remove a machine without processes from the registry. Return False if one appeared meanwhile."""
         if not self.registry.forget(entry):
             return False
         if entry.paper.group:
@@ -107,18 +116,18 @@ class MachineGuard:
         return True
 
     def reap(self) -> None:
-        """Take what machines left to this process, and has ended, off the system's table."""
+        """Reap the processes that machines left to this process and that have ended."""
         self._left = {pid: start for pid, start in self._left.items() if born(pid) == start and not _waited(pid)}
 
     def _remember(self, entry: Entry) -> None:
-        """What descends from it, now and then: it may lose its parents before anybody looks again."""
+        """Look at the descendants at intervals, because a process may lose its parents before the next look."""
         now, name = self.clock.monotonic(), str(entry.name)
         if (self.adopts or not entry.paper.group) and now - self._looked.get(name, float("-inf")) >= _SEEN_S:
             self._looked[name] = now
             self.processes(entry)
 
     def _orphans(self, entry: Entry) -> Pids:
-        """What a machine left to us of which nothing is known to run: children of ours that are none of our session."""
+        """Return processes that a machine left to us and that no entry knows: children of ours outside our session."""
         first = min((process.start for process in entry.processes()), default=None)
         if not self.adopts or first is None:
             return {}
@@ -127,7 +136,10 @@ class MachineGuard:
         return {pid: start for pid, start in found.items() if start >= first}
 
     def _adopted(self) -> list[int]:
-        """Children of this process in other sessions: nobody joins ours, so we did not start them for ourselves."""
+        """Return the children of this process in other sessions.
+
+        We did not start them for ourselves, because our own children stay in our session.
+        """
         mine, found = os.getsid(0), []
         for pid in children():
             with suppress(OSError):
@@ -137,7 +149,7 @@ class MachineGuard:
 
 
 def children() -> list[int]:
-    """The children of this process, ended ones too."""
+    """Return the children of this process, also ended ones."""
     found: list[int] = []
     for task in os.listdir("/proc/self/task"):
         with suppress(OSError, ValueError), open(f"/proc/self/task/{task}/children", "rb") as file:
@@ -146,10 +158,11 @@ def children() -> list[int]:
 
 
 def send(pid: int, start: int, number: int) -> None:
-    """Signal just this process: one that has its pid later gets nothing."""
+    """Signal just this process. A later process with its pid gets nothing."""
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
+            # compared after the handle was opened: from then on it means this one process
             if started(pid) == start:
                 signal.pidfd_send_signal(handle, number)
         finally:
@@ -157,7 +170,7 @@ def send(pid: int, start: int, number: int) -> None:
 
 
 def _waited(pid: int) -> bool:
-    """True for a child of ours that had ended: its number may be another's from now on."""
+    """Return True for a child of ours that had ended: its number may belong to another process from now on."""
     with suppress(ChildProcessError):  # its parent has not ended yet
         return os.waitpid(pid, os.WNOHANG) != (0, 0)
     return False

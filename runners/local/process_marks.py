@@ -1,4 +1,4 @@
-"""Which processes carry a mark: one scan of /proc, which needs no memory of what was started."""
+"""The processes that carry a mark: one scan of /proc, without any memory of what was started."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ _ASKED, _EXEC_S = 100, 0.001
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A live process with a mark. `users`: it is the user's, not the worker."""
+    """A live process with a mark.
+
+    pid: its number.
+    machine: the machine's id, from the mark.
+    devices: the machine's GPUs.
+    users: True for a process of the user, False for the worker.
+    """
 
     pid: int
     machine: str
@@ -32,7 +38,7 @@ class Marked:
 
 
 def scan(proc: str = "/proc") -> list[Marked]:
-    """All live processes of this account that carry a mark. A zombie has none. `RunnerError` without a /proc."""
+    """Return all live processes of this account that carry a mark. A zombie has none. `RunnerError` without a /proc."""
     try:
         pids = [name for name in os.listdir(proc) if name.isdigit()]
     except OSError as error:
@@ -50,8 +56,10 @@ def _marked(proc: str, pid: str) -> Marked | None:
 
 
 def _settled(proc: str, pid: str) -> bytes:
-    """The environment of a process. In the middle of an exec it reads as empty, for well under a millisecond:
-    then it is read again, or a scan would overlook a live process. Empty after the exec: it was cleared.
+    """Return the environment of a process.
+
+    In the middle of an exec it reads as empty, for well under a millisecond. Then it is read again, or a scan would
+    overlook a live process. If it is empty after the exec, it was cleared.
     """
     after = False
     for _ in range(_ASKED):
@@ -60,7 +68,7 @@ def _settled(proc: str, pid: str) -> bytes:
             if data or after:
                 return data
             after = not _in_exec(proc, pid)
-        except OSError:  # it ended, is another account's, or has no program: a kernel thread, a zombie
+        except OSError:  # it ended, belongs to another account, or has no program: a kernel thread, a zombie
             break
         if not after:
             time.sleep(_EXEC_S)
@@ -68,7 +76,7 @@ def _settled(proc: str, pid: str) -> bytes:
 
 
 def _in_exec(proc: str, pid: str) -> bool:
-    """It has a program but no arguments yet; the kernel sets those before the environment."""
+    """Return True if the process has a program but no arguments yet; the kernel sets those before the environment."""
     os.readlink(f"{proc}/{pid}/exe")
     return not _read(f"{proc}/{pid}/cmdline")
 
@@ -84,7 +92,10 @@ def _value(environ: bytes, prefix: bytes) -> str | None:
 
 
 def notify(marked: Sequence[Marked]) -> None:
-    """SIGTERM to the worker among these processes. It leads a session: what it is about to start does not yet."""
+    """Send SIGTERM to the worker among these processes.
+
+    It leads a session; a process that it is about to start does not yet.
+    """
     for process in marked:
         with suppress(ProcessLookupError, PermissionError):
             if not process.users and os.getsid(process.pid) == process.pid:
@@ -92,7 +103,7 @@ def notify(marked: Sequence[Marked]) -> None:
 
 
 def kill(marked: Sequence[Marked]) -> None:
-    """SIGKILL to these processes and to all their descendants, marked or not."""
+    """Send SIGKILL to these processes and to all their descendants, marked or not."""
     for process in marked:
         for member in _family(process.pid):
             with suppress(psutil.Error):

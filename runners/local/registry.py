@@ -1,14 +1,15 @@
-"""What bastions of this account have started on this machine, and still count: one folder for each machine of theirs.
+"""The registry of the machines that bastions of this account have started here, and that still count.
 
-A machine's folder is made whole before its worker is started. Each process that is ours has a file in it, whose name is its
-role, its pid and its start: together they name it for good, within one boot. So a bastion may fall at any line:
+Each machine has a folder, which is complete before its worker starts. Each process of ours has a file in it, named
+after its role, its pid and its start. Within one boot these identify the process for good. So a bastion may crash at
+any line:
 
-- before the start: a folder without processes, which the next bastion takes away. A worker that comes later all the same
-  finds no folder to register in, and ends before it has done anything;
-- after it: the worker registers itself, first of all.
+- before the start: the folder has no processes, and the next bastion removes it. A worker that comes later after all
+  finds no folder to register in, and ends before it does anything;
+- after it: the worker registers itself first.
 
-The folder lies below the bastion's state, where jobs of other accounts can neither read nor write. What a process says of
-itself, in its environment or its name, counts for nothing here.
+The folder lies below the bastion's state, where jobs of other accounts can neither read nor write. What a process
+claims in its environment or its name counts for nothing here.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .render import MARK, Name, parse
 
 KEEPER, WORKER, COMMAND = "keeper", "worker", "command"
 OURS = frozenset({KEEPER, WORKER})
-"""The roles of our own processes; a command is the user's, and was started by us."""
+"""The roles of our own processes. A command is the user's process, which we started."""
 
 _PAPER, _GONE, _NEW = "machine.json", "gone-", "new-"
 _PAPER_BYTES_MAX = 64 * 1024
@@ -37,7 +38,12 @@ _PAPER_BYTES_MAX = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class StartedProcess:
-    """A process that we started. `start` is in ticks since the boot."""
+    """A process that we started.
+
+    role: what it is for the machine: `keeper`, `worker` or `command`.
+    pid: its number.
+    start: its start, in ticks since the boot.
+    """
 
     role: str
     pid: int
@@ -45,15 +51,18 @@ class StartedProcess:
 
     @property
     def lives(self) -> bool:
-        """True while it runs; a later process of its pid is not it."""
+        """Return True while it runs. A later process with its pid does not count."""
         return started(self.pid) == self.start
 
 
 class Paper(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of a machine before it is started, as it is stored.
+    """The facts of a machine that are stored before it starts.
 
-    `account` is that of the job's processes, "" for the bastion's own; `group` the control group that all of it is in, ""
-    for none; `boot` names the time since the system's start.
+    machine: the machine's id.
+    boot: the name of the boot in which it was started.
+    account: the account of the job's processes; "" for the bastion's own.
+    group: the control group of all its processes; "" if it has none.
+    devices: the indices of its GPUs.
     """
 
     machine: str
@@ -65,30 +74,39 @@ class Paper(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One machine: its name, what was written of it, and its folder in the registry."""
+    """One machine in the registry.
+
+    name: the parts of its id.
+    paper: its stored facts.
+    folder: its folder in the registry.
+    """
 
     name: Name
     paper: Paper
     folder: Path
 
     def processes(self) -> list[StartedProcess]:
-        """All that registered, alive or not. Raises `RunnerError`."""
+        """Return all registered processes, live or not. Raises `RunnerError`."""
         return _processes(self.folder)
 
     def living(self) -> list[StartedProcess]:
-        """Those that run."""
+        """Return those that run."""
         return [process for process in self.processes() if process.lives]
 
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The entries below `root`, of all bastions of this account. `boot` is this one's."""
+    """The entries below `root`, of all bastions of this account.
+
+    root: the folder of the registry.
+    boot: the name of the current boot.
+    """
 
     root: Path
     boot: str
 
     def entries(self) -> list[Entry]:
-        """All of them, in the order of their ids. Raises `RunnerError` where they cannot be read."""
+        """Return all entries, in the order of their ids. Raises `RunnerError` if they cannot be read."""
         try:
             folders = sorted(os.listdir(self.root))
         except FileNotFoundError:
@@ -99,18 +117,20 @@ class Registry:
         return sorted((entry for entry in found if entry), key=lambda entry: str(entry.name))
 
     def add(self, name: Name, paper: Paper) -> Entry:
-        """An entry, whole, before anything of it is started. Raises `OSError`."""
+        """Add a complete entry, before any process of it starts. Raises `OSError`."""
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         new, folder = self.root / f"{_NEW}{name.nonce}", self.root / name.nonce
         new.mkdir(mode=0o700)
         (new / _PAPER).write_bytes(msgspec.json.encode(paper))
+        # last, so that no entry is ever incomplete
         new.rename(folder)
         return Entry(name, paper, folder)
 
     def forget(self, entry: Entry) -> bool:
-        """Take an entry away, of which nothing runs. False if a process of it registered in this very moment: it stays."""
+        """Remove an entry without processes. Return False if a process of it registered meanwhile: the entry stays."""
         gone = self.root / f"{_GONE}{entry.name.nonce}"
         try:
+            # first, so that a worker that comes later finds no folder to register in
             entry.folder.rename(gone)
         except FileNotFoundError:
             return True
@@ -123,7 +143,7 @@ class Registry:
         return True
 
     def _entry(self, folder: Path) -> Entry | None:
-        """None for what is no entry, or was forgotten meanwhile."""
+        """Return the entry; None if the folder is none, or was removed meanwhile."""
         try:
             with open(folder / _PAPER, "rb") as file:
                 paper = msgspec.json.decode(file.read(_PAPER_BYTES_MAX), type=Paper)
@@ -134,7 +154,7 @@ class Registry:
 
 
 def register(folder: Path, role: str, pid: int) -> bool:
-    """Enter a process that runs. False if there is no such entry any more: nobody may begin there."""
+    """Register a running process. Return False if its entry no longer exists: then the process must not go on."""
     start = started(pid)
     if start is None:  # it has ended already
         return folder.is_dir()
@@ -146,8 +166,9 @@ def register(folder: Path, role: str, pid: int) -> bool:
 
 
 def register_command(folder: Path, machine: str, pid: int) -> None:
-    """Enter what the worker of this machine started for its job. An engine elsewhere has numbers of its own, so a process
-    that is no child of ours has to carry the mark.
+    """Register what the worker of this machine started for its job.
+
+    A container engine elsewhere has process numbers of its own, so a process that is not our child must carry the mark.
     """
     mark = f"{MARK}={machine}".encode()
     with suppress(OSError):

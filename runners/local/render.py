@@ -1,7 +1,7 @@
-"""How a worker of this machine is named and started. Pure.
+"""The names and the command line of a worker of this machine. Pure.
 
-A worker has its machine's id in `BASTION_MACHINE`, and so has what it starts. That is for people and programs to read: what a
-machine is, its entry in the registry says.
+A worker has its machine's id in `BASTION_MACHINE`, and so have the processes that it starts. The variable is for people
+and programs to read. The entry in the registry defines the machine.
 """
 
 from __future__ import annotations
@@ -15,12 +15,19 @@ from bastion.model.interfaces import AttemptKey, Machine
 MARK = "BASTION_MACHINE"
 DEVICES = "BASTION_DEVICES"
 JOB = "BASTION_JOB"
-"""In the environment of the user's processes, never in the worker's own."""
+"""A variable of the user's processes, never of the worker's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A machine's id, in its parts. `nonce` is new at every creation."""
+    """A machine's id, in its parts.
+
+    scope: the name of its bastion on this machine.
+    key: the attempt.
+    worker: the worker's number within the attempt.
+    epoch: the epoch of the bastion that created it.
+    nonce: new at every creation.
+    """
 
     scope: str
     key: AttemptKey
@@ -33,17 +40,17 @@ class Name:
 
     @property
     def folder(self) -> Path:
-        """Its work folder, below the root of all."""
+        """The work folder, below the root of all work folders."""
         return Path(self.scope, self.key.job, str(self.key.task), str(self.key.attempt), f"{self.worker}-{self.nonce}")
 
     @property
     def machine(self) -> Machine:
-        """As a listing shows it."""
+        """The machine as a listing shows it."""
         return Machine(id=str(self), key=self.key, worker=self.worker, epoch=self.epoch)
 
 
 def parse(machine: str) -> Name | None:
-    """The parts of an id; None if it is none of ours."""
+    """Return the parts of an id; None if it is not one of ours."""
     scope, _, rest = machine.rpartition("|")
     try:
         job, task, attempt, last = rest.split("/")
@@ -57,7 +64,7 @@ def parse(machine: str) -> Name | None:
 def command(
     python: str, name: Name, bucket_url: str, folder: Path, devices: Iterable[str], **more: object
 ) -> list[str]:
-    """The argv of a worker. Isolated (`-I`): no folder of the user's is on its path."""
+    """Return the argv of a worker. Isolated (`-I`): no folder of the user is on its path."""
     flags = {
         "machine": name,
         "job": name.key.job,
@@ -74,8 +81,10 @@ def command(
 
 
 def environment(inherited: Mapping[str, str], name: Name, devices: Iterable[str], own: str = "") -> dict[str, str]:
-    """The worker's own: the bastion's, whose credentials it needs, without what names another job or machine, or leads jobs to
-    the programs of the environment that the bastion is installed in, which are in the folder `own`.
+    """Return the worker's environment: the bastion's own, because it needs the same credentials, with exceptions.
+
+    What names another job or machine is left out. So is the folder `own` on the PATH: it would lead jobs to the
+    programs of the environment in which the bastion is installed.
     """
     kept = {key: value for key, value in inherited.items() if not key.startswith("BASTION_")}
     if own and "PATH" in kept:

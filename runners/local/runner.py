@@ -1,4 +1,4 @@
-"""The runner whose fleet is this machine. What runs is what its registry says and its guard finds; nothing else counts."""
+"""The runner whose fleet is this machine. Only its registry and its guard define what runs."""
 
 from __future__ import annotations
 
@@ -33,14 +33,27 @@ _END_S, _END_LOOK_S = 0.25, 0.01
 
 @dataclass(kw_only=True)
 class LocalRunner:
-    """Starts workers as sessions of their own, which outlive the bastion.
+    """The runner that starts workers as sessions of their own, which outlive the bastion.
 
-    `scope` names the bastion on this machine: one word, the same at every start. `bucket_url` is the bastion's
-    folder in the bucket. `given` replaces what the machine says of its capacity. `flags` go to every worker;
-    `run_as` is the account of the jobs' processes, if it is not the bastion's; `as_submitter`: it is that of each job's user.
-    `registry` is the folder of what all bastions of this account have started here, beside the work folders if it is not
-    said; `scan` reads it. `adopts`: what a machine leaves without a parent becomes a child of this process. `kinds` are the
-    control groups that a machine may have.
+    scope: the bastion's name on this machine: one word, the same at every start.
+    bucket_url: the bastion's folder in the bucket.
+    work_root: the folder below which attempts work.
+    ids: the source of nonces.
+    clock: the time.
+    given: replaces the capacity that the machine has; None to measure it.
+    devices: the GPUs of this machine.
+    python: the interpreter of workers.
+    inherited: the environment that workers inherit.
+    flags: flags for every worker.
+    run_as: the account of the jobs' processes; "" for the bastion's own.
+    as_submitter: True if each job runs as the account of its user.
+    registry: the folder of what all bastions of this account have started here; None: beside the work folders.
+    scan: reads the registry.
+    adopts: True if processes that a machine leaves without a parent become children of this process.
+    kinds: the control groups that a machine may have.
+    name: the runner's name.
+    pace_s: seconds between two listings while attempts live.
+    offers: the kinds of resources that it has; None: those of its capacity.
     """
 
     scope: str
@@ -72,35 +85,35 @@ class LocalRunner:
         self._guard = MachineGuard(registry=registry, clock=self.clock, adopts=self.adopts)
 
     def capacity(self) -> Resources:
-        """As given; else the processors, the memory in whole GiB, and the GPUs by kind."""
+        """Return the given capacity; else the processors, the memory in whole GiB, and the GPUs by kind."""
         if self.given is not None:
             return self.given
         machine = {"cpu": os.cpu_count() or 1, "memory": psutil.virtual_memory().total // _GIB}
         return plus(machine, gpus.count(self.devices))
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """One host for each replica."""
+        """Return the number of workers: one for each replica."""
         return replicas
 
     def create(self, placement: Placement) -> None:
-        """Start the workers of the attempt that do not run. `RunnerError` if one cannot be started."""
+        """Start the workers of the attempt that do not run. Raises `RunnerError` if one cannot be started."""
         with self._creating:
             there = {entry.name.worker for entry in self._mine() if entry.name.key == placement.key}
             for worker in sorted(set(range(placement.workers)) - there):
                 self._start(placement, worker)
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
-        """By the parts of the id."""
+        """Return True if the parts of the id match."""
         name = render.parse(machine)
         return name is not None and (name.scope, name.key, name.worker) == (self.scope, key, worker)
 
     def stop(self, machine: str) -> None:
-        """SIGTERM to the worker: it looks for its stop order at once."""
+        """Send SIGTERM to the worker, which then looks for its stop order at once."""
         for entry in self._of(machine):
             self._guard.tell(entry)
 
     def delete(self, machine: str) -> None:
-        """Kill all of the machine, and give it a moment to be gone. What cannot end yet is found by the next look."""
+        """Kill all of the machine, and give it a moment to be gone. The next look finds what cannot end yet."""
         for entry in self._of(machine):
             self._guard.end(entry)
             deadline = self.clock.monotonic() + _END_S
@@ -108,17 +121,20 @@ class LocalRunner:
                 self.clock.sleep(_END_LOOK_S)
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this scope."""
+        """Return all machines of this scope."""
         with self._creating:
             self._reap()
             return [entry.name.machine for entry in self._mine()]
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """Nothing: workers start at once."""
+        """Return nothing: workers start at once."""
         return {}
 
     def look(self, machine: str) -> Sight:
-        """A machine is gone when nothing of it runs; so is one that this bastion did not make."""
+        """Return whether the machine exists.
+
+        It is gone when no process of it runs, or if this bastion did not make it.
+        """
         try:
             with self._creating:
                 self._reap()
@@ -127,15 +143,15 @@ class LocalRunner:
             return Sight.BLIND
 
     def sweep(self) -> None:
-        """Remove work folders that are 24 h old and of no live machine."""
+        """Remove work folders that are 24 h old and belong to no live machine."""
         with self._creating:
             live = {entry.name.folder for entry in self._mine()}
         folders.sweep(self.work_root, self.scope, live, self.clock.wall())
 
     def _mine(self) -> Iterator[Entry]:
-        """The machines of this scope of which something runs. The others are forgotten.
+        """Yield the machines of this scope that have a running process, and remove the others from the registry.
 
-        Only who lists may act, so what an older bastion started is taken in here, once no such bastion starts anything.
+        The first listing takes in what an older bastion started: by then no such bastion starts anything.
         """
         if not self._took_over:
             former_machines.adopt(self._guard.registry, self.scope, self.work_root)
@@ -145,7 +161,7 @@ class LocalRunner:
                 yield entry
 
     def _of(self, machine: str) -> Sequence[Entry]:
-        """The machine of this very id, if this bastion has started it."""
+        """Return the machine of exactly this id, if this bastion has started it."""
         return [entry for entry in self.scan(self._guard.registry) if self._is(entry, machine)]
 
     def _is(self, entry: Entry, machine: str) -> bool:
@@ -153,7 +169,7 @@ class LocalRunner:
 
     @property
     def _cache(self) -> Path:
-        """What setups have made, for all bastions of this machine."""
+        """The folder of the results of setups, for all bastions of this machine."""
         return self.work_root / "cache"
 
     def _start(self, placement: Placement, worker: int) -> None:
@@ -178,7 +194,7 @@ class LocalRunner:
             raise RunnerError(f"cannot start {what}: another bastion took its entry away; see bastion status")
 
     def _keep_others_out(self) -> None:
-        """Nobody else lists the work folders; a job's account passes through them and ours above, to what is its own."""
+        """Close the work folders to other accounts. A job's account passes through them, and ours above, to its own."""
         self.work_root.mkdir(parents=True, exist_ok=True)
         others = bool(self.run_as or self.as_submitter)
         self.work_root.chmod(0o711 if others else 0o700)
@@ -187,7 +203,10 @@ class LocalRunner:
             above.chmod(stat.S_IMODE(above.stat().st_mode) | 0o011)
 
     def _account(self, placement: Placement) -> str:
-        """Whose the job's processes are; "": the bastion's own. Raises `RunnerError` if nobody can tell."""
+        """Return the account of the job's processes; "" for the bastion's own.
+
+        Raises `RunnerError` if it does not exist.
+        """
         if not self.as_submitter:
             return self.run_as
         if not placement.user or not is_known(placement.user):
@@ -211,7 +230,7 @@ class LocalRunner:
         )
 
     def _reap(self) -> None:
-        """Take the ended children off the system's table; those of an earlier bastion are not ours to wait for."""
+        """Reap the ended children; those of an earlier bastion are not ours to wait for."""
         self._children = {child for child in self._children if _runs(child)}
         self._guard.reap()
 
@@ -223,5 +242,5 @@ def _private(path: str, how: int) -> int:
 def _runs(child: int) -> bool:
     try:
         return os.waitpid(child, os.WNOHANG) == (0, 0)
-    except ChildProcessError:  # the system reaped it, as it does where SIGCHLD is ignored
+    except ChildProcessError:  # the system has reaped it, as it does where SIGCHLD is ignored
         return False

@@ -1,6 +1,6 @@
 """The programs that runners start on machines.
 
 For: the command lines that runners write.
-Here: `worker`, `lay` (puts the worker into a pod), `ray_host` (what a Ray job of ours runs).
+Here: `worker`, `lay` (puts the worker into a pod), `ray_host` (the program of a Ray job of ours).
 Imports: all of `runners`.
 """

@@ -1,4 +1,4 @@
-"""What runs before a job's own image in a pod: lays the worker into a folder that both share."""
+"""The program that runs before a job's own image in a pod: it puts the worker into a folder that both share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..delivery.archive import lay_out
 
 
 def main(argv: Sequence[str]) -> int:
-    """The one word is the folder. Written by the runner, never by people."""
+    """Unpack the worker into the folder, the only argument. Runners write this command line, never people."""
     try:
         lay_out(Path(argv[0]), SystemShell())
     except (RunnerError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The command line of what a Ray job of ours runs. Written by the runner `ray`, never by people."""
+"""The command line of a Ray job of ours. The runner `ray` writes it, never people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ray import job_program
 
 
 def main(argv: Sequence[str]) -> int:
-    """`--name=value` for each flag, as `bastion.runners.ray.render` writes them."""
+    """Parse `--name=value` for each flag, as `bastion.runners.ray.render` writes them, and run the job."""
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if "kill" in flags:
         job_program.kill(flags["kill"], Path(flags["root"]).expanduser())

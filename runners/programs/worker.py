@@ -1,4 +1,4 @@
-"""The worker's command line and wiring. Written by runners, never by people: it starts fast, so it parses plainly."""
+"""The worker's command line and wiring. Runners write it, never people: it must start fast, so the parsing is plain."""
 
 from __future__ import annotations
 
@@ -55,7 +55,11 @@ GOOGLE = "google"
 
 
 def main(argv: Sequence[str]) -> int:
-    """`--name=value` for each of the flags that `runners.local.render` writes; or `--on=`, where the machine knows more."""
+    """Parse the flags and run the worker. Return its exit code.
+
+    Flags are `--name=value` for each flag that `runners.local.render` writes, or `--on=` where the machine knows the
+    rest.
+    """
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if flags.get("on") == GOOGLE:
         flags |= machine_context.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
@@ -75,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
     notice = notices()
     if "parent" in flags and not follow(int(flags["parent"])):
         return 1
-    os.chdir(flags["folder"])  # not the bastion's: nobody is to find his folder busy because of us
+    os.chdir(flags["folder"])  # leave the folder that we were started in: it must not stay busy because of us
     post = _post(flags)
     machine, keeper = _machine(flags, bounds, inside), os.getpid()
 
@@ -88,7 +92,7 @@ def main(argv: Sequence[str]) -> int:
 
     try:
         code = keep(worker, lambda why: stand_in(post, _doors(flags, machine, notice), _pace(flags), why))
-        # The bucket is told; of a pod that fails, also by a notice that comes now, the cluster ends those that came with it.
+        # The bucket has the end. If a pod fails, even by a late notice, the cluster ends the pods that came with it.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         return 0 if inside else code
     finally:
@@ -96,11 +100,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def entered(flags: Mapping[str, str], role: str) -> bool:
-    """Enter this process in the registry of its machine, and its group, if it has them. False: it is to do nothing."""
+    """Register this process on its machine, and put it into the machine's group, if there are any.
+
+    False: it must do nothing.
+    """
     if "entry" not in flags:
         return True
     if "group" in flags and role == KEEPER:
-        with suppress(OSError):  # the registry tells who we are all the same
+        with suppress(OSError):  # the registry identifies us without it
             machine_cgroup.enter(flags["group"])
     return register(Path(flags["entry"]), role, os.getpid())
 
@@ -129,7 +136,7 @@ def _doors(
     gpus: NvmlGpus | None = None,
     farewell: Callable[[], Farewell | None] | None = None,
 ) -> WorkerContext:
-    """Of one process: connections and threads are nothing to share with a child."""
+    """Make the context of one process. Connections and threads cannot be shared with a child, so each has its own."""
     elsewhere = {home: flags[f"{home}_bucket"] for home in (layout.PERMANENT, layout.TTL) if f"{home}_bucket" in flags}
     logs_of = account(flags["run_as"]).uid if PRIVATE in flags and "run_as" in flags else None
     bucket = housed(open_part(flags["bucket"], logs_of=logs_of), elsewhere)
@@ -150,7 +157,7 @@ def _doors(
 
 
 def _put(bucket: Bucket, url: str) -> Put:
-    """Store files below a URL: through the bastion's own bucket where they belong there, else by fsspec."""
+    """Return the way to store files below a URL: the bastion's own bucket if they belong there, else fsspec."""
     home = f"{url_of(bucket, layout.OUTPUTS)}/"
     if url.startswith(home + layout.OUTPUTS):
         below = url.removeprefix(home).rstrip("/")
@@ -205,7 +212,7 @@ def _bounds(flags: dict[str, str]) -> Bounds:
 
 
 def _devices(said: str) -> tuple[str, ...]:
-    """As named by a runner; or, where none divides them, this worker's share: `share:0/2` is the first half."""
+    """Return the devices as a runner named them, or this worker's share of all: `share:0/2` is the first half."""
     share = _SHARE.fullmatch(said)
     if share is None:
         return tuple(filter(None, said.split(",")))
@@ -215,21 +222,25 @@ def _devices(said: str) -> tuple[str, ...]:
 
 
 def follow(parent: int) -> bool:
-    """Have SIGTERM when this process ends, however it does. False if it has ended already."""
+    """Have SIGTERM sent to this process when its parent ends, in any way.
+
+    Return False if the parent has ended already.
+    """
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot have a signal at the end of the parent")
     return os.getppid() == parent
 
 
 def notices() -> Callable[[], None]:
-    """From now on SIGTERM ends nothing: the function that is returned waits for it.
+    """Make SIGTERM harmless from now on, and return the function that waits for it.
 
-    Or for SIGURG, by which Slurm tells the worker and none of the job's processes, who do not know it.
+    The same holds for SIGURG, with which Slurm notifies the worker alone: the job's processes ignore it.
     """
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     for notice in (signal.SIGTERM, signal.SIGURG):
+        # the handler does nothing: the wakeup descriptor puts each signal into the pipe
         signal.signal(notice, lambda *_: None)
 
     def wait() -> None:

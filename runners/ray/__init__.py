@@ -1,6 +1,6 @@
 """The runner of an existing Ray cluster: every machine is a job of Ray's.
 
 For: groups that keep a Ray cluster.
-Here: `runner`, Ray's Job API, `job_program` (what runs on the node), settings, and `fleet`, its entry.
+Here: `runner`, Ray's Job API, `job_program` (the program on the node), settings, and `fleet`, its entry.
 Imports: `runners.local`, `runners.worker.linux`.
 """

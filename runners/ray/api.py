@@ -1,4 +1,4 @@
-"""The door to Ray's dashboard: plain HTTP, so that no version of Ray has to be installed beside the bastion."""
+"""The interface to Ray's dashboard: plain HTTP, so that no version of Ray must be installed beside the bastion."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ from bastion.model.errors import RunnerError
 
 LIMIT_S = 20.0
 ANSWER_MAX = 64 * 1024 * 1024
-"""So many bytes an answer may have: a listing of some 50,000 jobs."""
+"""The most bytes of an answer: a listing of some 50,000 jobs."""
 
 _TAG = re.compile(r"<[^<>]*>")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was answered."""
+    """An answer of the dashboard.
+
+    status: the HTTP status.
+    data: the body.
+    """
 
     status: int
     data: bytes
 
     @property
     def words(self) -> str:
-        """The last line of it, which is what a traceback ends with; of a page the first, which is its title."""
+        """The last line of the text, where a traceback ends; of a web page the first line, its title."""
         text = self.data[-4000:].decode(errors="replace")
         page = text.lstrip().startswith("<")
         lines = [line for line in (_TAG.sub(" ", text) if page else text).splitlines() if line.strip(" .")]
@@ -37,21 +41,25 @@ class Answer:
 
 
 class Dashboard(Protocol):
-    """Who answers requests to Ray's dashboard."""
+    """An interface that answers requests to Ray's dashboard."""
 
     def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """One request. Raises `RunnerError` if there is no whole answer."""
+        """Send one request and return the answer. Raises `RunnerError` if there is no complete answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpDashboard:
-    """The dashboard at an address; `token_file` holds a token where Ray wants one."""
+    """The dashboard at an address, over HTTP.
+
+    address: its URL.
+    token_file: the file with a token if Ray needs one; "" for none.
+    """
 
     address: str
     token_file: str = ""
 
     def ask(self, verb: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
-        """One request. Raises `RunnerError` if there is no whole answer within `LIMIT_S`."""
+        """Send one request. Raises `RunnerError` if there is no complete answer within `LIMIT_S`."""
         url = urlsplit(self.address)
         kind = HTTPSConnection if url.scheme == "https" else HTTPConnection
         connection = kind(url.hostname or "", url.port, timeout=LIMIT_S)

@@ -1,4 +1,4 @@
-"""The runner of an existing Ray cluster, made of the settings."""
+"""The runner of an existing Ray cluster, made from the settings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .settings import faults, settings_of
 
 
 class Ray:
-    """Makes the runner `ray`. Without a given capacity it gives away what Ray's nodes have."""
+    """The maker of the runner `ray`. Without a given capacity it uses what Ray's nodes have."""
 
     def faults(self, options: Mapping[str, Any]) -> list[str]:
-        """What is wrong with `[runner_options.ray]`."""
+        """Return the faults of `[runner_options.ray]`."""
         return faults(options)
 
     def make(self, ground: Ground) -> RayRunner:
-        """The runner; Ray is not asked yet."""
+        """Make the runner, without a request to Ray."""
         settings = settings_of(ground.options)
         return RayRunner(
             dashboard=HttpDashboard(settings.address, settings.token_file or _usual_token()),
@@ -37,12 +37,12 @@ class Ray:
         )
 
     def preview(self, ground: Ground, placement: Placement) -> str:
-        """The first of the requests, one for each worker."""
+        """Return the first of the requests, one for each worker."""
         return self.make(ground).preview(placement)
 
 
 def _usual_token() -> str:
-    """Where Ray's own tools look for the token of this account; "" if there is none."""
+    """Return the file where Ray's own tools look for the token of this account; "" if there is none."""
     usual = Path("~/.ray/auth_token").expanduser()
     return str(usual) if usual.is_file() else ""
 

@@ -1,9 +1,10 @@
-"""What a Ray job of ours runs on its node: it starts the worker where no signal of Ray's reaches it, and stands for it.
+"""The program of a Ray job of ours on its node: it starts the worker out of reach of Ray's signals, and stands for it.
 
-Ray stops a job by SIGTERM to all below its first process, the user's processes too. So the first process, the *host*, has
-nothing below it: a *guard* that belongs to nobody starts the worker, hands it the notice, and kills all of the machine when
-the host or Ray's own process above it falls. The guard is the reaper of what loses its parent, so all of the machine is below
-it, whatever that calls itself. The node's registry says which guard is whose, for the job that kills a machine.
+Ray stops a job by SIGTERM to all processes below its first process, the user's included. So the first process, the
+*host*, has nothing below it. A *guard*, which is the child of no process of Ray, starts the worker and passes on the
+notice. It kills all of the machine when the host, or Ray's own process above the host, ends. The guard reaps what loses
+its parent, so all of the machine is below it, whatever the processes call themselves. The node's registry shows which
+guard belongs to which machine, for the job that kills a machine.
 """
 
 from __future__ import annotations
@@ -42,7 +43,12 @@ _RAYS = frozenset({"CUDA_VISIBLE_DEVICES", "PYTHONBREAKPOINT", "SPT_NOENV"})
 
 @dataclass(frozen=True, slots=True)
 class WorkerStart:
-    """How a worker is started: its argv and its environment. `entry` is its machine's in the node's registry."""
+    """The start of one worker.
+
+    argv: its command line.
+    env: its environment.
+    entry: its machine's entry in the node's registry.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -50,7 +56,7 @@ class WorkerStart:
 
 
 def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], clock: Clock) -> WorkerStart:
-    """Lay out the folders of the machine that the flags name, and enter it. Raises `ValueError` if they name none."""
+    """Make the folders of the machine that the flags name, and register it. Raises `ValueError` if they name none."""
     name, root = parse(flags["machine"]), Path(flags["root"]).expanduser()
     if name is None:
         raise ValueError(f"{flags['machine'][:200]!r} is no machine")
@@ -82,23 +88,23 @@ def prepare(flags: Mapping[str, str], python: str, environ: Mapping[str, str], c
 
 
 def registry_below(root: Path) -> Registry:
-    """The registry of this node: the machines that our Ray jobs have started here."""
+    """Return the registry of this node: the machines that our Ray jobs have started here."""
     return Registry(root / "machines", boot())
 
 
 def _is_over(entry: Entry, registry: Registry) -> bool:
-    """It began and ended. One of which nothing has registered yet is about to begin."""
+    """Return True if the machine began and ended. One without a registered process may be about to begin."""
     return entry.paper.boot != registry.boot or (bool(entry.processes()) and not entry.living())
 
 
 def environment(inherited: Mapping[str, str], machine: str) -> dict[str, str]:
-    """The worker's own: what Ray's processes have, whose credentials it needs, without Ray's own words."""
+    """Return the worker's environment: that of Ray's processes, for its credentials, without Ray's own variables."""
     kept = {key: value for key, value in inherited.items() if not key.startswith(_DROPPED) and key not in _RAYS}
     return kept | {MARK: machine}
 
 
 def address(head: str) -> str:
-    """How the nodes of the cluster with this head (`host:port`) reach this one."""
+    """Return the address at which the nodes of the cluster with this head (`host:port`) reach this one."""
     host = head.rpartition(":")[0].strip("[]") or "127.0.0.1"
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as way:
@@ -107,7 +113,7 @@ def address(head: str) -> str:
 
 
 def stand_for(start: WorkerStart) -> int:
-    """Have the worker run; return when nothing of the machine is left. 0 if it was started, whatever became of it."""
+    """Run the worker; return when no process of the machine is left. 0 if it was started, whatever happened later."""
     above, told = os.getppid(), os.pipe()
     ended = os.pipe()
     signal.signal(signal.SIGTERM, lambda *_: os.write(told[1], _NOTICE))
@@ -116,13 +122,14 @@ def stand_for(start: WorkerStart) -> int:
     os.waitpid(child, 0)
     os.close(told[0])
     os.close(ended[1])
+    # returns when the guard ends: only the guard still holds the other end of this pipe
     return 0 if os.read(ended[0], 1) == _STARTED else 1
 
 
 def kill(machine: str, root: Path) -> None:
-    """Kill all of a machine of this node until nothing of it is left but its guard, which ends then. `root` as its host had it.
+    """Kill all of a machine of this node until nothing of it is left but its guard, which then ends.
 
-    A machine of before 0.2 has no entry: what carries its mark is killed.
+    `root` is as its host had it. A machine of before 0.2 has no entry: the processes that carry its mark are killed.
     """
     name, registry = parse(machine), registry_below(root)
     found = [entry for entry in registry.entries() if name and entry.name.nonce == name.nonce]
@@ -142,7 +149,7 @@ def _end(entry: Entry) -> None:
 
 
 def _left(entry: Entry) -> set[int]:
-    """The processes below which all of the machine runs; none if only its guard is left."""
+    """Return the processes below which all of the machine runs; none if only its guard is left."""
     roots, guards = {process.pid for process in entry.living()}, _guards(entry)
     return roots if roots - guards or (guards and family(*guards)) else set()
 
@@ -152,7 +159,7 @@ def _guards(entry: Entry) -> set[int]:
 
 
 def _quietly(work: Callable[[], None]) -> None:
-    """A forked process never goes back into what its parent was about."""
+    """Run the work and exit: a forked process must never return to its parent's code."""
     try:
         work()
     finally:
@@ -160,7 +167,7 @@ def _quietly(work: Callable[[], None]) -> None:
 
 
 def _leave(start: WorkerStart, above: int, told: tuple[int, int], ended: tuple[int, int]) -> None:
-    """Become a guard that is nobody's child."""
+    """Become a guard that is no process's child."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.setsid()
     if os.fork() == 0:
@@ -172,7 +179,7 @@ def _leave(start: WorkerStart, above: int, told: tuple[int, int], ended: tuple[i
 
 
 def _guard(start: WorkerStart, above: int, told: int) -> None:
-    """Start the worker and watch over it; return when nothing of the machine is left."""
+    """Start the worker and watch over it; return when no process of the machine is left."""
     if not register(start.entry.folder, GUARD, os.getpid()):
         return
     adopt_orphans()
@@ -193,6 +200,7 @@ def _guard(start: WorkerStart, above: int, told: int) -> None:
     lives = True
     while lives or _left(start.entry):
         happened = {fd for fd, _ in poll.poll(_LOOK_MS)}
+        # Ray's process above the host has ended, or the host has (its end of the pipe is closed)
         if ray in happened or (told in happened and os.read(told, 64) == b""):
             _end(start.entry)
         elif told in happened and lives:
@@ -202,7 +210,7 @@ def _guard(start: WorkerStart, above: int, told: int) -> None:
 
 
 def _reaped() -> set[int]:
-    """The children that have ended: the worker, and what it left."""
+    """Return the children that have ended: the worker, and what it left."""
     found: set[int] = set()
     with suppress(ChildProcessError):
         while (pid := os.waitpid(-1, os.WNOHANG)[0]) != 0:
@@ -211,7 +219,7 @@ def _reaped() -> set[int]:
 
 
 def _watched(pid: int) -> int:
-    """A descriptor that can be read when the process has ended; -1 for one that has."""
+    """Return a descriptor that becomes readable when the process ends; -1 if it has ended."""
     with suppress(ProcessLookupError):
         return os.pidfd_open(pid)
     return -1

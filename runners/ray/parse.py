@@ -1,4 +1,4 @@
-"""What Ray's Job API and its list of nodes show, as values. Pure."""
+"""The output of Ray's Job API and its list of nodes, parsed into values. Pure."""
 
 from __future__ import annotations
 
@@ -22,19 +22,29 @@ _WORDS_MAX = 300
 _CHATTER = "Running entrypoint for job"
 
 Node = Mapping[str, float]
-"""What one node has, in Ray's names."""
+"""The resources of one node, under Ray's names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RayJob:
-    """A Ray job of ours. `node` is Ray's id of where it runs or ran; `ended` is in seconds since 1970, 0 while it lives."""
+    """A Ray job of ours.
+
+    name: the machine's id, in its parts.
+    pending: True while it waits for a node.
+    over: True if it has ended, in any way.
+    failed: True if Ray reports it as failed.
+    told: True if Ray saw the end of the host process itself.
+    node: Ray's id of the node where it runs or ran; "" if it has none.
+    ended: seconds since 1970; 0 while it lives.
+    message: Ray's own message.
+    needs: what it needs of one node, under Ray's names.
+    """
 
     name: Name
     pending: bool
     over: bool
     failed: bool
     told: bool
-    """The host process itself ended, and Ray was there to see it."""
     node: str
     ended: float
     message: str
@@ -42,12 +52,12 @@ class RayJob:
 
     @property
     def lost(self) -> bool:
-        """Ray lost sight of it while it ran, so its node may not have ended it yet."""
+        """Return True if Ray lost contact with it while it ran, so its node may still run it."""
         return self.failed and not self.told and bool(self.node)
 
 
 def jobs(data: bytes, scope: str) -> list[RayJob]:
-    """The jobs of this bastion in a listing. Raises `RunnerError` for what is no listing."""
+    """Return the jobs of this bastion in a listing. Raises `RunnerError` if it is not a listing."""
     rows = _read(data)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise RunnerError("Ray's list of jobs is none; is the address that of its dashboard?")
@@ -55,7 +65,7 @@ def jobs(data: bytes, scope: str) -> list[RayJob]:
 
 
 def job(data: bytes) -> RayJob | None:
-    """One job; None if it is none of any bastion's. Raises `RunnerError` for what is no job."""
+    """Return one job; None if it belongs to no bastion. Raises `RunnerError` if it is not a job."""
     row = _read(data)
     if not isinstance(row, dict):
         raise RunnerError("Ray's word on a job is none; is the address that of its dashboard?")
@@ -63,7 +73,7 @@ def job(data: bytes) -> RayJob | None:
 
 
 def job_of(row: Mapping[str, Any]) -> RayJob | None:
-    """A listed job. Raises `RunnerError` for a state that we do not know: nobody is to be taken for gone by it."""
+    """Return a listed job. Raises `RunnerError` for an unknown state: no machine may count as gone because of it."""
     name, status = parse(str(row.get("submission_id", ""))), row.get("status")
     if name is None:
         return None
@@ -83,7 +93,7 @@ def job_of(row: Mapping[str, Any]) -> RayJob | None:
 
 
 def session(data: bytes) -> str:
-    """The name of the head's session in what it says of its version. Raises `RunnerError` if it has none."""
+    """Return the name of the head's session, from its version answer. Raises `RunnerError` if it has none."""
     found = _read(data)
     name = found.get("session_name") if isinstance(found, dict) else None
     if not isinstance(name, str) or not name:
@@ -92,7 +102,7 @@ def session(data: bytes) -> str:
 
 
 def nodes(data: bytes) -> list[Node]:
-    """What each living node has. Raises `RunnerError` for what is no list of nodes."""
+    """Return what each live node has. Raises `RunnerError` if it is not a list of nodes."""
     try:
         rows = _read(data)["data"]["result"]["result"]
         alive = [row["resources_total"] for row in rows if row["state"] == "ALIVE"]
@@ -102,7 +112,7 @@ def nodes(data: bytes) -> list[Node]:
 
 
 def capacity(there: Iterable[Node], table: Mapping[str, str]) -> dict[str, int]:
-    """What these nodes hold together, in kinds of ours; what Ray counts for itself is left out."""
+    """Return what these nodes hold together, in our kinds. What Ray counts for itself is left out."""
     ours = {name: kind for kind, name in table.items()}
     out: dict[str, int] = {}
     for node in there:
@@ -115,13 +125,13 @@ def capacity(there: Iterable[Node], table: Mapping[str, str]) -> dict[str, int]:
 
 
 def halves(found: Iterable[RayJob]) -> set[AttemptKey]:
-    """The attempts of which some workers have their place, and others wait for one."""
+    """Return the attempts that are half there: some of their workers run while others wait for a place."""
     live = [job for job in found if not job.over]
     return {job.name.key for job in live if job.pending} & {job.name.key for job in live if not job.pending}
 
 
 def waiting(found: Sequence[RayJob], there: Sequence[Node]) -> dict[AttemptKey, str]:
-    """What attempts wait for whose machines are not all there, by their jobs and by the nodes that there are."""
+    """Return what attempts without all of their machines wait for, from their jobs and the existing nodes."""
     out: dict[AttemptKey, str] = {}
     for job in found:
         key = job.name.key
@@ -148,7 +158,7 @@ def _said(name: str, amount: float) -> str:
 
 
 def _last_words(message: str) -> str:
-    """The last line that is not Ray's own about what it does."""
+    """Return the last line that is not Ray's own progress text."""
     lines = [line for line in message.splitlines() if line.strip() and not line.startswith(_CHATTER)]
     return " ".join((lines or ["it does not say why"])[-1].split())[:_WORDS_MAX]
 
@@ -165,7 +175,7 @@ def _kind(name: str, models: Sequence[str], ours: Mapping[str, str]) -> str:
 
 
 def _needs(metadata: object) -> dict[str, float]:
-    """As we wrote it ourselves; nothing where somebody else did."""
+    """Return the needs that we wrote ourselves; nothing if another program wrote them."""
     try:
         found = json.loads(metadata[NEEDS])  # type: ignore[index]
         return {str(name)[:100]: float(amount) for name, amount in found.items()}
@@ -187,7 +197,7 @@ def _read(data: bytes) -> Any:
 
 
 def removals(data: bytes) -> Iterator[str]:
-    """The names of ended jobs that only killed a machine."""
+    """Yield the names of ended jobs that only killed a machine."""
     for row in _read(data):
         name = str(row.get("submission_id", ""))
         if name.startswith("kill~bastion~") and row.get("status") in _OVER:

@@ -1,6 +1,6 @@
-"""How a machine on a Ray cluster is named, and what Ray is told to start it. Pure.
+"""The name of a machine on a Ray cluster, and the requests that start it. Pure.
 
-A machine is one Ray job; its submission id is the machine's id, and tells all that it is.
+A machine is one Ray job. Its submission id is the machine's id, and holds all that we store about it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from bastion.quota.resources import Resources
 from .settings import RaySettings
 
 NEEDS = "bastion-needs"
-"""In a job's metadata: what it needs of one node, in Ray's names, for Ray does not list that."""
+"""The key in a job's metadata of what it needs of one node, under Ray's names: Ray does not list that."""
 
 STOP_S = 10**7
-"""So long Ray waits between its SIGTERM and its SIGKILL: the grace is the worker's to give."""
+"""Seconds that Ray waits between its SIGTERM and its SIGKILL: the worker gives the grace, not Ray."""
 
 _ID = re.compile(
     r"bastion~(?P<scope>[^~/]{1,100})~(?P<job>[^~/]{1,100})~(?P<task>[0-9]{1,9})~(?P<attempt>[0-9]{1,9})"
@@ -33,12 +33,20 @@ _ID = re.compile(
 _PLAIN = {"cpu": "CPU", "memory": "memory", "gpu": "GPU"}
 _GIB = 2**30
 _TRACE = 0.001
-"""How much of `accelerator_type:H100` a job takes: Ray gives each node one of it, for any number of jobs."""
+"""The amount of `accelerator_type:H100` that a job takes: Ray gives each node one of it, for any number of jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A machine's id, in its parts. `session` marks the head that was to have it; `nonce` is new at every creation."""
+    """A machine's id, in its parts.
+
+    scope: the name of the bastion.
+    key: the attempt.
+    worker: the worker's number within the attempt.
+    epoch: the epoch of the bastion that created it.
+    session: the mark of the head's session for which it was created.
+    nonce: new at every creation.
+    """
 
     scope: str
     key: AttemptKey
@@ -53,11 +61,11 @@ class Name:
 
     @property
     def folder(self) -> Path:
-        """Its work folder, below the root of all."""
+        """The work folder, below the root of all work folders."""
         return Path(self.scope, self.key.job, str(self.key.task), str(self.key.attempt), f"{self.worker}-{self.nonce}")
 
     def machine(self, *, seen: bool, doomed: bool, ours: bool) -> Machine:
-        """As a listing shows it. `ours`: its nonce is proved."""
+        """Return the machine as a listing shows it. `ours`: its nonce is proved."""
         return Machine(
             id=str(self),
             key=self.key,
@@ -71,7 +79,7 @@ class Name:
 
 
 def parse(submission_id: str) -> Name | None:
-    """The parts of an id; None if it is none of ours."""
+    """Return the parts of an id; None if it is not one of ours."""
     found = _ID.fullmatch(submission_id)
     if found is None:
         return None
@@ -80,18 +88,18 @@ def parse(submission_id: str) -> Name | None:
 
 
 def session_mark(session: str) -> str:
-    """What ids carry of a session of Ray's: a head that starts without its memory begins another."""
+    """Return the mark of a Ray session in ids: a head that starts without its old state begins another session."""
     return sha256(session.encode()).hexdigest()[:8]
 
 
 def ray_name(kind: str, table: Mapping[str, str]) -> str:
-    """What Ray calls a kind of ours; `GPU:H100` for GPUs on nodes of this accelerator type."""
+    """Return Ray's name for one of our kinds; `GPU:H100` for GPUs on nodes of this accelerator type."""
     usual = f"GPU:{kind.upper()}" if kind in KINDS["gpu"] else kind
     return table.get(kind) or _PLAIN.get(kind, usual)
 
 
 def needs(resources: Resources, table: Mapping[str, str]) -> dict[str, float]:
-    """What one worker needs of one node, in Ray's names and units."""
+    """Return what one worker needs of one node, under Ray's names and in Ray's units."""
     out: dict[str, float] = {}
     for kind, amount in sorted(resources.items()):
         name, _, model = ray_name(kind, table).partition(":")
@@ -104,7 +112,7 @@ def needs(resources: Resources, table: Mapping[str, str]) -> dict[str, float]:
 def submission(
     name: Name, placement: Placement, bucket_url: str, settings: RaySettings, flags: Mapping[str, object]
 ) -> dict[str, Any]:
-    """The body of the request that starts a machine's worker on a node that has room for it."""
+    """Return the body of the request that starts a machine's worker on a node with room for it."""
     wanted = needs(placement.resources, settings.resources)
     return {
         "submission_id": str(name),
@@ -119,9 +127,9 @@ def submission(
 
 
 def removal(machine: str, node: str, settings: RaySettings) -> dict[str, Any]:
-    """The body of the request that kills what runs as a machine on its node: Ray's own stop begins with a notice.
+    """Return the body of the request that kills a machine on its node: Ray's own stop begins with a notice.
 
-    It has one name for ever, so Ray starts it once.
+    Its name never changes, so Ray starts it once.
     """
     return {
         "submission_id": removal_of(machine),
@@ -131,7 +139,7 @@ def removal(machine: str, node: str, settings: RaySettings) -> dict[str, Any]:
 
 
 def removal_of(machine: str) -> str:
-    """The name of the job that kills a machine."""
+    """Return the name of the job that kills a machine."""
     return f"kill~{machine}"
 
 

@@ -1,4 +1,7 @@
-"""The runner of an existing Ray cluster. What it remembers saves requests and holds back: machines are what Ray lists."""
+"""The runner of an existing Ray cluster.
+
+Ray's list defines the machines; what the runner remembers only saves requests.
+"""
 
 from __future__ import annotations
 
@@ -19,30 +22,46 @@ from .render import Name
 from .settings import RaySettings
 
 LOST_S = 90.0
-"""So long the processes of a node may live on that Ray, or its head, has lost sight of: a node that reaches no head
-ends by itself after 60 s, and what runs on it with it."""
+"""Seconds that processes may live on a node with which Ray has lost contact.
+
+A node that reaches no head ends by itself after 60 s, with all that runs on it.
+"""
 
 AGAIN_S = 30.0
-"""A removal that has not come to its end is asked for again after so long."""
+"""Seconds before a removal that has not finished is requested again."""
 
 HALF_S = 300.0
-"""So long a part of a gang may hold its places while the rest waits for theirs. Then they are given back, and it starts anew."""
+"""The most seconds that a part of a gang may hold its places while the rest waits for theirs.
+
+Then the places are given back, and the gang starts again.
+"""
 
 KEPT_S = 3600.0
-"""So long Ray keeps the record of an ended job of ours, for people."""
+"""Seconds that Ray keeps the record of an ended job of ours, for people to read."""
 
 _FOUND, _NOT_FOUND, _TAKEN = 200, 404, 400
 _UNKNOWN = (401, 403)
-"""It does not know who we are."""
+"""The statuses that mean: Ray does not accept the sender."""
 
 _NODES = "/api/v0/nodes?detail=true&limit=10000"
 
 
 @dataclass(kw_only=True)
 class RayRunner:
-    """Each machine is one Ray job. `scope` names the bastion, the same at every start; `given` bounds the whole.
+    """The runner of one Ray cluster: each machine is one Ray job.
 
-    `bucket_url` is the bastion's folder in the bucket; `flags` go to every worker.
+    dashboard: the interface to Ray.
+    settings: the options of the runner.
+    scope: the name of the bastion, the same at every start.
+    bucket_url: the bastion's folder in the bucket.
+    ids: the source of nonces for previews.
+    seal: gives and proves the nonces of names.
+    clock: the time.
+    given: the capacity to use instead of what the nodes have; None to read it.
+    flags: flags for every worker.
+    name: the runner's name.
+    pace_s: seconds between two listings while attempts live.
+    offers: the kinds of resources that it has; None: those of its capacity.
     """
 
     dashboard: Dashboard
@@ -66,7 +85,7 @@ class RayRunner:
     _session: str = ""
 
     def capacity(self) -> Resources | None:
-        """As given; else what Ray's nodes have. None while they cannot be listed."""
+        """Return the given capacity, else what Ray's nodes have; None while they cannot be listed."""
         try:
             self._nodes = parse.nodes(self._get(_NODES))
         except RunnerError:
@@ -74,7 +93,7 @@ class RayRunner:
         return self.given if self.given is not None else parse.capacity(self._nodes, self.settings.resources)
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """One node for each replica, or a part of one."""
+        """Return the number of workers: one node for each replica, or a part of one."""
         return replicas
 
     def create(self, placement: Placement) -> None:
@@ -89,7 +108,7 @@ class RayRunner:
             self._made[name] = self.clock.monotonic()
 
     def preview(self, placement: Placement) -> str:
-        """The body of the first worker's request; Ray is not asked."""
+        """Return the body of the first worker's request, without a request to Ray."""
         return json.dumps(self._submission(placement, 0, self.ids.new())[1], indent=2)
 
     def _submission(self, placement: Placement, worker: int, nonce: str) -> tuple[Name, dict[str, Any]]:
@@ -97,12 +116,12 @@ class RayRunner:
         return name, render.submission(name, placement, self.bucket_url, self.settings, self.flags)
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
-        """By the parts of the id."""
+        """Return True if the parts of the id match."""
         name = self._name(machine)
         return name is not None and (name.key, name.worker) == (key, worker)
 
     def stop(self, machine: str) -> None:
-        """SIGTERM to the machine's host, which hands it to the worker; Ray's own SIGKILL is put off."""
+        """Send SIGTERM to the machine's host, which passes it to the worker; Ray's own SIGKILL comes much later."""
         if self._name(machine) is None:
             return
         answer = self.dashboard.ask("POST", f"{_path(machine)}/stop")
@@ -110,7 +129,7 @@ class RayRunner:
             raise RunnerError(f"Ray does not stop {machine}: {answer.words}")
 
     def delete(self, machine: str) -> None:
-        """Kill all of the machine on its node; what has no node yet is stopped, and ends where it begins."""
+        """Kill all of the machine on its node. A job without a node is stopped, and ends where it begins."""
         now = self.clock.monotonic()
         self._removed = {name: at for name, at in self._removed.items() if now - at < AGAIN_S}
         if machine in self._removed:
@@ -124,7 +143,7 @@ class RayRunner:
             self._removed[machine] = now
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion, by one question."""
+        """Return all machines of this bastion, with one request."""
         asked, self._session = self.clock.monotonic(), ""
         self._listed = parse.jobs(self._get("/api/jobs/"), self.scope)
         names = {job.name for job in self._listed}
@@ -137,7 +156,7 @@ class RayRunner:
         return [job.name.machine(seen=not job.pending, doomed=job.name.key in broken, ours=ours) for job, ours in live]
 
     def sweep(self) -> None:
-        """Have Ray forget jobs of ours that ended more than an hour ago. Hosts sweep the folders of their nodes."""
+        """Make Ray forget jobs of ours that ended more than an hour ago. Hosts sweep the folders of their nodes."""
         old = self.clock.wall().timestamp() - KEPT_S
         for job in self._listed:
             if job.over and job.ended < old and self._is_ours(job.name):
@@ -145,11 +164,14 @@ class RayRunner:
                 self.dashboard.ask("DELETE", _path(render.removal_of(str(job.name))))
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """What attempts wait for whose Ray jobs wait or did not begin."""
+        """Return the reason for each attempt with Ray jobs that wait or did not begin."""
         return parse.waiting([job for job in self._listed if self._is_ours(job.name)], self._nodes)
 
     def look(self, machine: str) -> Sight:
-        """The direct question. What Ray has lost sight of is gone only a while later: its node may not know it yet."""
+        """Ask about one machine directly.
+
+        A machine that Ray has lost contact with is gone only some time later: its node may not have noticed yet.
+        """
         if self.clock.monotonic() - self._lost.get(machine, float("-inf")) < LOST_S:
             return Sight.BLIND
         try:
@@ -165,20 +187,23 @@ class RayRunner:
         return Sight.GONE
 
     def _session_now(self) -> str:
-        """The mark of the head's session. One that came after the machine's head, without its memory, knows nothing of it."""
+        """Return the mark of the head's current session.
+
+        A head that restarted without its old state knows nothing of the machine.
+        """
         return render.session_mark(parse.session(self._get("/api/version")))
 
     def _name(self, machine: str) -> Name | None:
-        """The parts of an id; None if it is none of this bastion's."""
+        """Return the parts of an id; None if it does not belong to this bastion."""
         name = render.parse(machine)
         return name if name is not None and name.scope == self.scope else None
 
     def _is_ours(self, name: Name) -> bool:
-        """Anybody may submit a job under any id: ours is one that the seal proves."""
+        """Return True if the seal proves the name: any user may submit a job under any id."""
         return self.seal.proves(name.nonce, name.scope, name.key, name.worker, name.epoch)
 
     def _job(self, machine: str) -> RayJob | None:
-        """The machine's Ray job; None if there is none. Raises `RunnerError`."""
+        """Return the machine's Ray job; None if there is none. Raises `RunnerError`."""
         if self._name(machine) is None:
             return None
         answer = self.dashboard.ask("GET", _path(machine))
@@ -190,7 +215,7 @@ class RayRunner:
         answer = self.dashboard.ask("POST", "/api/jobs/", render.removal(machine, node, self.settings))
         if (
             answer.status == _TAKEN
-        ):  # an earlier one, which may have failed: once Ray has forgotten it, another can come
+        ):  # an earlier removal, which may have failed: once Ray forgets it, the next one can start
             self.dashboard.ask("DELETE", _path(render.removal_of(machine)))
         else:
             _good(answer, f"remove {machine}")

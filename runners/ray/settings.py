@@ -1,4 +1,4 @@
-"""What `[runner_options.ray]` of config.toml says, checked. Pure."""
+"""The options of `[runner_options.ray]` in config.toml, checked. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 ADDRESS = "http://127.0.0.1:8265"
-"""Where Ray's dashboard, and with it the Job API, is by Ray's own choice."""
+"""The default address of Ray's dashboard and its Job API."""
 
 _TEXTS = ("address", "python", "folder", "token_file")
 _KIND = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -19,10 +19,13 @@ _WORDS_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaySettings:
-    """`address` is the URL of the Job API, `token_file` holds what it wants to be told of us.
+    """The options of the runner.
 
-    `python` has Bastion on every node, `folder` is where jobs work there; `~` is the home of Ray's account on the node.
-    `resources` names Ray's resource for a kind of ours: `GPU:H100`, or any word that nodes were started with.
+    address: the URL of the Job API.
+    python: the interpreter that has Bastion on every node.
+    folder: the folder where jobs work on the nodes; `~` is the home of Ray's account there.
+    token_file: the file with the token that the Job API needs; "" for Ray's usual file.
+    resources: Ray's resource for a kind of ours: `GPU:H100`, or any name with which nodes were started.
     """
 
     address: str = ADDRESS
@@ -33,7 +36,7 @@ class RaySettings:
 
 
 def settings_of(options: Mapping[str, Any]) -> RaySettings:
-    """The settings that options without `faults` say."""
+    """Return the settings of options without `faults`."""
     told = dict(options)
     if "address" in told:
         told["address"] = told["address"].rstrip("/")
@@ -41,7 +44,7 @@ def settings_of(options: Mapping[str, Any]) -> RaySettings:
 
 
 def faults(options: Mapping[str, Any]) -> list[str]:
-    """What is wrong with the options, one line for each."""
+    """Return what is wrong with the options, one line for each fault."""
     return [*_unknown(options), *_texts(options), *_resources(options.get("resources", {}))]
 
 

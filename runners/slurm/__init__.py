@@ -1,6 +1,6 @@
 """The runner of a Slurm cluster: one job of Slurm's for each attempt.
 
 For: groups that have a Slurm cluster already.
-Here: `runner`, Slurm's commands here or over ssh, what they print as values, settings, and `fleet`, its entry.
+Here: `runner`, Slurm's commands here or over ssh, parsers of their output, settings, and `fleet`, its entry.
 Imports: nothing of other runners.
 """

@@ -1,4 +1,4 @@
-"""Slurm's commands: asked here or on a login node, and understood when they refuse."""
+"""Slurm's commands: run here or on a login node, with their refusals turned into errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bastion.model.errors import RunnerError
 from bastion.model.interfaces import Said, Shell
 
 LIMIT_S = 60.0
-"""So long a command may take. Slurm's own try for some 10 s to reach a controller."""
+"""The most seconds that a command may take. Slurm's own commands try for some 10 s to reach a controller."""
 
 _SILENT = re.compile(
     r"unable to contact|socket timed out|connection refused|zero bytes|communication|unable to establish|"
@@ -30,28 +30,28 @@ _OPTIONS = {
     "option": "sbatch",
     "node configuration": "partition or constraint, or ask for what its nodes have",
 }
-"""What to change when Slurm refuses, by the first of these words that it says then."""
+"""The option to change when Slurm refuses, by the first of these words that appears in its message."""
 
 
 class SlurmRefused(RunnerError):
-    """Slurm was asked, and will not have it: asking again helps only after a change."""
+    """Slurm answered with a refusal: the same request helps only after a change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Slurm's commands through a shell. Raise `RunnerError` if it could not be asked."""
+    """Slurm's commands, run through a shell. Each raises `RunnerError` if Slurm could not be reached."""
 
     shell: Shell
 
     def ask(self, argv: Sequence[str]) -> str:
-        """What a question's answer is; empty if it is about a job that Slurm does not know (any more)."""
+        """Return the answer to a question; empty if it is about a job that Slurm does not have, or no longer has."""
         said = self.shell.run(argv, limit_s=LIMIT_S)
         if said.code and _NO_SUCH_JOB.search(said.err):
             return ""
         return _answer(argv, said)
 
     def submit(self, argv: Sequence[str], script: str) -> int:
-        """Submit a script: the job's number. Raises `SlurmRefused`."""
+        """Submit a script and return the job's number. Raises `SlurmRefused`."""
         answer = _answer(argv, self.shell.run(argv, limit_s=LIMIT_S, stdin=script))
         number = answer.strip().partition(";")[0]
         if not number.isdigit():
@@ -69,6 +69,7 @@ def _answer(argv: Sequence[str], said: Said) -> str:
     if said.code == 0:
         return said.out
     why = _last_words(said.err) or f"exit code {said.code}"
+    # 255 is ssh's own code, unless the command itself has printed something
     ssh_failed = said.code == 255 and f"{argv[0]}:" not in said.err
     if ssh_failed or _SILENT.search(said.err):
         raise RunnerError(f"Slurm does not answer {argv[0]}: {why}; its jobs are left alone; see `scontrol ping`")
@@ -76,7 +77,7 @@ def _answer(argv: Sequence[str], said: Said) -> str:
 
 
 def _last_words(err: str) -> str:
-    """The last line that says something, without the command's name."""
+    """Return the last meaningful line, without the command's name."""
     lines = [re.sub(r"^\w+: (error|fatal): ", "", line).strip() for line in err.splitlines() if line.strip()]
     told = [line for line in lines if not line.startswith("Try ")]
     return re.sub(r"^Batch job submission failed: ", "", told[-1])[:300] if told else ""
@@ -101,13 +102,21 @@ _FLAGS = (
 
 @dataclass(frozen=True, slots=True)
 class SshShell:
-    """Runs commands on `login`, by ssh's program and flags. Exit code 255 is ssh's own: it did not get there."""
+    """A shell on a login node, through ssh. Exit code 255 is ssh's own: the command did not reach the node.
+
+    shell: runs ssh here.
+    login: the login node.
+    program: ssh's program and flags.
+    """
 
     shell: Shell
     login: str
     program: Sequence[str] = ("ssh",)
 
     def run(self, argv: Sequence[str], *, limit_s: float, stdin: str = "") -> Said:
-        """What it answered. Raises `RunnerError` if ssh cannot be started or outlasts `limit_s` seconds."""
+        """Return the answer of the command.
+
+        Raises `RunnerError` if ssh cannot start or takes more than `limit_s` seconds.
+        """
         flags = [word for flag in _FLAGS for word in ("-o", flag)]
         return self.shell.run([*self.program, *flags, "--", self.login, shlex.join(argv)], limit_s=limit_s, stdin=stdin)

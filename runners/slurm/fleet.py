@@ -1,4 +1,4 @@
-"""The runner of a Slurm cluster, made of the settings."""
+"""The runner of a Slurm cluster, made from the settings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ from .settings import faults, read
 
 
 class Slurm:
-    """Makes the runner `slurm`. Its commands run here, or on a login node."""
+    """The maker of the runner `slurm`. Its commands run here, or on a login node."""
 
     def faults(self, options: Mapping[str, Any]) -> list[str]:
-        """What is wrong with them."""
+        """Return the faults of the options."""
         return faults(options)
 
     def make(self, ground: Ground) -> SlurmRunner:
-        """Raises `UsageError` for a folder as the bucket that is on this machine alone."""
+        """Make the runner.
+
+        Raises `UsageError` for a bucket in a folder of this machine if Slurm is reached over ssh.
+        """
         settings = read(ground.options)
         if settings.ssh and ground.bucket.url.startswith("file://"):
             raise UsageError(
@@ -46,7 +49,7 @@ class Slurm:
         )
 
     def preview(self, ground: Ground, placement: Placement) -> str:
-        """What sbatch would be told."""
+        """Return the command and the script that would be submitted."""
         return self.make(ground).preview(placement)
 
 

@@ -1,4 +1,4 @@
-"""What Slurm's commands print, understood. Pure."""
+"""The output of Slurm's commands, parsed into values. Pure."""
 
 from __future__ import annotations
 
@@ -60,13 +60,29 @@ _REASONS = {
     "Assoc": "its account or user is at a limit of Slurm's",
     "QOS": "its QOS is at a limit of Slurm's",
 }
-"""What Slurm's reasons mean; of those of its accounting, which are many, what they begin with."""
+"""The meaning of Slurm's reasons.
+
+For those of its accounting, which are many, the key is the beginning of the reason.
+"""
 _LIMITS = ("Assoc", "QOS")
 
 
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
-    """A job of Slurm's. `name` is None where it is none of a bastion's; `gres` are the accelerators of each node."""
+    """A job of Slurm's.
+
+    number: its number.
+    state: its state, as Slurm names it.
+    partition: its partition.
+    nodes: the number of its nodes.
+    cpus: the number of its processors on all nodes.
+    gres: the accelerators of each node.
+    code: its exit code.
+    comment: the comment that Slurm stores with it.
+    reason: why it waits.
+    user: the account that submitted it.
+    name: the parts of its name; None if it does not belong to a bastion.
+    """
 
     number: int
     state: str
@@ -82,11 +98,11 @@ class SlurmJob:
 
     @property
     def alive(self) -> bool:
-        """It has nodes, or will have some."""
+        """Return True if it has nodes, or will have some."""
         return self.state not in ENDED
 
     def machines(self, *, ours: bool) -> Iterator[Machine]:
-        """Its nodes; none when it has ended. `ours`: its name is proved."""
+        """Yield its nodes as machines; none when it has ended. `ours`: its name is proved."""
         for worker in range(self.nodes if self.alive and self.name else 0):
             assert self.name is not None
             node = SlurmNode(self.number, worker, self.name.nonce, self.name if ours else None)
@@ -102,24 +118,24 @@ class SlurmJob:
 
 
 def squeue(*, everybody: bool = False, number: int | None = None) -> list[str]:
-    """The question for this account's jobs, for everybody's that are not over, or for one of this account's."""
+    """Return the command that lists this account's jobs, all accounts' running jobs, or one job of this account."""
     one = [] if number is None else [f"--jobs={number}"]
     whose = ["--states=R,CG,S"] if everybody else ["--states=all", "--me", *one]
     return ["squeue", "--noheader", *whose, f"--Format={_wanted(_FIELDS)}"]
 
 
 def sinfo() -> list[str]:
-    """The question for all nodes of all partitions."""
+    """Return the command that lists all nodes of all partitions."""
     return ["sinfo", "--noheader", "--Node", f"--Format={_wanted(_NODE_FIELDS)}"]
 
 
 def scope_of(jobs: Iterable[SlurmJob], scope: str) -> dict[int, SlurmJob]:
-    """One bastion's, by their numbers."""
+    """Return the jobs of one bastion, by their numbers."""
     return {job.number: job for job in jobs if job.name and job.name.scope == scope}
 
 
 def jobs_of(text: str) -> Iterator[SlurmJob]:
-    """What squeue printed."""
+    """Yield the jobs in squeue's output."""
     for line in text.splitlines():
         words = _split(line, len(_FIELDS))
         if len(words) == len(_FIELDS) and words[0].isdigit():
@@ -140,9 +156,9 @@ def jobs_of(text: str) -> Iterator[SlurmJob]:
 
 
 def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str, int] | None:
-    """What the nodes of a partition (empty: the default one, which has a star) hold together, as sinfo printed them.
+    """Return what the nodes of a partition hold together, from sinfo's output; None if it has no nodes.
 
-    Nodes that are out of service hold nothing. None if there is no node in it.
+    An empty name means the default partition, which has a star. Nodes that are out of service hold nothing.
     """
     rows = [words for line in text.splitlines() if len(words := _split(line, len(_NODE_FIELDS))) == len(_NODE_FIELDS)]
     own = [row for row in rows if (row[0].removesuffix("*") == partition if partition else row[0].endswith("*"))]
@@ -154,7 +170,7 @@ def capacity_of(text: str, partition: str, table: Mapping[str, str]) -> dict[str
 
 
 def used_by_strangers(jobs: Iterable[SlurmJob], scope: str, partition: str, table: Mapping[str, str]) -> Resources:
-    """What those jobs hold in a partition (empty: in any) that are not this bastion's."""
+    """Return what the jobs other than this bastion's hold in a partition (empty: in any)."""
     out: dict[str, int] = {}
     for job in jobs:
         if (partition and job.partition != partition) or (job.name and job.name.scope == scope):
@@ -164,7 +180,7 @@ def used_by_strangers(jobs: Iterable[SlurmJob], scope: str, partition: str, tabl
 
 
 def gpus_of(gres: str, table: Mapping[str, str]) -> dict[str, int]:
-    """The accelerators of a node by kind: `gpu:h100:8(S:0-1)` are 8 `h100`, unless the table has another kind for them."""
+    """Return a node's accelerators by kind: `gpu:h100:8(S:0-1)` are 8 `h100`, unless the table gives another kind."""
     kinds = {slurms: kind for kind, slurms in table.items()}
     out: dict[str, int] = {}
     for word in re.split(r",(?![^(]*\))", gres):
@@ -176,7 +192,7 @@ def gpus_of(gres: str, table: Mapping[str, str]) -> dict[str, int]:
 
 
 def said_of(job: SlurmJob) -> str:
-    """What a job waits for that has no nodes, or why its nodes did nothing; empty where there is nothing to tell."""
+    """Return why a job without nodes waits, or why its nodes did nothing; empty if there is nothing to report."""
     at = f"Slurm job {job.number}"
     if job.state == "CONFIGURING":
         return f"{at}: its nodes are being set up"
@@ -199,13 +215,13 @@ def _wanted(fields: Mapping[str, int]) -> str:
 
 
 def _split(line: str, count: int) -> list[str]:
-    """The last field may hold what separates them."""
+    """Split a line into its fields; the last one may hold the separator."""
     words = line.split("|", count - 1)
     return [word.rstrip("|").strip() if number == count - 1 else word.strip() for number, word in enumerate(words)]
 
 
 def _exit(text: str) -> int:
-    """Slurm prints the status that the system gave, or `code:signal`."""
+    """Return the exit code. Slurm prints the status of the system, or `code:signal`."""
     code, colon, _ = text.partition(":")
     return _int(code) if colon else _int(code) >> 8
 

@@ -1,4 +1,4 @@
-"""From the wish for an attempt's nodes to sbatch's flags and the script that Slurm runs. Pure."""
+"""The flags of sbatch and the script for an attempt's nodes. Pure."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from bastion.quota.resources import Resources
 from .settings import SlurmSettings
 
 NOTICE = "URG"
-"""The signal that has a worker look for its stop order. Slurm sends a signal to all processes of a job's step: this one is
-ignored by whoever does not know it, so a job's own processes hear nothing."""
+"""The signal that makes a worker look for its stop order.
+
+Slurm sends a signal to all processes of a job's step. By default a process ignores this one, so a job's own processes
+do not notice it.
+"""
 
 FOLDER_FAILED, WORKER_FAILED = 73, 70
-"""Exit codes of a job of Slurm's: its nodes have no folder for it, or cannot start the worker."""
+"""The exit codes of a job of Slurm's: its nodes have no folder for it, or cannot start the worker."""
 
 _NAME = re.compile(r"(.+):([^:/]+)/([0-9]{1,9})/([0-9]{1,9})@([0-9]{1,9})\.([0-9a-z]+)")
 _ID = re.compile(r"([0-9]{1,12})/([0-9]{1,6})/([^\x00-\x20]{1,300})")
@@ -25,7 +28,13 @@ _ID = re.compile(r"([0-9]{1,12})/([0-9]{1,6})/([^\x00-\x20]{1,300})")
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The name of a job of Slurm's: all that we know of it. `nonce` is new at every creation."""
+    """The name of a job of Slurm's, which holds all that we store about it.
+
+    scope: the name of the bastion.
+    key: the attempt.
+    epoch: the epoch of the bastion that created it.
+    nonce: new at every creation.
+    """
 
     scope: str
     key: AttemptKey
@@ -38,8 +47,12 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
-    """A machine's id, in its parts: one node of a job of Slurm's, with its name. Slurm may give a number again, but not with
-    this nonce. Ids of before 0.2 have the nonce alone, and `name` is None.
+    """A machine's id in its parts: one node of a job of Slurm's, with the job's name.
+
+    number: the job's number. Slurm may reuse it, but not with this nonce.
+    worker: the worker's number within the attempt.
+    nonce: the nonce of the job's name.
+    name: the parts of the job's name; None for an id of before 0.2, which has the nonce alone.
     """
 
     number: int
@@ -52,7 +65,7 @@ class SlurmNode:
 
 
 def name_of(text: str) -> Name | None:
-    """The parts of a name; None if it is none of ours."""
+    """Return the parts of a name; None if it is not one of ours."""
     found = _NAME.fullmatch(text)
     if not found:
         return None
@@ -61,7 +74,7 @@ def name_of(text: str) -> Name | None:
 
 
 def node_of(machine: str) -> SlurmNode | None:
-    """The parts of an id; None if it is none of ours."""
+    """Return the parts of an id; None if it is not one of ours."""
     found = _ID.fullmatch(machine)
     if not found:
         return None
@@ -72,17 +85,17 @@ def node_of(machine: str) -> SlurmNode | None:
 
 
 def gres_of(kind: str, table: Mapping[str, str]) -> str:
-    """What Slurm calls a kind of accelerators: as the table says, else `gpu`, or a type of it."""
+    """Return Slurm's name for a kind of accelerators: the one of the table, else `gpu` or a type of it."""
     return table.get(kind, "gpu" if kind == "gpu" else f"gpu:{kind}")
 
 
 def accelerators(resources: Resources) -> dict[str, int]:
-    """The kinds that are no processors and no memory."""
+    """Return the kinds other than processors and memory."""
     return {kind: amount for kind, amount in resources.items() if kind not in ("cpu", "memory") and amount}
 
 
 def sbatch(settings: SlurmSettings, name: Name, placement: Placement) -> list[str]:
-    """The command that submits the script. A job is never started again by Slurm: the bastion tries again."""
+    """Return the command that submits the script. Slurm never restarts a job: the bastion tries again."""
     flags = {
         "job-name": str(name),
         "nodes": placement.workers,
@@ -99,7 +112,7 @@ def sbatch(settings: SlurmSettings, name: Name, placement: Placement) -> list[st
 
 
 def _wanted(settings: SlurmSettings, resources: Resources) -> dict[str, object]:
-    """What each node is to have."""
+    """Return what each node must have."""
     wanted: dict[str, object] = {}
     if cpus := resources.get("cpu"):
         wanted["cpus-per-task"] = cpus
@@ -110,7 +123,7 @@ def _wanted(settings: SlurmSettings, resources: Resources) -> dict[str, object]:
 
 
 def script(settings: SlurmSettings, python: str, name: Name, placement: Placement, flags: Mapping[str, object]) -> str:
-    """What the first node runs: a worker on every node, and a word to all of them when the time limit is near."""
+    """Return the script for the first node: a worker on every node, and a notice to all of them near the time limit."""
     worker = _worker(settings, python, name, accelerators(placement.resources), flags)
     return f"""#!/bin/sh
 trap 'scancel --signal={NOTICE} "$SLURM_JOB_ID"' TERM
@@ -124,9 +137,10 @@ exit $code
 def _worker(
     settings: SlurmSettings, python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]
 ) -> str:
-    """What every node runs. A worker removes its `tmp` when it ends.
+    """Return the script for every node. A worker removes its `tmp` when it ends.
 
-    Of one that fell, with its keeper, all that it started is ended; it holds the node until the bastion deletes it.
+    If a worker and its keeper crash, the script ends all that they started and holds the node until the bastion deletes
+    it.
     """
     work = quote(settings.work) if settings.work else '"${TMPDIR:-/tmp}/bastion-$(id -u)"'
     return f"""umask 077
@@ -157,7 +171,7 @@ rm -rf "$folder"
 
 
 def _command(python: str, name: Name, gpus: Mapping[str, int], flags: Mapping[str, object]) -> str:
-    """The worker's, in the shell's words: what only the node knows is filled in there."""
+    """Return the worker's command line as shell text; the node fills in what only it knows."""
     known = {"job": name.key.job, "task": name.key.task, "attempt": name.key.attempt, "creation": name.nonce, **flags}
     there = {
         "machine": '"$machine"',

@@ -1,7 +1,7 @@
 """The runner of a Slurm cluster: one job of Slurm's for each attempt, with a worker on each of its nodes.
 
-All that is known of a job stands in its name, and is believed where the seal proves it: a job may start others, and call them
-as it likes. What is remembered saves requests, and holds back.
+All facts of a job stand in its name, and count only if the seal proves them: a job may start others, and name them
+freely. What the runner remembers only saves requests and delays retries.
 """
 
 from __future__ import annotations
@@ -21,19 +21,31 @@ from .render import NOTICE, Name, SlurmNode
 from .settings import SlurmSettings
 
 AGAIN_S = 30.0
-"""So long a submission that was refused is not tried again, and what the nodes hold together is not asked again."""
+"""Seconds before a refused submission is tried again, and before the nodes' capacity is read again."""
 
 _SAME_S = 1.0
 
 _REST = 3
-"""After a listing the queue is left alone for so many times as long as that took: a busy controller is spared."""
+"""The factor on a listing's duration for which the queue is left alone afterwards, to spare a busy controller."""
 
 
 @dataclass(kw_only=True)
 class SlurmRunner:
-    """Nodes of a cluster. `scope` names the bastion, the same at every start; `bucket_url` is its folder in the bucket.
+    """The runner of one Slurm cluster.
 
-    `given` bounds the whole; `python` is the interpreter on the nodes; `flags` go to every worker.
+    settings: the options of the runner.
+    scope: the name of the bastion, the same at every start.
+    bucket_url: the bastion's folder in the bucket.
+    python: the interpreter on the nodes.
+    shell: runs Slurm's commands.
+    ids: the source of nonces for previews.
+    seal: gives and proves the nonces of names.
+    clock: the time.
+    given: the capacity to use instead of what the nodes hold; None to read it.
+    flags: flags for every worker.
+    name: the runner's name.
+    offers: the kinds of resources that it has; None: those of its capacity.
+    pace_s: seconds between two listings while attempts live.
     """
 
     settings: SlurmSettings
@@ -59,7 +71,10 @@ class SlurmRunner:
         self.pace_s = self.settings.poll_s
 
     def capacity(self) -> Resources | None:
-        """As given, else what the partition's nodes hold; less what strangers use of it, if they are looked at."""
+        """Return the given capacity, else what the partition's nodes hold.
+
+        If the settings ask to observe other jobs, what jobs other than the bastion's hold is subtracted.
+        """
         at, held = self._nodes
         now = self.clock.monotonic()
         if now - at >= AGAIN_S:
@@ -72,11 +87,11 @@ class SlurmRunner:
         return {kind: max(0, amount) for kind, amount in minus(held, used).items() if kind in held}
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """One node for each replica."""
+        """Return the number of workers: one node for each replica."""
         return replicas
 
     def create(self, placement: Placement) -> None:
-        """Submit the attempt's job, unless it is there. Raises `Later` if Slurm refuses it, and says so to who waits."""
+        """Submit the attempt's job, unless it exists. Raises `Later`, with the reason, if Slurm refuses it."""
         jobs = self._known().values()
         if any(job.name and job.name.key == placement.key and job.alive and self._is_ours(job) for job in jobs):
             return
@@ -95,7 +110,7 @@ class SlurmRunner:
         self._known()[number] = SlurmJob(number, "PENDING", "", placement.workers, 0, "", 0, "", "", "", name)
 
     def preview(self, placement: Placement) -> str:
-        """The command and the script on its standard input; Slurm is not asked."""
+        """Return the command and the script on its standard input, without a request to Slurm."""
         _, command, script = self._submission(placement, self.ids.new())
         return f"{shlex.join(command)} <<'EOF'\n{script}EOF"
 
@@ -106,7 +121,10 @@ class SlurmRunner:
         return name, render.sbatch(self.settings, name, placement), script
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
-        """By the name in the id. Of an id of before 0.2 by the job of its number, as it was listed last."""
+        """Return True if the name in the id matches.
+
+        For an id of before 0.2 the job of its number counts, as it was last listed.
+        """
         node = render.node_of(machine)
         if node is None or node.worker != worker:
             return False
@@ -115,7 +133,7 @@ class SlurmRunner:
         return name is None or (name.scope, name.key) == (self.scope, key)
 
     def stop(self, machine: str) -> None:
-        """Have all workers of the attempt look for its stop order: they stop together."""
+        """Make all workers of the attempt look for its stop order: they stop together."""
         node = render.node_of(machine)
         job = self._job(node) if node else None
         now = self.clock.monotonic()
@@ -125,9 +143,9 @@ class SlurmRunner:
         self._noticed = {nonce: at for nonce, at in self._noticed.items() if now - at < _SAME_S} | {node.nonce: now}
 
     def delete(self, machine: str) -> None:
-        """Take the node down, with all others of its attempt, once this was asked for each of them.
+        """Take down the node together with all others of its attempt, once this was called for each of them.
 
-        The step is killed by itself: what ends the whole job would begin with a notice, and wait.
+        The step is killed separately: a cancellation of the whole job would begin with a notice, and wait.
         """
         node = render.node_of(machine)
         job = self._job(node) if node else None
@@ -143,7 +161,7 @@ class SlurmRunner:
             self._commands.cancel(str(job.number))
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion, by one question. Raises `RunnerError` if Slurm does not answer."""
+        """Return all machines of this bastion, with one request. Raises `RunnerError` if Slurm does not answer."""
         began = self.clock.monotonic()
         self._jobs = jobs = parse.scope_of(parse.jobs_of(self._commands.ask(parse.squeue())), self.scope)
         machines = [machine for job in jobs.values() for machine in job.machines(ours=self._is_ours(job))]
@@ -154,17 +172,17 @@ class SlurmRunner:
         return machines
 
     def sweep(self) -> None:
-        """A worker removes its folder when it ends, and those of workers that fell on its node before."""
+        """Do nothing: a worker removes its folder at its end, and at its start those of crashed workers on its node."""
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """What Slurm says of attempts without nodes, and why it refused some."""
+        """Return Slurm's reason for each attempt without nodes, and its refusals."""
         jobs = sorted(self._known().values(), key=lambda job: job.number)
         said = {job.name.key: parse.said_of(job) for job in jobs if job.name and self._is_ours(job)}
         refused = {key: why for key, (_, why) in self._refused.items()}
         return {key: words for key, words in {**said, **refused}.items() if words}
 
     def look(self, machine: str) -> Sight:
-        """The direct question. A job that Slurm has forgotten ended long ago."""
+        """Ask about one machine directly. A job that Slurm has forgotten ended long ago."""
         node = render.node_of(machine)
         try:
             return Sight.THERE if node and self._asked(node) else Sight.GONE
@@ -172,7 +190,7 @@ class SlurmRunner:
             return Sight.BLIND
 
     def _is_ours(self, job: SlurmJob) -> bool:
-        """Its name is proved."""
+        """Return True if the seal proves the job's name."""
         name = job.name
         return name is not None and self.seal.proves(name.nonce, name.scope, name.key, name.epoch)
 
@@ -181,14 +199,14 @@ class SlurmRunner:
         return Commands(self.shell)
 
     def _known(self) -> dict[int, SlurmJob]:
-        """The jobs as they were listed last, and those submitted since."""
+        """Return the jobs of the last listing, and those submitted since."""
         if self._jobs is None:
             self.list()
         assert self._jobs is not None
         return self._jobs
 
     def _job(self, node: SlurmNode) -> SlurmJob | None:
-        """The job that a node is of, if it lives: as listed, else as Slurm says now."""
+        """Return the live job of a node: from the last listing, else from Slurm now; None if there is none."""
         if node.name and node.name.scope != self.scope:
             return None
         job = self._known().get(node.number)
@@ -197,7 +215,10 @@ class SlurmRunner:
         return self._asked(node)
 
     def _asked(self, node: SlurmNode) -> SlurmJob | None:
-        """The same, by a direct question. A job may change its own name, and is still it; not if it has one that we gave."""
+        """Return the same after a direct request.
+
+        A job may change its own name and still counts; it does not if its new name is one that we gave.
+        """
         answer = self._commands.ask(parse.squeue(number=node.number))
         for job in parse.jobs_of(answer):
             same = job.name is not None and job.name.nonce == node.nonce and job.name.scope == self.scope

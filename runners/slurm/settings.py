@@ -1,4 +1,4 @@
-"""What the table `[runner_options.slurm]` of config.toml may say. Pure."""
+"""The options of the table `[runner_options.slurm]` in config.toml. Pure."""
 
 from __future__ import annotations
 
@@ -22,15 +22,25 @@ OURS = frozenset(
     "gpus-per-task help hold input job-name mem nodes no-requeue ntasks ntasks-per-node output parsable quiet requeue "
     "signal test-only usage version wait wrap partition account qos constraint reservation".split()
 )
-"""Flags of sbatch that the runner gives by itself, or that would break it."""
+"""The flags of sbatch that the runner sets itself, or that would break it."""
 
 
 class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where jobs go in the cluster, and how it is reached. Empty: what the cluster says.
+    """The place of jobs in the cluster, and the way to reach it. Empty means the cluster's default.
 
-    `python` is the interpreter on the nodes that has Bastion; empty: the bastion's own. `ssh` is a login node; empty: the
-    commands run here. `work` is a folder on the nodes. `gres` names Slurm's gres for kinds of resources. `sbatch` are more
-    flags. `notice_s`: so long before Slurm's time limit a job is asked to stop. `poll_s`: seconds between two listings.
+    partition: the partition.
+    account: the account of Slurm's accounting.
+    qos: the quality of service.
+    constraint: features that nodes must have.
+    reservation: the reservation.
+    python: the interpreter on the nodes that has Bastion; empty: the bastion's own.
+    ssh: the login node; empty: commands run here.
+    work: a folder on the nodes for the work of jobs; empty: below the temporary folder.
+    gres: Slurm's gres for kinds of resources.
+    sbatch: more flags of sbatch.
+    notice_s: seconds before Slurm's time limit at which a job is asked to stop.
+    poll_s: seconds between two listings.
+    observe_foreign: True if what other jobs of the cluster hold reduces the capacity.
     """
 
     partition: str = ""
@@ -49,7 +59,7 @@ class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def faults(options: Mapping[str, Any]) -> list[str]:
-    """What is wrong with these options, one line each that begins with the option's name."""
+    """Return what is wrong with these options, one line for each; each line begins with the option's name."""
     known = {field.name: field.type for field in msgspec.structs.fields(SlurmSettings)}
     wrong = [f"{key} is no option; there are {', '.join(known)}" for key in options if key not in known]
     wrong += [f"{key} is of a wrong type: {why}" for key in options if (why := _mistyped(options[key], known.get(key)))]
@@ -57,7 +67,7 @@ def faults(options: Mapping[str, Any]) -> list[str]:
 
 
 def read(options: Mapping[str, Any]) -> SlurmSettings:
-    """The settings of options without faults."""
+    """Return the settings of options without faults."""
     return msgspec.convert(dict(options), SlurmSettings)
 
 

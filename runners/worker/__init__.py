@@ -1,6 +1,6 @@
-"""The program on the machine: claim, fetch, run, beat, report.
+"""The program on the machine: it claims its place, fetches the code, runs the command, sends heartbeats and reports.
 
-For: every runner; what it does is the same everywhere.
+For: every runner; the worker does the same everywhere.
 Here: `run` and its steps, `interfaces` to its surroundings, output, secrets, reports; `linux` (the real machine).
 Imports: `bastion.model`, `bastion.stores`, `bastion.journal.logs`, `bundler`.
 """

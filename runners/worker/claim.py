@@ -1,4 +1,4 @@
-"""The first act of a worker: to claim its place, if it may."""
+"""The first step of a worker: to claim its place, if it may."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from .work_loop import persist
 
 
 def claim_of(post: Post, doors: WorkerContext, pace: WorkerPace) -> Claim | None:
-    """This worker's claim; None if it is not to run."""
+    """Return this worker's claim; None if it must not run."""
     claim = Claim(machine=post.machine, address=post.address, port=doors.machine.free_port(), nonce=doors.ids.new())
     key = layout.claim(post.key, post.worker)
     if not _came_with_the_first(post, doors, pace):
         return None
     claimed = persist(doors.clock, lambda: create_once(doors.bucket, key, encode(claim)), pace.retry_s)
     if not claimed.mine:
-        return None  # another start of this worker was first, or the bastion has given it up
+        return None  # another start of this worker was first, or the bastion has given the worker up
     if persist(doors.clock, lambda: has_left(doors.bucket, post.key.job), pace.retry_s):
-        return None  # the claim was free only because the job ended long ago, and all claims of it are removed
+        return None  # the claim was free only because the job ended long ago, and its claims were removed
     return claim
 
 
 def _came_with_the_first(post: Post, doors: WorkerContext, pace: WorkerPace) -> bool:
-    """Is the first worker of the gang, whose claim is waited for, of the same creation, if that matters?
+    """Wait for the claim of the gang's first worker.
 
-    Else the gang would be of two halves. A first worker that can never run means that the attempt was given up.
+    Return True if it is of the same creation, or if that does not matter. Otherwise the gang would mix machines of two
+    creations. A first worker that can never run means that the attempt was given up.
     """
     key = layout.claim(post.key, 0)
     while post.worker and post.creation:

@@ -1,6 +1,6 @@
-"""What a process finds in its environment. Pure.
+"""The environment variables of a process. Pure.
 
-Later ones win: the account (PATH, HOME, USER, LANG), our defaults, the user's own, and who the process is.
+Later ones win: the account (PATH, HOME, USER, LANG), our defaults, the user's own, and the identity of the process.
 """
 
 from __future__ import annotations
@@ -14,12 +14,19 @@ from bastion.model.stored.records import Order, World
 from .interfaces import Post
 
 MEGASCALE_PORT = 8081
-"""Where libtpu joins several slices, unless it is told otherwise."""
+"""The port at which libtpu joins several slices, by default."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessPaths:
-    """Paths and folders that the process is told of."""
+    """The paths and folders that one process gets in its variables.
+
+    tmp: the temporary folder.
+    progress: the file to which the job writes its progress.
+    world: the file with the addresses of the gang.
+    output: the output folder, a path or a URL.
+    checkpoint: the folder of checkpoints, a path or a URL.
+    """
 
     tmp: str
     progress: str
@@ -36,9 +43,9 @@ def environment(
     places: ProcessPaths,
     own: Mapping[str, str],
 ) -> dict[str, str]:
-    """All variables of one process. `own` are the user's, with their secrets in place.
+    """Return all variables of one process. `own` are the user's, with their secrets in place.
 
-    Without a world, as in a setup, all but the gang's addresses.
+    Without a world, as in a setup, the addresses of the gang are absent.
     """
     return {
         **base,
@@ -54,7 +61,7 @@ def environment(
 
 
 def within(env: Mapping[str, str], venv: str) -> dict[str, str]:
-    """The same, inside a virtual environment."""
+    """Return the same variables, changed to use a virtual environment."""
     return {**env, "VIRTUAL_ENV": venv, "PATH": f"{venv}/bin:{env['PATH']}"}
 
 
@@ -137,7 +144,7 @@ def _addresses(world: World) -> dict[str, str]:
 
 
 def _slices(order: Order, worker: int, world: World) -> dict[str, str]:
-    """What libtpu and JAX want to know of the slice, and of the slices: as Google's own tools tell it."""
+    """Return what libtpu and JAX need to know of the slice and of the slices, named as Google's own tools name it."""
     hosts = order.workers // order.replicas
     number, host = divmod(worker, hosts)
     own = world.members[number * hosts : (number + 1) * hosts]

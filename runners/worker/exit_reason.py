@@ -1,4 +1,4 @@
-"""Why a process ended, and which line of its output says so best. Pure."""
+"""The reason why a process ended, and the line of its output that shows it best. Pure."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from bastion.model.state.state import Cause
 from bastion.model.wording import clipped
 
 KILLED = 137
-"""The exit code of what was ended by signal 9."""
+"""The exit code of a process that signal 9 ended."""
 
 TERMINATED = 143
-"""That of what was ended by SIGTERM."""
+"""The exit code of a process that SIGTERM ended."""
 
 NOT_EXECUTABLE = 126
 NOT_FOUND = 127
@@ -26,7 +26,7 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 
 class Unstartable(Exception):
-    """The command itself could not be started, as a shell would say it: 127 not found, 126 not executable."""
+    """The command itself could not be started. The code is a shell's: 127 not found, 126 not executable."""
 
     def __init__(self, name: str, error: Exception) -> None:
         if isinstance(error, FileNotFoundError):
@@ -40,7 +40,7 @@ class Unstartable(Exception):
 
 
 def cause_of(code: int, halted: Cause | None, *, out_of_memory: bool) -> Cause:
-    """Exit 0 wins over every reason to stop; then the reason to stop; then what the code says."""
+    """Return the cause of an end. Exit 0 wins over every reason to stop; a reason to stop wins over the exit code."""
     if code == 0:
         return Cause.OK
     if halted is not None:
@@ -51,7 +51,7 @@ def cause_of(code: int, halted: Cause | None, *, out_of_memory: bool) -> Cause:
 
 
 def no_room(error: BaseException | None) -> bool:
-    """True if what went wrong began with a full disk, or with what its limits forbid: the machine's failure, not the job's."""
+    """Return True if the error began with a full disk or a size limit: that is the machine's failure, not the job's."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in _FULL:
             return True
@@ -63,9 +63,9 @@ _OURS = "[bastion] "
 
 
 def fatal_line(output: bytes) -> str:
-    """The line that tells what went wrong: the end of the first traceback, else the first error, else the last line.
+    """Return the line that shows the failure: the end of the first traceback, else the first error, else the last line.
 
-    What the worker itself has noted there is none of the command's.
+    Lines that the worker itself wrote there do not count.
     """
     lines = [line.rstrip() for line in output.replace(b"\0", b"").decode("utf-8", "replace").splitlines()]
     lines = [line for line in lines if not line.startswith(_OURS)]
@@ -75,7 +75,7 @@ def fatal_line(output: bytes) -> str:
 
 
 def short(text: str) -> str:
-    """One line, short enough to be stored; what is longer is cut, and says so."""
+    """Return the text as one line that is short enough to be stored. A cut is visible in it."""
     return clipped(" ".join(text.encode("utf-8", "replace").decode().splitlines()))
 
 

@@ -1,4 +1,4 @@
-"""How the worker's GPUs fare: looked at now and then, at once when something breaks, and without trust in their driver."""
+"""The health of the worker's GPUs: checked at intervals, and at once after an error, without trust in their driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .interfaces import Gpus, WorkerPace
 
 
 class Health:
-    """Keeps the last look and the errors since. `look` and `listen` are tasks; all else belongs to the worker's loop."""
+    """The last look at the GPUs and the errors since.
+
+    `look` and `listen` are tasks; all else belongs to the worker's loop.
+    """
 
     def __init__(self, gpus: Gpus, indices: Sequence[str], clock: Clock, pace: WorkerPace) -> None:
         self.seen: list[Gpu] = []
@@ -27,11 +30,11 @@ class Health:
         self._begun = -math.inf
 
     def look(self) -> tuple[float, list[Gpu]]:
-        """When this look began, and what it showed."""
+        """Return when this look began, and what it showed."""
         return self._clock.monotonic(), self._gpus.sample()
 
     def looked(self, result: tuple[float, list[Gpu]]) -> bool:
-        """Take in a look. True: it is the first, and from now on errors can be listened to."""
+        """Take in a look. Return True for the first one: from then on errors can be listened to."""
         self._begun, gpus = result
         self._answered_at, self._answered = self._clock.monotonic(), self._clock.wall()
         first, self._first = self._first is None, self._first or gpus
@@ -43,11 +46,11 @@ class Health:
         return self._gpus.errors()
 
     def listen_period(self) -> float:
-        """Listening is to begin again at once; where the driver told of no errors, it may do so later."""
+        """Return the seconds until the next wait for errors, which are more while the driver reports none."""
         return self._pace.gpu_s if self._deaf else self._pace.report_s
 
     def heard(self, errors: list[tuple[str, int]] | None) -> bool:
-        """Take in what was heard. True: something new broke, look at once."""
+        """Take in errors. Return True if there is a new one, which calls for a look at once."""
         self._deaf, news = errors is None, False
         for index, code in errors or ():
             known = self._xids.setdefault(index, [])
@@ -58,19 +61,19 @@ class Health:
         return news
 
     def check(self) -> None:
-        """Notice a driver that does not answer."""
+        """Mark the GPUs if their driver has not answered for too long."""
         if self._clock.monotonic() - self._answered_at >= self._pace.driver_s:
             since = self._answered.replace(microsecond=0).isoformat()
             known = self.seen or [Gpu(index=index) for index in self._indices]
             self.seen = [_silent(gpu, since) for gpu in known]
 
     def fresh_since(self, moment: float) -> Callable[[], bool]:
-        """Tells whether a look that began after this monotonic time has come back, or will not in good time."""
+        """Return a check: True once a look that began after this monotonic time is back, or the time for it is over."""
         deadline = moment + self._pace.last_look_s
         return lambda: self._begun >= moment or self._clock.monotonic() >= deadline
 
     def blame(self) -> str:
-        """What broke since the first look, in one line."""
+        """Return what broke since the first look, in one line."""
         return blame(self._first or (), self.seen)
 
     def _with_errors(self, gpu: Gpu) -> Gpu:

@@ -1,4 +1,4 @@
-"""The doors of the worker: what it is told at its start, and the machine below it. Protocols and values only."""
+"""The interfaces of the worker: what it gets at its start, and the machine below it. Protocols and values only."""
 
 from __future__ import annotations
 
@@ -17,10 +17,15 @@ from .output_folder import Put, WorkingFolder, no_store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """Which worker this is. `machine` is the backend's own id; `devices` are the GPUs that are its alone.
+    """The place of one worker: which worker of which attempt it is, and on which machine.
 
-    `creation` is a part, between slashes and dots, of the ids of all machines that came together, where only such may form a
-    gang.
+    key: the attempt.
+    worker: the worker's number within the attempt, from 0.
+    machine: the machine's id, as the backend gives it.
+    address: the address at which the other workers reach this one.
+    devices: the GPUs that belong to this worker alone; empty if it has none.
+    creation: a part of `machine`, between slashes and dots, that all machines created together share; "" where the
+        workers of a gang need not come from one creation.
     """
 
     key: AttemptKey
@@ -33,7 +38,30 @@ class Post:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerPace:
-    """How often the worker does what it does, and how much it keeps. Seconds; bytes."""
+    """The intervals and limits of one worker. Times are in seconds, sizes in bytes.
+
+    beat_s: between heartbeats.
+    stop_s: between looks for a stop order.
+    poll_s: the longest pause between two turns of a supervision.
+    order_s: between looks for a record that the bastion or another worker has not written yet.
+    report_s: between reports of the facts.
+    flush_s: between uploads of output while they are fast.
+    steady_flush_s: between uploads of output otherwise.
+    young_s: how long uploads are fast after the start of the command.
+    watch_s: between looks for a follower of the log.
+    watched_s: how long uploads are fast after a sign of a follower.
+    retry_s: the pause before a request to the bucket is sent again.
+    notice_s: how long after a notice a look for a stop order may take before the machine counts as taken away.
+    notice_late_s: how long a notice of the machine may arrive after the command that it ended.
+    rest_grace_s: the longest grace of processes that the command left behind.
+    kill_s: between two kills of a tree that does not end.
+    gpu_s: between looks at the GPUs.
+    driver_s: the silence after which the GPU driver counts as unresponsive.
+    errors_s: how long to wait for GPU errors after the command failed.
+    last_look_s: how long the last look at the GPUs may take.
+    give_up_s: how long after the end the worker tries to store its log and its facts.
+    spool_bytes: the most output that waits for upload; newer output is dropped.
+    """
 
     beat_s: float = BEAT_S
     stop_s: float = 5.0
@@ -59,16 +87,16 @@ class WorkerPace:
 
 
 class Guard(Protocol):
-    """Sees whether a tree of processes keeps within what it may use."""
+    """A check that a tree of processes keeps within its bounds."""
 
     def look(self) -> Excess | None:
-        """The bound that it broke, the first one for ever; it is killed for it. May take long."""
+        """Return the bound that was broken, always the first one; the tree is killed for it. May take long."""
 
     def watch(self) -> Excess | None:
-        """Look until a bound is broken, the tree has ended or a while is over: the first bound that it broke."""
+        """Look until a bound is broken, the tree has ended or some time is over. Return the bound that was broken."""
 
     def period(self) -> float:
-        """Seconds from the end of one watch to the next."""
+        """Return the seconds from the end of one watch to the next."""
 
 
 class Process(Protocol):
@@ -76,26 +104,31 @@ class Process(Protocol):
 
     @property
     def guard(self) -> Guard | None:
-        """None: there are no bounds."""
+        """The guard of the tree; None if no bounds apply."""
 
     def wait(self) -> int:
-        """Return when the command itself has ended: its exit code, 128 + n after signal n."""
+        """Wait until the command itself has ended. Return its exit code, 128 + n after signal n."""
 
     def wait_rest(self) -> None:
-        """After `wait`: return when nothing of the tree is left."""
+        """Wait, after `wait`, until nothing of the tree is left."""
 
     def alive(self) -> bool:
-        """True while anything of the tree runs."""
+        """Return True while any process of the tree runs."""
 
     def signal(self, number: int) -> None:
         """Send a signal to every process of the tree."""
 
     def out_of_memory(self) -> bool:
-        """True if the system killed a process here for want of memory since the start."""
+        """Return True if the system has killed a process here for lack of memory since the start."""
 
 
 class PreparedCode(Protocol):
-    """A virtual environment, and the code that its setup was run in. `ready`: it was run before."""
+    """A virtual environment, with the code in which its setup was run.
+
+    ready: True if the setup was run before.
+    code: the path of the folder of the code.
+    venv: the path of the virtual environment.
+    """
 
     ready: bool
     code: str
@@ -105,17 +138,23 @@ class PreparedCode(Protocol):
         """Make an empty environment, and a folder for the code. Raises `BundleError`."""
 
     def finish(self) -> None:
-        """The setup was run: whoever comes later finds it ready."""
+        """Mark the setup as complete: later workers find it ready."""
 
     def drop(self) -> None:
-        """The setup failed: forget all of it."""
+        """Forget everything, because the setup failed."""
 
     def lay_out(self, code: str) -> None:
         """Copy the code, as the setup has left it, to the folder `code`. Raises `BundleError`."""
 
 
 class WorkerMachine(WorkingFolder, Protocol):
-    """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them."""
+    """The machine: the attempt's own folder on it, and its processes. Paths are as the user's process sees them.
+
+    code: the path of the folder of the code.
+    tmp: the path of the temporary folder.
+    progress: the path of the progress file, which the job writes.
+    world: the path of the file with the addresses of the gang.
+    """
 
     code: str
     tmp: str
@@ -123,75 +162,79 @@ class WorkerMachine(WorkingFolder, Protocol):
     world: str
 
     def free_port(self) -> int:
-        """A TCP port that nobody listens on now, nor on the two below it."""
+        """Return a TCP port that is free now, like the two ports below it."""
 
     def base_environment(self) -> Mapping[str, str]:
-        """PATH, HOME, USER and LANG of the account."""
+        """Return the basic variables of the account, such as PATH, HOME, USER and LANG."""
 
     def shell(self, name: str, path: str) -> str:
-        """The path of the shell of this name; "": bash where the PATH has one, else sh. `BundleError` if there is none."""
+        """Return the path of this shell; for "", of bash if the PATH has one, else sh. Raises `BundleError`."""
 
     def unpack(self, data: bytes, digest: str, code: str) -> None:
-        """Lay out a bundle in the folder `code`. `BundleError` if it is not what it says, or there is no room."""
+        """Unpack a bundle into the folder `code`. `BundleError` if its digest differs, or the disk has no room."""
 
     def checkout(self, bundle: BundleRef, changes: bytes, code: str) -> None:
-        """Lay out a commit in the folder `code`, with these changes on top. `BundleError` if it cannot be fetched."""
+        """Check out a commit into the folder `code`, with these changes on top. Raises `BundleError` if that fails."""
 
     def pull(self, image: str) -> None:
-        """Have a container image, by its pinned name. `BundleError` if it cannot be had."""
+        """Pull a container image by its pinned name. `BundleError` if that is impossible."""
 
     def keep(self, name: str, path: str) -> PreparedCode:
-        """What the setup of this name has made or is to make, for the `python3` of this PATH.
+        """Return the cached result of the setup of this name, or a place to make it, for the `python3` of this PATH.
 
-        Waits while another worker of this machine runs it. `BundleError` if there is no such Python.
+        Waits while another worker of this machine runs the setup. `BundleError` if there is no such Python.
         """
 
     def clear(self) -> None:
-        """Kill what was begun here and given up."""
+        """Kill the processes that were started here for a work that was given up."""
 
     def leave(self) -> str:
-        """Have the output stay on the machine, since no bucket has it; where it lies, in words."""
+        """Make the output stay on the machine, because no bucket has it. Return in words where it lies."""
 
     def note(self, text: str) -> None:
-        """Append a line of ours to the log."""
+        """Append a line of the worker's own to the log."""
 
     def place(self, url: str) -> str:
-        """What the process is told of a folder that outlives it: a local one is made, and named by its path."""
+        """Return the name of a lasting folder, as the process gets it. A local folder is made; its name is its path."""
 
     def write_world(self, data: bytes) -> None:
         """Write the file `world`."""
 
     def read_progress(self) -> bytes:
-        """The end of the file `progress`, at most 64 KiB; empty while there is none."""
+        """Return the end of the file `progress`, at most 64 KiB; empty while there is no such file."""
 
     def start(self, argv: Sequence[str], env: Mapping[str, str], folder: str, memory: int) -> Process:
         """Run a command in `folder`, its output appended to the log. `OSError` if it cannot be started.
 
-        `memory` is how many GiB the job asked for; 0: it did not.
+        `memory` is the GiB of memory that the job asked for; 0 if it did not ask.
         """
 
     def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Process:
-        """The same in a container of an image that was pulled, in the image's own folder."""
+        """Run a command in a container of an image that was pulled, in the image's own folder. Else like `start`."""
 
     def log_size(self) -> int:
-        """Bytes of output so far."""
+        """Return the bytes of output so far."""
 
     def read_log(self, start: int, size: int) -> bytes:
-        """At most `size` bytes of output from `start` on."""
+        """Return at most `size` bytes of output from `start` on."""
 
     def keep_gaps(self, gaps: Mapping[int, int]) -> None:
-        """Keep, for whoever goes on with the log, where dropped output begins and ends. Best effort."""
+        """Store where dropped output begins and ends, for a later worker that continues the log. Best effort."""
 
     def gaps(self) -> Mapping[int, int]:
-        """What was kept last; empty if nothing was."""
+        """Return the gaps that were stored last; empty if there are none."""
 
     def forget_log(self, start: int, end: int) -> None:
-        """Give back the disk that the output from `start` to `end` holds, if the system can. It is read no more."""
+        """Free the disk space of the output from `start` to `end`, if the system can. That output is not read again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Farewell:
-    """The machine is about to be taken away: why, and how many seconds there are at most for the job's grace."""
+    """The news that the machine is about to be taken away.
+
+    reason: why, for the user.
+    seconds: the most seconds that are left for the job's grace.
+    """
 
     reason: str
     seconds: float
@@ -201,17 +244,20 @@ class Secrets(Protocol):
     """The secrets that this machine holds."""
 
     def reveal(self, name: str, *, user: str, project: str) -> str:
-        """The value of this name for a job of this user and project. Raises `SecretError`. May take long."""
+        """Return the value of this name for a job of this user and project. Raises `SecretError`. May take long."""
 
 
 class Gpus(Protocol):
-    """The GPUs that are this worker's, through their driver. A call may take long, or never return."""
+    """The GPUs of this worker, seen through their driver. A call may take long, or never return."""
 
     def sample(self) -> list[Gpu]:
-        """A look at each; `xids` are empty, or None where errors are not told."""
+        """Return the state of each GPU. `xids` is empty, or None if the driver does not report errors."""
 
     def errors(self) -> list[tuple[str, int]] | None:
-        """Wait a while for critical errors: the GPU's index and NVIDIA's number of each. None: none are told."""
+        """Wait some time for critical errors: each a GPU's index and NVIDIA's number.
+
+        Return None if the driver does not report errors.
+        """
 
 
 def _silent(_: str) -> None:
@@ -220,11 +266,21 @@ def _silent(_: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerContext:
-    """All doors of one worker. `outputs` is the URL that default output folders lie below.
+    """The surroundings of one worker: everything that it uses outside its own process.
 
-    `notice` returns when the machine asks to look for a stop order; `farewell`, where machines know beforehand that they are
-    taken away, when that is so, or with None after a while. `say` notes a problem.
-    `gpus` are those of the post, if it has any; `secrets` those of the machine. `store` gives the way to put files below a URL.
+    bucket: the bucket of the bastion.
+    clock: the time.
+    ids: the source of new ids.
+    tasks: what runs work beside the loop.
+    machine: the machine below the worker.
+    notice: returns when the machine asks the worker to look for a stop order.
+    outputs: the URL below which default output folders lie.
+    farewell: returns a `Farewell` when the machine is about to be taken away, or None after some time. None: the
+        machine does not learn of this beforehand.
+    say: reports a problem.
+    gpus: the GPUs of the post; None if it has none.
+    secrets: the secrets of the machine; None if it holds none.
+    store: returns, for a URL, the function that stores files below it.
     """
 
     bucket: Bucket

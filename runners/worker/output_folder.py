@@ -1,7 +1,7 @@
-"""What a command left in its working folder, which is removed with the attempt: kept where the job says so, else named.
+"""The files that a command left in its working folder: kept where the job asks for it, else named in the log.
 
-`--outputs=GLOB` lists what to keep. A glob without a slash is held against a file's name, another one against its path
-below the working folder; `*` matches any characters.
+The working folder is removed with the attempt. `--outputs=GLOB` lists what to keep. A glob without a slash is compared
+with a file's name, another one with its path below the working folder; `*` matches any characters.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from bastion.model.errors import BastionError, UsageError
 from .exit_reason import short
 
 FILES_MAX = 10_000
-"""So many files of one worker are kept or counted. A command that leaves more has other troubles."""
+"""The most files of one worker that are kept or counted. A command that leaves more has other problems."""
 
 BYTES_MAX = 256 * 1024 * 1024
-"""A file that a store takes in one piece is no larger; a local folder takes any."""
+"""The largest file that is stored in one piece, in bytes. A local folder takes files of any size."""
 
 _SHOWN = 3
 
@@ -29,13 +29,13 @@ class WorkingFolder(Protocol):
     """The part of the machine that knows the folder in which the command ran."""
 
     def changed(self, most: int) -> Sequence[str]:
-        """Regular files that are new or changed since the command began, by their paths below the folder, sorted."""
+        """Return the regular files that are new or changed since the command began: sorted paths below the folder."""
 
     def copy(self, names: Sequence[str], folder: str) -> None:
-        """Copy these files into a local folder, with the folders that they lie in, as the job's account. `OSError`."""
+        """Copy these files, with their folders, into a local folder, as the job's account. Raises `OSError`."""
 
     def read_changed(self, name: str, most: int) -> bytes:
-        """The bytes of one of these files. Raises `OSError`, also for a file of more than `most` bytes, or for a link."""
+        """Return the bytes of one of these files. Raises `OSError`, also for more than `most` bytes, or for a link."""
 
 
 Put = Callable[[str, bytes], None]
@@ -49,10 +49,13 @@ def no_store(url: str) -> Put:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeping:
-    """Where the files of one worker go.
+    """The place for the files of one worker.
 
-    `folder` is the job's output folder as the command sees it: a local path, or a URL, for which `open` gives the way to
-    store. Only worker 0 has the top of it; any other has a folder of its own there, so that no two write the same name.
+    globs: which files to keep.
+    folder: the job's output folder as the command sees it: a local path, or a URL.
+    open: returns, for a URL, the function that stores files below it.
+    worker: the worker's number. Only worker 0 uses the top of the folder; any other has a folder of its own there, so
+        that no two write the same name.
     """
 
     globs: Sequence[str]
@@ -61,7 +64,10 @@ class Keeping:
     worker: int = 0
 
     def finish(self, files: WorkingFolder) -> Iterator[str]:
-        """Keep what the globs name. Yields the lines that the job's log gets: what was kept, and what was not, and why."""
+        """Keep the files that the globs name.
+
+        Yield the lines for the job's log: what was kept, what was not, and why.
+        """
         found = files.changed(FILES_MAX)
         wanted = [name for name in found if any(matches(name, glob) for glob in self.globs)]
         if wanted:
@@ -94,17 +100,17 @@ class Keeping:
 
 
 def matches(name: str, glob: str) -> bool:
-    """Whether a file is one that a glob names."""
+    """Return True if the glob names this file."""
     return fnmatchcase(name if "/" in glob else PurePosixPath(name).name, glob)
 
 
 def kept(names: Sequence[str]) -> str:
-    """The line about files that were kept."""
+    """Return the line about files that were kept."""
     return f"{counted(len(names))} kept in $BASTION_OUTPUT_DIR: {_listed(names)}"
 
 
 def not_kept(names: Sequence[str], *, at_least: bool = False) -> str:
-    """The line about files that go with the working folder, and what keeps such files the next time."""
+    """Return the line about files that go with the working folder, with the glob that keeps such files next time."""
     verb = "was" if len(names) == 1 else "were"
     amount = f"at least {counted(len(names))}" if at_least else counted(len(names))
     suffix = PurePosixPath(names[0]).suffix
@@ -113,7 +119,7 @@ def not_kept(names: Sequence[str], *, at_least: bool = False) -> str:
 
 
 def counted(number: int) -> str:
-    """A number of files in words."""
+    """Return a number of files in words."""
     return f"{number} file" if number == 1 else f"{number} files"
 
 

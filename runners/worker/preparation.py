@@ -1,4 +1,4 @@
-"""From an order to code that a command can be run in: fetched, or as its setup leaves it, which is run or was run before."""
+"""The way from an order to code in which a command can run: fetch it, and run its setup unless that is cached."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ BUNDLES = ("none", "tar", "git", IMAGE)
 _LAST = 8 * 1024
 
 EnvironmentIn = Callable[[World], dict[str, str]]
-"""What the command finds in its environment, once the world is known."""
+"""A function that returns the command's environment variables, once the world is known."""
 
 SeeThrough = Callable[[Order, Process], tuple[int, Halt | None]]
-"""Waits until nothing of a process is left: its exit code, and why it had to end, if it had to."""
+"""A function that waits until no process of the tree is left.
+
+It returns the exit code, and the halt if something made the tree end.
+"""
 
 
 class Preparation:
-    """One worker's. `heed` is the turn of stops; `limit` begins with a setup."""
+    """The preparation of one worker. `heed` is the turn that looks for stops; `limit` begins with a setup."""
 
     def __init__(
         self,
@@ -51,7 +54,10 @@ class Preparation:
         self._output, self._stops, self._limit, self._see = output, heed, limit, see
 
     def prepare(self, order: Order) -> EnvironmentIn:
-        """Lay out the code. Raises `Halted`, and whatever else makes it impossible."""
+        """Fetch the code, run its setup if needed, and return the environment.
+
+        Raises `Halted`, or the error that makes the preparation impossible.
+        """
         machine = self._doors.machine
         base, places, own = machine.base_environment(), self._places(order), self._own(order)
 
@@ -74,7 +80,7 @@ class Preparation:
         return lambda world: within(plain(world), kept.venv)
 
     def _own(self, order: Order) -> dict[str, str]:
-        """The user's own variables, with secrets in the place of their references; from here on the output hides them."""
+        """Return the user's variables, with secrets in place of their references. The output hides them from now on."""
         names = secret_ref.wanted(order.env)
         if not names:
             return order.env
@@ -85,7 +91,7 @@ class Preparation:
         return {**order.env, **found}
 
     def _set_up(self, order: Order, kept: PreparedCode, env: Mapping[str, str]) -> None:
-        """Run the setup; what it makes is whole, or nobody ever uses it."""
+        """Run the setup. Its result is either complete or never used."""
         machine, pump = self._doors.machine, self._pump
         try:
             pump.until("venv", kept.begin, self._heed)
@@ -101,13 +107,13 @@ class Preparation:
             if code:
                 raise SetupFailed(code, self._output.last(_LAST, start))
             pump.until("keep", kept.finish, self._heed)
-        except BaseException:
+        except BaseException:  # `Halted` too: a half-made environment must never look ready
             machine.clear()
             kept.drop()
             raise
 
     def _heed(self) -> float:
-        """The turn of what the time limit is for, but a command."""
+        """The turn of everything that the time limit covers, except a command."""
         return min(self._stops(), self._limit.heed())
 
     def _fetch(self, order: Order, code: str) -> None:
@@ -125,7 +131,7 @@ class Preparation:
             machine.pull(bundle.pinned)
 
     def _packed(self, key: str) -> bytes:
-        """The bytes of a bundle, if they are not too many: whoever may write bundles may write any."""
+        """Return the bytes of a bundle. Its size is limited because a writer of bundles may write any size."""
         try:
             return self._doors.bucket.read(key, PACKED_BYTES).data
         except TooLarge as error:
@@ -144,7 +150,7 @@ class Preparation:
 
 
 def output_url(order: Order, doors: WorkerContext) -> str:
-    """The job's output folder: the one that its user named, or the one in the bucket that its task has."""
+    """Return the job's output folder: the one that its user named, or the default folder of its task in the bucket."""
     return order.output_dir or f"{doors.outputs}/{layout.outputs(order.job, order.task)}"
 
 
@@ -153,30 +159,30 @@ _IN_IMAGE = {
     "bash": 'command -v bash >/dev/null 2>&1 || { echo "there is no bash in this image" >&2; exit 127; }; exec bash -c "$0"',
     "sh": 'exec sh -c "$0"',
 }
-"""What finds the shell of an image: the worker beside it cannot look into it."""
+"""The script that finds the shell inside an image: the worker beside the container cannot look into the image."""
 
 
 def in_shell(order: Order, machine: WorkerMachine, text: str, env: Mapping[str, str]) -> list[str]:
-    """The argv that runs a text in the shell of the order. Raises `BundleError` if the machine has none of that name."""
+    """Return the argv that runs a text in the shell of the order. Raises `BundleError` if there is no such shell."""
     if order.bundle.type == IMAGE:
         return ["/bin/sh", "-c", _IN_IMAGE[order.shell], text]
     return [machine.shell(order.shell, env["PATH"]), "-c", text]
 
 
 def begin(order: Order, machine: WorkerMachine, argv: Sequence[str], env: Mapping[str, str]) -> Process:
-    """The command of the order, in its code: in the image, if it comes in one. Raises `OSError`, `ValueError`."""
+    """Start the command of the order in its code, or in its image if it has one. Raises `OSError`, `ValueError`."""
     if order.bundle.type == IMAGE:
         return machine.start_in(order.bundle.pinned, argv, env, memory_of(order))
     return machine.start(argv, env, folder_of(order, machine.code), memory_of(order))
 
 
 def folder_of(order: Order, code: str) -> str:
-    """The folder of the code that commands are run in."""
+    """Return the folder of the code in which commands run."""
     return f"{code}/{order.bundle.folder}".rstrip("/")
 
 
 def memory_of(order: Order) -> int:
-    """GiB of memory that one worker has of what the job asked for, which is for each replica; 0: it did not ask."""
+    """Return the GiB of memory of one worker, from the request for each replica; 0 if the job did not ask."""
     return -(-order.resources.get("memory", 0) * order.replicas // order.workers)
 
 
@@ -184,7 +190,7 @@ _LINES = 5
 
 
 class SetupFailed(Exception):
-    """The setup ended badly; the text tells its exit code and its last words."""
+    """The setup ended with an error. The text holds its exit code and its last lines of output."""
 
     def __init__(self, code: int, output: bytes) -> None:
         lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
@@ -193,9 +199,10 @@ class SetupFailed(Exception):
 
 
 def name_of(order: Order) -> str:
-    """The same for attempts that may share what the setup makes: equal code, text and shell, of one user in one project.
+    """Return the cache name of a setup, equal for attempts that may share its result.
 
-    A job can change what its setup made, so no other user's job may ever run it.
+    They have equal code, setup text, shell and secret names, and belong to one user in one project. A job can change
+    what its setup made, so no other user's job may ever run it.
     """
     bundle, secrets = order.bundle, sorted(secret_ref.wanted(order.env).items())
     whose = [order.user, order.project, secrets]

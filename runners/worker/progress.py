@@ -1,4 +1,4 @@
-"""What the job says of its progress: lines of JSON such as `{"step": 120, "checkpoint": true}`. Pure."""
+"""The job's own report of its progress: lines of JSON such as `{"step": 120, "checkpoint": true}`. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ STEP_MAX = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The last step, and when a new checkpoint was last seen. `mark` is the step of that checkpoint."""
+    """The progress of a job, as far as the worker has seen it.
+
+    step: the last step; None before the first.
+    checkpoint_at: when a new checkpoint was last seen; None before the first.
+    mark: the step of that checkpoint; None before the first.
+    """
 
     step: int | None = None
     checkpoint_at: datetime | None = None
     mark: int | None = None
 
     def after(self, data: bytes, now: datetime) -> Progress:
-        """What the end of the progress file adds. Lines that say nothing are passed over."""
+        """Return the progress after reading the end of the progress file. Lines without a step are ignored."""
         said = list(_said(data))
         if not said:
             return self

@@ -1,6 +1,6 @@
-"""The program on the machine: claim, read the order, fetch the code, run, tell, end.
+"""Run one worker: claim the place, read the order, fetch the code, run the command, report, end.
 
-One worker hosts one process of the user. From the claim on every request to the bucket is a task beside the loop: a
+One worker hosts one process of the user. From the claim on, every request to the bucket is a task beside the loop, so a
 bucket that hangs or fails cannot keep the worker from supervising its process. Before its claim a worker does nothing.
 """
 
@@ -43,7 +43,7 @@ _ONCE_MORE = "the machine was started once more, which ended what ran on it"
 
 
 def run(post: Post, doors: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
-    """Be this worker, to the end. The exit code of the program: the process's own where there was one."""
+    """Run this worker to its end. Return the exit code of the program: the process's own code if there was one."""
     claim = claim_of(post, doors, pace)
     if claim is None:
         return stand_in(post, doors, pace, _ONCE_MORE) if post.creation else NOTHING_DONE
@@ -51,14 +51,14 @@ def run(post: Post, doors: WorkerContext, pace: WorkerPace = _PLAIN) -> int:
 
 
 def stand_in(post: Post, doors: WorkerContext, pace: WorkerPace, why: str) -> int:
-    """End what the worker of this machine left, which fell; and tell its end, if it was this worker that claimed."""
+    """End what the crashed worker of this machine left behind, and report its end if that worker had the claim."""
     key = layout.claim(post.key, post.worker)
     doors.machine.clear()
     try:
         claim = decode(
             persist(doors.clock, lambda: doors.bucket.read(key, PAPER_BYTES_MAX).data, pace.retry_s), Claim, key
         )
-    except (Missing, RecordError):  # whose a damaged one was, nobody knows: nothing is told in the name of another
+    except (Missing, RecordError):  # a damaged claim does not show its owner: never report for another machine
         return NOTHING_DONE
     if claim.void or claim.machine != post.machine:
         return NOTHING_DONE
@@ -97,14 +97,14 @@ class _Worker:
         except Halted as halted:
             return self._end_unrun(halted.halt)
         except RecordError as wrong:
-            # This machine is too old, or what is ours is damaged: another attempt may know better.
+            # The worker is too old for the record, or the record is damaged: another attempt may succeed.
             return self._end_unrun(Halt(Cause.LOST, str(wrong)))
-        except Exception as error:  # whatever it is, it is told: a worker that fell would look like a lost machine
+        except Exception as error:  # report any error: a worker that crashed would look like a lost machine
             return self._end_failed(error)
         return self._supervise(order, process)
 
     def end_for(self, why: str) -> int:
-        """Another worker of this machine fell, and what it left is killed: bring its log and its facts to an end."""
+        """Finish the log and the facts of a crashed worker of this machine. Its processes are already killed."""
         doors, pace = self._doors, self._pace
         self._hide_again()
         persist(doors.clock, self._spool.resume, pace.retry_s)
@@ -114,7 +114,7 @@ class _Worker:
         return self._end(Cause.LOST, None, why, note=why)
 
     def _hide_again(self) -> None:
-        """What the fallen worker hid in the output is hidden again; where that cannot be known any more, all is."""
+        """Hide again what the crashed worker hid in the output. If that is no longer known, hide all output."""
         key = layout.order(self._post.key)
         try:
             data = persist(
@@ -146,7 +146,7 @@ class _Worker:
             pump.add(Chore("gpu driver", lambda: None, lambda: pace.gpu_s, self._told(lambda _: health.check())))
 
     def _told(self, take_in: Callable[[Any], Any], then: str = "") -> Callable[[Any], None]:
-        """Take something in about the GPUs, and tell it; if that asks for it, do the chore `then` at once."""
+        """Return a function that takes in a result about GPUs and reports it. It hurries the chore `then` if needed."""
 
         def told(result: Any) -> None:
             assert self._health is not None
@@ -165,7 +165,7 @@ class _Worker:
         self._pump.hurry("stop")
 
     def _beat(self) -> ClockReading | None:
-        """Give a sign of life. The first one is dated by the store, and so our clock held against its."""
+        """Write a heartbeat. The first time, also read how the store dates it, to compare the clocks."""
         self._beats += 1
         key, count, doors = layout.beat(self._post.key, self._post.worker), str(self._beats).encode(), self._doors
         if not self._time.known:
@@ -181,7 +181,7 @@ class _Worker:
             self._reporter.change(started=self._time.at(self._began))
         if (problem := clocks.wrong(asked.off_s)) and not self._spool.closed:
             self._doors.say(problem)
-            with suppress(OSError):  # no room: the job is told that elsewhere
+            with suppress(OSError):  # the disk is full; that is reported elsewhere
                 self._doors.machine.note(f"{problem}; the times of this try are by the store's clock")
 
     def _enter(self, phase: str, **facts: Any) -> None:
@@ -193,7 +193,7 @@ class _Worker:
         return order
 
     def _when_there(self, key: str, kind: type[Any]) -> Any:
-        """A record of the bastion, as soon as it is there."""
+        """Return a record of the bastion as soon as it exists."""
         clock, pace = self._doors.clock, self._pace
         while True:
             try:
@@ -216,7 +216,7 @@ class _Worker:
         )
 
     def _gather(self, order: Order) -> World:
-        """The addresses of all workers. A gang waits for the bastion to say them: none starts before all are there."""
+        """Return the addresses of all workers. A gang waits for the bastion's list, so all start together."""
         if order.workers == 1:
             return World(members=[Member(address=self._claim.address, port=self._claim.port)])
         self._enter("waiting")
@@ -252,7 +252,7 @@ class _Worker:
         return self._end(cause, code, "; ".join(filter(None, words)))
 
     def _see_through(self, order: Order, process: Process) -> tuple[int, Halt | None]:
-        """Wait until nothing of a process is left: its exit code, and why it had to end, if it had to."""
+        """Wait until no process of the tree is left. Return the exit code, and the halt if something made it end."""
         supervision = Supervision(
             process, self._doors.clock, self._stops, self._pace, limit=self._limit, grace_s=order.grace_s
         )
@@ -268,13 +268,13 @@ class _Worker:
         return supervision.all_ended(code), supervision.halt
 
     def _keep_files(self, order: Order) -> None:
-        """Keep what the command left in its working folder where the order says so, and name the rest in the log."""
+        """Keep the files in the command's working folder that the order names, and list the others in the log."""
         if order.bundle.type == IMAGE:
-            return  # the folder is the image's own, and went with its container
+            return  # the folder is the image's own, and was removed with its container
         machine = self._doors.machine
 
         def keep() -> list[str]:
-            # Not made anew: where the bucket is away, its place is another file system's.
+            # Do not create the folder: if a mounted bucket is away, its path belongs to another file system.
             folder = output_url(order, self._doors).removeprefix("file://")
             keeping = Keeping(globs=order.outputs, folder=folder, open=self._doors.store, worker=self._post.worker)
             return list(keeping.finish(machine))
@@ -282,7 +282,7 @@ class _Worker:
         try:
             for line in self._pump.until("outputs", keep):
                 machine.note(line)
-        except OSError as error:  # the command has ended as it has: its exit code is not lost for a full disk
+        except OSError as error:  # a full disk must not lose the exit code of the command, which has ended
             self._doors.say(f"files of the working folder: {error}")
 
     def _turn(self, supervision: Supervision) -> Callable[[], float]:
@@ -297,25 +297,25 @@ class _Worker:
         return turn
 
     def _broken(self) -> str:
-        """What broke on a GPU since we began, by a last look at them that has little time."""
+        """Return what broke on a GPU since the worker began, after one last look that has little time."""
         if self._health is None:
             return ""
         clock, pump, pace = self._doors.clock, self._pump, self._pace
-        settled = clock.monotonic() + pace.errors_s  # what broke the process may still be on its way to us
+        settled = clock.monotonic() + pace.errors_s  # the GPU error that broke the process may arrive after its end
         pump.until_true(lambda: clock.monotonic() >= settled, lambda: pace.errors_s)
         pump.hurry("gpus")
         pump.until_true(self._health.fresh_since(settled), lambda: pace.poll_s)
         return self._health.blame()
 
     def _tell(self, told: Callable[[], bool], ended: float) -> None:
-        """Go on until the bucket has it; but no longer than `give_up_s` after the command's end: it may be gone for good."""
+        """Run the loop until `told()`, at most `give_up_s` after the command's end: the bucket may be gone for good."""
         clock, deadline = self._doors.clock, ended + self._pace.give_up_s
         self._pump.until_true(
             lambda: told() or clock.monotonic() >= deadline, lambda: max(0.0, deadline - clock.monotonic())
         )
 
     def _await_time(self) -> None:
-        """A command that was quick may end before the first sign of life is dated: wait for that, at most one beat long."""
+        """Wait until the first heartbeat is dated, at most one beat: a quick command may end before that."""
         clock, deadline = self._doors.clock, self._doors.clock.monotonic() + self._pace.beat_s
         if not self._time.known:
             self._pump.hurry("beat")
@@ -338,7 +338,7 @@ class _Worker:
         return self._end(cause, code, short(str(error)), note=short(str(error)))
 
     def _end(self, cause: Cause, code: int | None, message: str, note: str = "") -> int:
-        """Log first, facts last: who reads that it ended finds the whole log."""
+        """Store the log first and the facts last: a reader of the facts that sees the end also finds the whole log."""
         ended = self._doors.clock.monotonic()
         self._spool.close(note)
         self._pump.hurry("flush")

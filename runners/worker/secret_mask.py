@@ -1,7 +1,7 @@
-"""Hides secrets in the output: every byte of a value becomes `*`, so that no byte of the log moves. Pure.
+"""A mask for secrets in the output: every byte of a value becomes `*`, so that no byte of the log moves. Pure.
 
-Whether a byte is hidden depends only on what stands around it in the output, never on how the output is cut: a reader
-needs `reach` bytes more on either side, and leaves out what may still become a value.
+Only the bytes around a byte in the output decide whether it is hidden, and not how the output is cut. So a reader needs
+`reach` more bytes on either side, and leaves out an end that may still become a value.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
 SHORTEST = 8
-"""Shorter values, and lines of values, are not hidden: they would hide what is no secret."""
+"""The least length in bytes of a value, or of a line of it, that is hidden: shorter ones would hide harmless text."""
 
 _STARS = bytes(byte if byte == ord("\n") else ord("*") for byte in range(256))
 
 
 def is_short(value: str) -> bool:
-    """True if this value is not hidden."""
+    """Return True if this value is too short to be hidden."""
     return len(value.encode("utf-8", "surrogateescape")) < SHORTEST
 
 
 class Mask:
-    """Hides these values, each line of those that have several, and what programs commonly make of a value."""
+    """A mask for these values, for each line of those with several lines, and for common encodings of a value."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         known = [value.encode("utf-8", "surrogateescape") for value in values]
@@ -32,13 +32,13 @@ class Mask:
         self.reach = max(map(len, texts), default=1) - 1
 
     def hidden(self, data: bytes) -> bytes:
-        """The same bytes, with every whole value in them hidden."""
+        """Return the same bytes, with every complete value in them hidden."""
         out: bytearray | None = None
         for text, period in self._texts.items():
             start = 0
             while (at := data.find(text, start)) >= 0:
                 end = at + len(text)
-                while data[end : end + period] == text[-period:]:  # once more, into itself
+                while data[end : end + period] == text[-period:]:  # the value again, overlapping itself
                     end += period
                 out = out or bytearray(data)
                 out[at:end] = data[at:end].translate(_STARS)
@@ -46,35 +46,35 @@ class Mask:
         return data if out is None else bytes(out)
 
     def held(self, data: bytes) -> int:
-        """How many bytes at the end of `data` may be the beginning of a value."""
+        """Return how many bytes at the end of `data` may be the beginning of a value."""
         return max((_overlap(data[-len(text) + 1 :], text) for text in self._texts), default=0)
 
 
 def _derived(value: bytes) -> Iterator[bytes]:
-    """The value as it stands in URLs and, by itself or within more, in base64."""
+    """Yield the value as it appears in URLs and, alone or inside longer data, in base64."""
     if len(value) < SHORTEST:
         return
     yield from (quote(value, safe="").encode(), quote(value).encode(), quote_plus(value).encode())
     for encode in (b64encode, urlsafe_b64encode):
         yield encode(value)
-        for before in range(3):  # bytes of something else in the first group of three
+        for before in range(3):  # other bytes before the value in its first group of three
             whole = (before + len(value)) * 8 // 6
             yield encode(bytes(before) + value)[(before * 8 + 5) // 6 : whole]
 
 
 class _Everything(Mask):
-    """Hides all."""
+    """A mask for all bytes."""
 
     def hidden(self, data: bytes) -> bytes:
         return data.translate(_STARS)
 
 
 EVERYTHING: Mask = _Everything()
-"""For output of which nobody knows what has to be hidden in it."""
+"""The mask for output whose secrets are unknown."""
 
 
 def _overlap(data: bytes, text: bytes) -> int:
-    """The longest end of `data` that `text` begins with."""
+    """Return the length of the longest end of `data` that `text` begins with."""
     at = data.find(text[:1])
     while at >= 0:
         if text.startswith(data[at:]):
@@ -84,5 +84,5 @@ def _overlap(data: bytes, text: bytes) -> int:
 
 
 def _period(text: bytes) -> int:
-    """The least distance at which `text` can stand twice, the second one into the first."""
+    """Return the least distance at which a second copy of `text` can overlap the first."""
     return len(text) - _overlap(text[1:], text)

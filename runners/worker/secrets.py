@@ -1,4 +1,4 @@
-"""The secrets of one order, from the machine that holds them or can have them."""
+"""The secrets of one order, from the machine that holds them or can fetch them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from .interfaces import Secrets
 
 
 class MachineSecrets:
-    """The secrets of one machine: its own, and those that a cloud keeps for its account."""
+    """The secrets of one machine: its own, and those that Google keeps for its account."""
 
     def __init__(self, own: Secrets, googles: Secrets) -> None:
         self._own, self._googles = own, googles
 
     def reveal(self, name: str, *, user: str, project: str) -> str:
-        """From the one that keeps names of this kind. Raises `SecretError`."""
+        """Return the value, from the source that keeps names of this kind. Raises `SecretError`."""
         source = self._googles if secret_ref.is_googles(name) else self._own
         return source.reveal(name, user=user, project=project)
 
 
 def reveal(order: Order, secrets: Secrets | None) -> dict[str, str]:
-    """The values that variables of the order stand for, by variable. Raises `SecretError`, which names all that is wrong."""
+    """Return the secret values of the order, by variable. Raises `SecretError`, which names every problem."""
     found, wrong = dict[str, str](), dict[str, None]()
     for variable, name in secret_ref.wanted(order.env).items():
         try:

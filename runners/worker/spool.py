@@ -1,8 +1,8 @@
-"""The output of the process on its way from a local file to log segments: at its own speed, and nothing lost on it.
+"""The upload of the process's output from a local file to log segments, at its own pace and without loss.
 
-Where a worker fell, the next one goes on behind the bytes that are stored: segments are all that it has to know, and gaps.
+After a worker crashes the next one continues behind the stored bytes: it needs only the segments and the gaps.
 
-While the bucket cannot be asked the file grows, up to a limit; what is newer than that is dropped, and the log says so.
+While the bucket is unreachable the file grows, up to a limit. Newer output is dropped, and the log says so.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DROPPED = "\n[bastion] dropped {} bytes of output here: it came faster than it 
 
 
 class Spool:
-    """Uploads the output. `flush` is called by one task at a time; all else by the worker's loop."""
+    """The upload of the output. One task at a time calls `flush`; all else belongs to the worker's loop."""
 
     def __init__(self, output: JobOutput, writer: SegmentWriter, limit: int, segment_max: int = SEGMENT_MAX) -> None:
         self.ended = False
@@ -40,7 +40,10 @@ class Spool:
         self._local = threading.Lock()
 
     def resume(self) -> None:
-        """Go on where an earlier writer of this log stopped; what it had sent may still arrive. Raises `BucketError`."""
+        """Continue where an earlier writer of this log stopped; its last segment may still arrive.
+
+        Raises `BucketError`.
+        """
         stored = self._writer.resume()
         with self._local:
             self._heir, self.ended, self._chunk, self._gap = True, stored.ended, b"", None
@@ -48,29 +51,30 @@ class Spool:
             self._sent, self._gaps = stored.size, dict(self._output.gaps())
             for start, end in sorted(self._gaps.items()):
                 note = len(_note_of(start, end))
-                if self._sent < start + note:  # it is not stored yet
+                if self._sent < start + note:  # the gap is not stored yet
                     self._gap = start, end
                     break
                 self._sent += end - start - note
 
     @property
     def unsent(self) -> bool:
-        """There is output that no segment holds."""
+        """Return True while there is output that no segment holds."""
         return bool(self._chunk or self._told) or self._output.size > self._sent
 
     @property
     def closed(self) -> bool:
-        """No more output comes."""
+        """Return True if no more output comes."""
         return self._note is not None
 
     def close(self, note: str = "") -> None:
-        """No more output comes; a note of ours goes below it. The next full flush ends the log."""
+        """Note that no more output comes, and append a note of ours. The next full flush ends the log."""
         self._note = f"[bastion] {note}\n".encode() if note else b""
 
     def curb(self) -> None:
-        """Hold what waits within the limit by dropping the newest output.
+        """Keep the waiting output within the limit by dropping the newest part.
 
-        It becomes a hole in the file, which the process writes on behind: so the count of bytes is exact.
+        That part becomes a gap in the file. The process continues to write behind it, so the count of bytes stays
+        exact.
         """
         with self._local:
             self._see_truncation()
@@ -83,15 +87,16 @@ class Spool:
                 self._gap = start, size
 
     def flush(self) -> None:
-        """Upload all there is. After a `BucketError` the same bytes go to the same segment at the next call."""
+        """Upload all waiting output. After a `BucketError` the next call sends the same bytes to the same segment."""
         while not self.ended:
             try:
                 self._flush(self._note)
                 return
             except RecordError:
                 if not self._heir:
-                    self.ended = True  # the log has another writer: a second voice in it would be worse than none
+                    self.ended = True  # the log has another writer: two writers in it would be worse than no output
                     raise
+                # a late segment of the crashed writer: continue behind it
                 self.resume()
 
     def _flush(self, note: bytes | None) -> None:
@@ -110,7 +115,7 @@ class Spool:
         return True
 
     def _forget_between(self, start: int, end: int) -> None:
-        """Less than the gap: what stands next to it decides what is hidden before and after."""
+        """Free less than the gap: the bytes next to it decide what is hidden before and after it."""
         if start < end:
             self._output.forget(start, end)
 
@@ -144,13 +149,13 @@ class Spool:
             return data
 
     def _remember(self) -> None:
-        """What stands right before the place that is read next."""
+        """Store the bytes right before the place that is read next."""
         self._joint = self._sent, self._output.joint(self._sent, min(_JOINT, self._limit))
 
     def _see_truncation(self) -> None:
-        """Where the process made its output shorter, go on at its beginning, and have the log say so.
+        """Start at the beginning again if the process made its output shorter, and make the log say so.
 
-        It is seen by the size, and where more was printed since, by other bytes before the place that is read next.
+        The size shows it. If more was printed since, other bytes before the place that is read next show it.
         """
         size, (end, before) = self._output.size, self._joint
         if size < self._highest or (end == self._sent and self._output.joint(end, len(before)) != before):

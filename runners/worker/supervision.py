@@ -1,4 +1,4 @@
-"""When a process has to end before it wants to, and how: notice to the whole tree, grace, kill."""
+"""The early end of a process: when it is due, and how it is done: notice to the whole tree, grace, kill."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from .interfaces import Farewell, Process, WorkerPace
 from .linux.bounds import Excess
 
 SLEPT_S = 3600.0
-"""Who has not looked for a stop order for so long has slept, and may have been given up and forgotten meanwhile."""
+"""A worker that has not looked for a stop order for so long has slept. Meanwhile its job may be ended and forgotten."""
 
 _LAST_GRACE_S = 10.0
 
 
 def has_left(bucket: Bucket, job: str) -> bool:
-    """True for a job that ended so long ago that the bastion has forgotten it. Raises `BucketError`.
+    """Return True for a job that ended so long ago that the bastion has forgotten it. Raises `BucketError`.
 
-    Its trace was written before its orders and claims were removed, and stays for ever.
+    Its tombstone was written before its orders and claims were removed, and stays for ever.
     """
     try:
         bucket.read(layout.ended(job))
@@ -38,7 +38,13 @@ def has_left(bucket: Bucket, job: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """The attempt has to end. `grace_s` None: the job's own grace. `most_s`: what there is time for, whatever the grace is."""
+    """A reason to end the attempt.
+
+    cause: the cause that the attempt ends with.
+    reason: the reason in words, for the user.
+    grace_s: the grace in seconds; None means the job's own grace.
+    most_s: the most seconds that there are, whatever the grace is.
+    """
 
     cause: Cause
     reason: str
@@ -47,7 +53,7 @@ class Halt:
 
 
 class Halted(Exception):
-    """Raised out of a work that is given up."""
+    """Raised out of a work that is given up, with the `halt` that ended it."""
 
     def __init__(self, halt: Halt) -> None:
         super().__init__(halt.reason)
@@ -58,11 +64,12 @@ _FORGOTTEN = Halt(Cause.LOST, "the job ended while this machine slept", _LAST_GR
 
 
 class StopWatch:
-    """Knows whether the attempt has to end: by a stop order, or because the machine is going away.
+    """The check for reasons to end the attempt: a stop order, or a machine that is going away.
 
-    A notice of the machine (SIGTERM) means: look for a stop order. If a look that began after it finds none,
-    or none succeeds within `notice_s`, then the machine itself is being taken away; so it is after a farewell. An order that
-    cannot be read, as it is damaged or a newer bastion's, is one to stop, with the job's own grace.
+    A notice of the machine (SIGTERM) means: look for a stop order. If a look that began after the notice finds none, or
+    no look succeeds within `notice_s`, then the machine itself is being taken away. A farewell means the same. An order
+    that cannot be read, because it is damaged or from a newer bastion, counts as an order to stop, with the job's own
+    grace.
     """
 
     def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: WorkerPace) -> None:
@@ -79,11 +86,11 @@ class StopWatch:
         self._farewell: Halt | None = None
 
     def period(self) -> float:
-        """Seconds between looks; the first order found is the only one."""
+        """Return the seconds between looks. After the first order there are no more looks."""
         return self._pace.stop_s if self._order is None else math.inf
 
     def look(self) -> tuple[int, Halt | None]:
-        """The number of this look, and the order it found. A task."""
+        """Return the number of this look, and the order it found. A task."""
         self._looks = number = self._looks + 1
         slept = self._clock.monotonic() - self._looked_at > SLEPT_S
         try:
@@ -104,17 +111,17 @@ class StopWatch:
             self._leave_at = self._clock.monotonic()
 
     def noticed(self) -> None:
-        """The machine gave notice."""
+        """Take in a notice of the machine."""
         self._noticed_after = self._looks
         self._leave_at = min(self._leave_at, self._clock.monotonic() + self._pace.notice_s)
 
     def bidden(self, farewell: Farewell | None) -> None:
-        """The machine knows whether it is about to be taken away."""
+        """Take in a farewell of the machine; None if it has none."""
         if farewell is not None:
             self._farewell = Halt(Cause.LOST, farewell.reason, most_s=farewell.seconds)
 
     def halt(self) -> Halt | None:
-        """Why to end now, if so."""
+        """Return the reason to end now; None if there is none."""
         if self._order is not None or self._farewell is not None:
             return self._order or self._farewell
         if self._clock.monotonic() >= self._leave_at:
@@ -122,16 +129,16 @@ class StopWatch:
         return None
 
     def settled(self) -> Callable[[], bool]:
-        """Is it known whether a command that has failed now was told to end?
+        """Return a check that is True once it is clear whether a failed command had been asked to end.
 
-        Where a machine gives notice to all its processes, the command may end of it before the notice is taken in here: by
-        the signal, or with a code of its own once it has saved.
+        Where a machine gives notice to all its processes, the command may end before the notice arrives here: by the
+        signal, or with a code of its own after it has saved its state.
         """
         heard = self._clock.monotonic() + self._pace.notice_late_s
         return lambda: self.halt() is not None or (math.isinf(self._leave_at) and self._clock.monotonic() >= heard)
 
     def heed(self) -> float:
-        """A pump's turn. Raises `Halted` when it is time."""
+        """A turn of the work loop. Raises `Halted` when it is time to end."""
         halt = self.halt()
         if halt is not None:
             raise Halted(halt)
@@ -139,7 +146,7 @@ class StopWatch:
 
 
 class TimeLimit:
-    """How long an attempt may run, from when its setup begins, or else its command."""
+    """The time that an attempt may run, counted from the start of its setup, or of its command if there is no setup."""
 
     def __init__(self, clock: Clock, seconds: float | None) -> None:
         self._clock = clock
@@ -147,22 +154,22 @@ class TimeLimit:
         self._at = math.inf
 
     def begin(self) -> None:
-        """Count from now, unless it counts already."""
+        """Start to count, unless the count has started already."""
         if self._seconds is not None:
             self._at = min(self._at, self._clock.monotonic() + self._seconds)
 
     def left(self) -> float:
-        """Seconds, 0 when it is over."""
+        """Return the seconds that are left; 0 when the limit is over."""
         return max(0.0, self._at - self._clock.monotonic())
 
     def halt(self) -> Halt | None:
-        """Why to end now, if so."""
+        """Return the reason to end now; None if there is none."""
         if self.left() > 0:
             return None
         return Halt(Cause.TIME_LIMIT, f"the time limit of {self._seconds:g} s is over")
 
     def heed(self) -> float:
-        """A pump's turn. Raises `Halted` when it is over."""
+        """A turn of the work loop. Raises `Halted` when the limit is over."""
         halt = self.halt()
         if halt is not None:
             raise Halted(halt)
@@ -170,7 +177,10 @@ class TimeLimit:
 
 
 class Supervision:
-    """One process from its start to the end of its tree. The first reason to end counts, and gets the only grace."""
+    """The supervision of one process, from its start to the end of its tree.
+
+    The first reason to end counts, and gets the only grace.
+    """
 
     def __init__(
         self, process: Process, clock: Clock, stops: StopWatch, pace: WorkerPace, *, limit: TimeLimit, grace_s: float
@@ -186,7 +196,7 @@ class Supervision:
         self._ended = self._over = False
 
     def turn(self) -> float:
-        """A pump's turn: begin the end if it is time, kill what outlasts its grace."""
+        """Take a turn of the work loop: begin the end if it is time, and kill what outlasts its grace."""
         if self.halt is None and not self._ended:
             self._begin(self._stops.halt() or self._limit.halt())
         now = self._clock.monotonic()
@@ -197,13 +207,13 @@ class Supervision:
         return max(0.0, min(self._pace.poll_s, self._kill_at - now, left))
 
     def command_ended(self) -> None:
-        """The command ended: what it left behind gets notice too, unless it had some, and a short grace."""
+        """Note the end of the command. The rest of the tree gets a short grace, and a notice unless it had one."""
         self._ended = True
         if self.halt is None and self._process.alive():
             self._notify(min(self._grace_s, self._pace.rest_grace_s))
 
     def looked(self, excess: Excess | None) -> None:
-        """Take in a look at the bounds: what breaks one gets no grace, and fails also if its command ends well."""
+        """Take in a look at the bounds. A tree that breaks one gets no grace, and fails even after exit code 0."""
         if excess is None:
             return
         if self.halt is None:
@@ -211,7 +221,7 @@ class Supervision:
         self._kill_at = self._clock.monotonic()
 
     def all_ended(self, code: int) -> int:
-        """Nothing is left of the command, which ended with this exit code: the one that counts."""
+        """Return the exit code that counts, when no process is left and the command ended with `code`."""
         if code and self._process.guard:
             self.looked(self._process.guard.look())
         return KILLED if self._over and code == 0 else code

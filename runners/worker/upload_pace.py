@@ -1,4 +1,4 @@
-"""How soon output is uploaded: fast while the process is young or somebody follows it, seldom otherwise."""
+"""The pace of uploads: fast while the process is young or a reader follows the log, slow otherwise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .spool import Spool
 
 
 class UploadPace:
-    """Looks whether somebody follows this task, if that would change anything."""
+    """The check whether a reader follows this task, done only if the answer changes something."""
 
     def __init__(self, bucket: Bucket, key: AttemptKey, clock: Clock, pace: WorkerPace, spool: Spool) -> None:
         self._bucket = bucket
@@ -26,19 +26,22 @@ class UploadPace:
         self._seen: str | None = None
 
     def started(self) -> None:
-        """The process starts now."""
+        """Note that the process starts now."""
         self._fast_until = self._clock.monotonic() + self._pace.young_s
 
     def flush_period(self) -> float:
-        """Seconds between uploads."""
+        """Return the seconds between uploads."""
         fast = self._spool.closed or self._clock.monotonic() < self._fast_until
         return self._pace.flush_s if fast else self._pace.steady_flush_s
 
     def look(self) -> str | None:
-        """The version of the follower's sign of life; None if there is none or it does not matter now. A task."""
+        """Return the version of the follower's sign of life; None if there is none or it does not matter now.
+
+        A task.
+        """
         left = self._fast_until - self._clock.monotonic()
         if left > 2 * self._pace.watch_s or (left <= 0 and not self._spool.unsent):
-            return None  # a little before the fast time ends we look: who follows on is to see no pause
+            return None  # look a little before the fast time ends, so that a reader who still follows sees no pause
         if self._pace.steady_flush_s <= self._pace.flush_s:
             return None
         try:
@@ -47,7 +50,7 @@ class UploadPace:
             return None
 
     def looked(self, version: str | None) -> bool:
-        """Take in a look. True if somebody follows anew: upload now."""
+        """Take in a look. Return True if a reader has begun or renewed to follow: upload now."""
         if version is None or version == self._seen:
             return False
         self._seen = version

@@ -1,4 +1,4 @@
-"""One long piece of work at a time, and small chores beside it. What hangs or fails there never blocks the caller."""
+"""One long piece of work at a time, and small chores beside it. A chore that hangs or fails never blocks the caller."""
 
 from __future__ import annotations
 
@@ -14,17 +14,29 @@ _WAIT_MAX_S = 60.0
 _PAUSE_S = 1.0
 
 Turn = Callable[[], float]
-"""Called at every turn: seconds until it wants to be called again. May raise, to give the work up."""
+"""A function that is called at every turn and returns the seconds until it wants the next one.
+
+It may raise, to give up the work.
+"""
 
 
 def idle() -> float:
-    """The turn that wants nothing."""
+    """Return infinity: the turn of a caller that needs no turns."""
     return math.inf
 
 
 @dataclass(slots=True)
 class Chore:
-    """Done as a task every `period()` seconds; `then` gets its result. After an error it is done again in its turn."""
+    """A task that the loop repeats. After an error it runs again at its next time.
+
+    name: the chore's name, unique in the loop.
+    work: the task, which runs beside the loop.
+    period: returns the seconds from the start of one run to the next.
+    then: takes the result, in the loop.
+    due: the monotonic time of the next run.
+    running: True while the task runs.
+    problem: the error of the last run, so that it is reported once; "" after a success.
+    """
 
     name: str
     work: Callable[[], Any]
@@ -46,15 +58,15 @@ class WorkLoop:
         self._works: dict[str, tuple[Any, Exception | None]] = {}
 
     def add(self, chore: Chore) -> None:
-        """Do this chore from now on."""
+        """Add a chore, to be done from now on."""
         self._chores[chore.name] = chore
 
     def hurry(self, name: str) -> None:
-        """Do this chore as soon as it is not running."""
+        """Make this chore due now; it starts as soon as it is not running."""
         self._chores[name].due = 0.0
 
     def until(self, name: str, work: Callable[[], Any], turn: Turn = idle) -> Any:
-        """Do `work`, and the chores meanwhile. Its result, or its exception."""
+        """Do `work`, and the chores meanwhile. Return its result, or raise its exception."""
         while not self._tasks.start(name, work):
             self._clock.sleep(_PAUSE_S)
         self.until_true(lambda: name in self._works, turn)
@@ -94,7 +106,7 @@ class WorkLoop:
                 chore.then(result)
 
     def _note(self, chore: Chore, error: Exception | None) -> None:
-        """Say a problem once, however long it lasts."""
+        """Report a problem once, no matter how long it lasts."""
         problem = "" if error is None else str(error)
         if problem and problem != chore.problem:
             self._say(f"{chore.name}: {problem}")
@@ -102,7 +114,7 @@ class WorkLoop:
 
 
 def persist(clock: Clock, work: Callable[[], Any], pause_s: float) -> Any:
-    """The result of `work`, begun again as long as the bucket cannot be asked."""
+    """Return the result of `work`, which is tried again after each `BucketError`."""
     while True:
         try:
             return work()

@@ -1,4 +1,4 @@
-"""What the worker tells the bastion: its facts, with the job's progress."""
+"""The worker's report to the bastion: its facts, with the job's progress."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .interfaces import WorkerMachine
 from .progress import Progress
 
 QUIET_AFTER, QUIET_TIMES = 30, 5
-"""Of a job that has said nothing new in so many reports each report waits so many times as long."""
+"""The factor on the pause between reports, after `QUIET_AFTER` reports without news."""
 
 
 class Slot:
-    """One object that has this one writer. A write that arrives late cannot undo a newer one: versions are compared."""
+    """An object with this one writer. A late write cannot undo a newer one, because versions are compared."""
 
     def __init__(self, bucket: Bucket, key: str) -> None:
         self._bucket = bucket
@@ -31,7 +31,7 @@ class Slot:
         self._data = b""
 
     def read(self) -> bytes:
-        """What the object holds; empty if there is none. Raises `BucketError`."""
+        """Return what the object holds; empty if there is none. Raises `BucketError`."""
         try:
             return self._bucket.read(self.key, PAPER_BYTES_MAX).data
         except Missing:
@@ -51,7 +51,7 @@ class Slot:
         if version is not None:
             return version
         try:
-            stored = self._bucket.read(self.key)  # an earlier write of ours, whose answer was lost
+            stored = self._bucket.read(self.key)  # it may be an earlier write of ours whose answer was lost
         except Missing as missing:
             self._version = None
             raise BucketError(f"{self.key} was removed; it is written anew") from missing
@@ -64,7 +64,7 @@ class Slot:
 
 
 class Reporter:
-    """Holds the facts; `report` is a task, all else belongs to the worker's loop."""
+    """The facts of the worker. `report` is a task; all else belongs to the worker's loop."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Reporter:
         facts: Facts,
         now: Callable[[], datetime | None] = lambda: None,
     ) -> None:
-        """`now` is the store's time, where it is known."""
+        """Keep the inputs. `now` returns the store's time, or None while it is unknown."""
         self._now = now
         self.facts = facts
         self._slot = Slot(bucket, key)
@@ -87,25 +87,25 @@ class Reporter:
 
     @property
     def told(self) -> bool:
-        """The bucket holds the facts as they are."""
+        """Return True if the bucket holds the current facts."""
         return self._told is self.facts
 
     def resume(self) -> None:
-        """Go on with the facts that an earlier writer told, if it told any that can be read. Raises `BucketError`."""
+        """Continue with the facts that an earlier writer stored, if they can be read. Raises `BucketError`."""
         with suppress(RecordError):
             if told := self._slot.read():
                 self.facts = decode(told, Facts, self._slot.key)
 
     def change(self, **fields: Any) -> None:
-        """Change some facts; the next report tells."""
+        """Change some facts; the next report stores them."""
         self.facts = msgspec.structs.replace(self.facts, **fields)
 
     def period(self, report_s: float) -> float:
-        """Seconds between reports, where `report_s` is what they are for a job that goes on."""
+        """Return the seconds between reports. `report_s` is the value for a job whose facts change."""
         return report_s * (QUIET_TIMES if self._nothing_new >= QUIET_AFTER else 1)
 
     def report(self) -> None:
-        """Read the progress file, and write the facts if they differ from what was written."""
+        """Read the progress file, and write the facts if they differ from the stored ones."""
         facts, before = self.facts, self._progress
         self._progress = self._progress.after(self._machine.read_progress(), self._now() or self._clock.wall())
         step, checkpoint_at = self._progress.step, self._progress.checkpoint_at

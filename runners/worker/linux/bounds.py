@@ -1,4 +1,4 @@
-"""What the processes of one worker may use of its machine, together, and what is said of those that used more. Pure."""
+"""The bounds of one worker's processes on its machine, and the message when they are broken. Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from bastion.model.state.state import Cause
 
 OPEN_FILES = 65_536
-"""As many as loaders of data with many workers open; the system's default of 1,024 ends them."""
+"""The most open files of one process, enough for data loaders with many workers; the system's default is 1,024."""
 
 _GIB = 2**30
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """A bound that was broken: the processes are ended for it, and this is what their user is told."""
+    """A bound that was broken; the processes are killed for it.
+
+    cause: the cause that the attempt ends with.
+    reason: the reason in words, for the user.
+    """
 
     cause: Cause
     reason: str
@@ -22,9 +26,12 @@ class Excess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`memory` in GiB, `processes` with their threads; 0: as much as the machine gives.
+    """The most that the processes of one worker may use.
 
-    `open_files` is of each process. `asked`: the memory is what the job asked for, and not the setting.
+    memory: GiB of memory together; 0 means as much as the machine has.
+    processes: processes and threads together; 0 means as many as the machine allows.
+    open_files: open files of each process.
+    asked: True if `memory` is what the job asked for, and not the setting.
     """
 
     memory: int = 0
@@ -33,28 +40,31 @@ class Bounds:
     asked: bool = False
 
     def of_job(self, memory: int) -> Bounds:
-        """The bounds of a job that asks for so many GiB: its own, where they are the narrower ones. 0: it does not ask."""
+        """Return the bounds of a job that asks for so many GiB; 0: it does not ask.
+
+        The narrower memory bound counts.
+        """
         if memory and (memory <= self.memory or not self.memory):
             return replace(self, memory=memory, asked=True)
         return self
 
     @property
     def of_all(self) -> bool:
-        """Something bounds the processes together."""
+        """Return True if a bound covers the processes together."""
         return bool(self.memory or self.processes)
 
     @property
     def memory_bytes(self) -> int:
-        """The same in bytes."""
+        """The memory bound in bytes."""
         return self.memory * _GIB
 
     def too_much(self) -> Excess:
-        """They used more memory."""
+        """Return the excess of processes that used more memory."""
         whose = "what the job asks for (resources: memory)" if self.asked else "the most (job_limits.memory)"
         more = "ask for more" if self.asked else "have an admin allow more"
         return Excess(Cause.OOM, f"killed: memory over {self.memory} GiB, which is {whose}; use less, or {more}")
 
     def too_many(self) -> Excess:
-        """They were more."""
+        """Return the excess of more processes and threads."""
         told = f"killed: more than {self.processes} processes and threads, which is the most (job_limits.processes)"
         return Excess(Cause.SIGNAL, f"{told}; start fewer, or have an admin allow more")

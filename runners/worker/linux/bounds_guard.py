@@ -1,7 +1,7 @@
-"""Sees that the processes of one worker keep within their bounds.
+"""The guard that keeps the processes of one worker within their bounds.
 
-A control group does it best, where one can be had. Elsewhere the processes are looked at: the worker's descendants are
-counted, and their memory is added up: ten times a second while something moves, once while nothing does.
+A control group is used where one can be made: the kernel then enforces the bounds. Elsewhere the guard counts the
+worker's descendants and adds up their memory: ten times a second while something changes, once a second otherwise.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from .process_limits import start_bounded
 from .process_tree import at_need, family, memory, put_down
 
 LOOK_S, QUIET_S = 0.1, 1.0
-"""Seconds between two looks while something moves, and at most."""
+"""Seconds between two looks: `LOOK_S` while something changes, at most `QUIET_S` otherwise."""
 
 _SLOWER = 1.5
 _SHARE = 20.0
-"""Between two looks lies so many times what the last one took: looking costs a twentieth of one processor at the most."""
+"""The pause between two looks is at least this many times the last look's duration.
+
+So looks use at most about a twentieth of one processor.
+"""
 
 _STORM = 100
-"""So many processes, or so many times the quiet seconds too late: this is a storm, and looking goes first."""
+"""The number of processes from which on a look gets a higher priority. It gets one too when it begins too late."""
 
 _LATE = 2.0
 _WATCH_S = 60.0
@@ -34,9 +37,9 @@ _CLOSED_S = 3600.0
 
 
 class LocalGuard:
-    """Of the descendants of this process, of which those that count are in the `group` if there is one.
+    """The guard of this process's descendants. If there is a `group`, the members of the group count.
 
-    `pace` is the seconds to the next look.
+    pace: the seconds to the next look.
     """
 
     def __init__(self, bounds: Bounds, group: Group | None) -> None:
@@ -48,14 +51,14 @@ class LocalGuard:
         self._ended = threading.Event()
 
     def start(self, start: Callable[[], subprocess.Popen[bytes]], uid: int) -> subprocess.Popen[bytes]:
-        """Start what it is to guard, as this account."""
+        """Start the process to guard, as this account."""
         if self._group is None:
             return start_bounded(start, self._bounds.processes, uid)
         with self._group.inside():
             return start_bounded(start, 0, uid)
 
     def watch(self) -> Excess | None:
-        """Look again and again, on the one thread of the caller, until a bound is broken, all has ended, or a while is over."""
+        """Look repeatedly, on the caller's thread, until a bound is broken, all processes end, or a while is over."""
         begun = time.monotonic()
         while not (self._ended.is_set() or self.look() or time.monotonic() - begun > _WATCH_S):
             self._due = time.monotonic() + self.pace
@@ -63,13 +66,16 @@ class LocalGuard:
         return self._found
 
     def look(self) -> Excess | None:
-        """The bound that was broken, the first one for ever: what broke it is killed at once, while it can be overtaken."""
+        """Return the bound that was broken, always the first one.
+
+        What broke it is killed at once, while it can still be overtaken.
+        """
         begun = time.monotonic()
         with at_need() as rise:
             if begun > self._due + _LATE * QUIET_S:
                 rise()
             self._found = self._found or (self._group.look() if self._group else self._look(rise))
-            if self._group:  # the kernel keeps the bounds; a look only finds out
+            if self._group:  # the kernel enforces the bounds; a look only reads the result
                 self.pace = QUIET_S
             if self._found:
                 rise()
@@ -78,7 +84,7 @@ class LocalGuard:
         return self._found
 
     def period(self) -> float:
-        """Seconds from the end of one watch to the next."""
+        """Return the seconds from the end of one watch to the next."""
         return _CLOSED_S if self._ended.is_set() or self._found else 0.0
 
     def kill(self) -> None:
@@ -88,7 +94,7 @@ class LocalGuard:
         put_down()
 
     def close(self) -> None:
-        """All have ended."""
+        """Note that all processes have ended."""
         self._ended.set()
         if self._group is not None:
             self.look()
@@ -107,7 +113,7 @@ class LocalGuard:
         return None
 
     def _settle(self, threads: int, resident: int) -> None:
-        """Look seldom while nothing moves, and often as soon as something does."""
+        """Look rarely while nothing changes, and often as soon as something does."""
         before = self._seen
         self._seen = threads, resident
         grown = resident - before[1] > max(before[1], self._bounds.memory_bytes // 8) // 8
@@ -116,5 +122,5 @@ class LocalGuard:
 
 
 def guard_of(bounds: Bounds) -> LocalGuard:
-    """The best that can be had here, for the processes of this one."""
+    """Return the best guard that this machine offers, for the descendants of this process."""
     return LocalGuard(bounds, group(str(os.getpid()), bounds))

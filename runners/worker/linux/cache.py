@@ -1,8 +1,8 @@
-"""What setups have made on this machine: a virtual environment each, and the code that it was made for.
+"""The cache of what setups have made on this machine: for each, a virtual environment and the code of its setup.
 
-An entry is built under a name that nobody else has, and used only when a mark says that it is whole: a worker that falls
-in the middle leaves a folder that nobody looks into. The entry's lock is held alone while it is built, and together while
-jobs run in it; the system takes it back from a worker that dies.
+An entry is built under a unique name, and is used only after a mark says that it is complete: a worker that crashes in
+the middle leaves a folder that is never used. The entry's lock is exclusive while the entry is built, and shared while
+jobs run in it. The system releases the lock of a worker that dies.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bastion.stores import untrusted
 from .unix_account import UnixAccount
 
 KEPT = 16
-"""The most entries that are kept, the last used first."""
+"""The most entries that are kept; the most recently used ones stay."""
 
 KEPT_FOR = timedelta(days=14)
 """How long an entry is kept after its last use."""
 
 VENV_S = 300.0
-"""The longest that making an empty environment may take."""
+"""The most seconds that the creation of an empty environment may take."""
 
 _MARK, _LOCK = "ready", "lock"
 _MARK_BYTES = 256
@@ -39,8 +39,15 @@ _MARK_BYTES = 256
 class Cache:
     """The entries below `root`, of all workers of this account on this machine.
 
-    `boot` names the time since its start. What was made before that is made anew: it may never have reached the disk.
-    Setups and jobs are of the `account`, if there is one; each account has entries of its own, and each user and project.
+    root: the folder of the entries.
+    boot: the name of the machine's current boot. Entries of an earlier boot are rebuilt: they may never have reached
+        the disk.
+    shell: runs the commands that build an entry.
+    clock: gives the age of entries.
+    ids: gives the unique names of entries.
+    account: the account of setups and jobs; None if it is the worker's own.
+
+    Each account has entries of its own, and so has each user and each project.
     """
 
     root: Path
@@ -51,7 +58,7 @@ class Cache:
     account: UnixAccount | None = None
 
     def keep(self, name: str, path: str) -> CacheEntry:
-        """The entry of this name for the `python3` of this PATH, held until the worker ends.
+        """Return the entry of this name for the `python3` of this PATH, locked until the worker ends.
 
         Waits while another worker builds it. Raises `BundleError` if there is no such Python.
         """
@@ -73,10 +80,11 @@ class Cache:
                 if self.account:
                     self.account.let_in(str(folder))
                 return CacheEntry(self, folder / self.ids.new(), python, alone, ready=False)
+            # another worker has built it meanwhile: take the shared lock
             os.close(alone)
 
     def _made(self, folder: Path) -> str:
-        """The name of what is whole; "" if nothing is."""
+        """Return the name of the complete build; "" if there is none."""
         try:
             made, _, boot = untrusted.whole(folder / _MARK, _MARK_BYTES).decode("utf-8", "replace").partition(" ")
         except OSError:
@@ -84,7 +92,7 @@ class Cache:
         return made if boot == self.boot and (folder / made / "venv").is_dir() else ""
 
     def sweep(self) -> None:
-        """Remove the entries that are too many or too old, but none that is in use or being built."""
+        """Remove entries that are too many or too old, but none that is in use or being built."""
         with suppress(OSError):
             used = sorted(((_used(folder), folder) for folder in self.root.iterdir()), reverse=True)
             oldest = self.clock.wall() - KEPT_FOR
@@ -94,7 +102,12 @@ class Cache:
 
 
 class CacheEntry:
-    """One virtual environment with its code. `ready`: its setup was run before."""
+    """One virtual environment with its code.
+
+    ready: True if its setup was run before.
+    code: the path of the folder of the code.
+    venv: the path of the environment.
+    """
 
     def __init__(self, cache: Cache, folder: Path, python: str, lock: int, *, ready: bool) -> None:
         self.ready = ready
@@ -119,16 +132,20 @@ class CacheEntry:
             self._cache.account.give(self.code)
 
     def finish(self) -> None:
-        """It is whole: the next worker uses it. Where jobs run as another account, that account cannot change it any more."""
+        """Mark the entry as complete, so that the next worker uses it.
+
+        If jobs run as another account, that account can no longer change it.
+        """
         if self._cache.account:
             self._cache.account.take_back(self.venv)
             self._cache.account.take_back(self.code)
         untrusted.put(self._folder.parent / _MARK, f"{self._folder.name} {self._cache.boot}".encode())
+        # from exclusive to shared: other workers may use it now
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._cache.sweep()
 
     def drop(self) -> None:
-        """It failed: nobody is to use it."""
+        """Remove the entry after a failure, so that it is never used."""
         shutil.rmtree(self._folder, ignore_errors=True)
         os.close(self._lock)
 
@@ -147,7 +164,10 @@ class CacheEntry:
 
 
 def _locked(folder: Path, how: int) -> int:
-    """The entry's lock, as soon as nobody holds it otherwise. One that was removed meanwhile counts for nobody."""
+    """Take the entry's lock as soon as it is free for this use.
+
+    A lock whose file was removed in the meantime is no lock, so it is taken again.
+    """
     while True:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
@@ -174,7 +194,7 @@ def _used(folder: Path) -> datetime:
 
 
 def _remove(folder: Path) -> None:
-    """Remove an entry, unless somebody holds its lock."""
+    """Remove an entry, unless its lock is held."""
     try:
         lock = untrusted.opened(folder / _LOCK, os.O_RDWR)
     except OSError:
@@ -192,7 +212,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_parts(folder: Path) -> None:
-    """All but the lock; the mark first."""
+    """Remove all but the lock; the mark first, so that a half-removed entry is not used."""
     (folder / _MARK).unlink(missing_ok=True)
     for part in folder.iterdir():
         if part.is_dir() and not part.is_symlink():

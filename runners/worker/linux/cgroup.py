@@ -1,7 +1,8 @@
-"""A control group of Linux (version 2) for the processes of one worker: what it bounds, it bounds to the byte.
+"""A Linux control group (version 2) for the processes of one worker: the kernel enforces its bounds exactly.
 
-Only where the tree of groups is ours to change: a group that systemd has delegated (`Delegate=yes`), a container's own,
-or a machine without anybody else who keeps them. Elsewhere there is none, and processes are looked at instead.
+It needs a tree of groups that we may change: a group that systemd has delegated (`Delegate=yes`), a container's own, or
+a machine on which no other program manages groups. Elsewhere there is no group, and a guard looks at the processes
+instead.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from .bounds import Bounds, Excess
 ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
 LEAF = "bastion"
-"""Where the bastion and its workers are: a group whose children are bounded can hold no processes itself."""
+"""The group of the bastion and its workers: a group whose children are bounded can hold no processes itself."""
 
 MACHINE = "bastion-"
-"""The group of a machine, by the nonce of its id: its worker is in a leaf below, and its bounded job beside that."""
+"""The prefix of a machine's group; the nonce of its id follows.
+
+Its worker is in a leaf below; its bounded job is beside it.
+"""
 
 _JOB = "job-"
 _NEEDED = frozenset({"memory", "pids"})
@@ -28,7 +32,7 @@ _DELEGATED = ("trusted.delegate", "user.delegate")
 
 
 class Group:
-    """One that was made for the processes of a worker. `root` is the tree of all groups, `own` says which is ours."""
+    """A group that was made for the processes of a worker. `root` is the tree of all groups, `own` names our group."""
 
     def __init__(self, folder: Path, bounds: Bounds, root: Path, own: Path) -> None:
         self._folder, self._bounds = folder, bounds
@@ -36,18 +40,18 @@ class Group:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """What is started meanwhile belongs to the group from its first instruction on: so does this process till then."""
+        """Put this process into the group for a while, so that processes started meanwhile are in it from the start."""
         before = _own(self._root, self._own)
         _write(self._folder / "cgroup.procs", "0")
         try:
             yield
         finally:
             _write(before / "cgroup.procs", "0")
-            if self._bounds.processes:  # no sooner: our own threads were more, perhaps
+            if self._bounds.processes:  # not earlier: our own threads may be more than the bound
                 _write(self._folder / "pids.max", str(self._bounds.processes))
 
     def look(self) -> Excess | None:
-        """What the kernel has refused its processes so far, or ended them for."""
+        """Return the bound that the kernel has enforced so far: a process that it refused, or ended."""
         if self._bounds.memory and _count(self._folder / "memory.events", "oom_kill"):
             return self._bounds.too_much()
         if self._bounds.processes and _count(self._folder / "pids.events", "max"):
@@ -55,23 +59,23 @@ class Group:
         return None
 
     def kill(self) -> None:
-        """Kill all of its processes at once."""
+        """Kill all processes of the group at once."""
         with suppress(OSError):
             _write(self._folder / "cgroup.kill", "1")
 
     def remove(self) -> None:
-        """Remove it, when all of its processes have ended."""
+        """Remove the group, when all of its processes have ended."""
         with suppress(OSError):
             self._folder.rmdir()
 
 
 def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Group | None:
-    """A group of this name, which this process can be in, with these bounds; None where none can be had."""
+    """Return a group of this name with these bounds, that this process can enter; None where none can be made."""
     try:
         base = base_of(root, own)
         if base is None:
             return None
-        for left in base.glob(f"{_JOB}*"):  # of a worker that fell; one with processes in it stays
+        for left in base.glob(f"{_JOB}*"):  # left by a crashed worker; one with processes in it stays
             if not os.path.exists(f"/proc/{left.name.removeprefix(_JOB)}"):
                 Group(left, bounds, root, own).remove()
         folder = base / f"{_JOB}{name}"
@@ -82,6 +86,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
             with suppress(OSError):  # not every kernel counts it
                 _write(folder / "memory.swap.max", "0")
         found = Group(folder, bounds, root, own)
+        # a trial: where this process cannot enter the group, there is none
         with found.inside():
             return found
     except OSError:
@@ -89,7 +94,7 @@ def group(name: str, bounds: Bounds, root: Path = ROOT, own: Path = OWN) -> Grou
 
 
 def base_of(root: Path, own: Path) -> Path | None:
-    """The group below which those of jobs are made; None if the tree is not ours to change. Raises `OSError`."""
+    """Return the group below which job groups are made; None if we may not change the tree. Raises `OSError`."""
     base = _own(root, own)
     if base.name == LEAF:
         base = base.parent
@@ -103,19 +108,19 @@ def base_of(root: Path, own: Path) -> Path | None:
             return base
         if not whole:
             _move(base, base / LEAF)
-        with suppress(OSError):  # busy: one was born meanwhile
+        with suppress(OSError):  # busy: a process appeared in the group meanwhile
             _write(base / "cgroup.subtree_control", " ".join(f"+{word}" for word in sorted(_NEEDED)))
     return None
 
 
 def is_ours(base: Path, root: Path) -> bool:
-    """True for a group whose children we may make: nobody else keeps this part of the tree."""
+    """Return True for a group in which we may make children, because no other program manages this part of the tree."""
     machines = base.name.startswith(MACHINE) and is_ours(base.parent, root)
     return base == root or _is_first(base) or machines or _is_delegated(base)
 
 
 def _is_first(base: Path) -> bool:
-    """The machine's first group, which may hold processes as well."""
+    """Return True for the first group of the machine, which may hold processes as well."""
     return not (base / "cgroup.type").exists()
 
 
@@ -127,7 +132,7 @@ def _own(root: Path, own: Path) -> Path:
 
 
 def _move(base: Path, leaf: Path) -> None:
-    """All processes of a group that is ours, into one below it."""
+    """Move all processes of a group of ours into a group below it."""
     leaf.mkdir(exist_ok=True)
     for pid in _words(base / "cgroup.procs"):
         with suppress(ProcessLookupError):

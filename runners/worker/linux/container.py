@@ -1,4 +1,4 @@
-"""A job's process in a container, in the words of Docker's API. Pure."""
+"""A job's process in a container, described for Docker's API. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,14 @@ _PLACES = ("BASTION_OUTPUT_DIR", "BASTION_CHECKPOINT_DIR")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerHost:
-    """What a container gets of its host: who its processes are, what bounds them, and the devices that are not NVIDIA's."""
+    """The host's part of a container's description.
+
+    uid: the user id of its processes.
+    gid: the group id of its processes.
+    oom_score: the score that makes the kernel end its processes first when memory runs out.
+    groups: further group ids of its processes.
+    devices: the devices other than NVIDIA's, as paths below `/dev`.
+    """
 
     uid: int
     gid: int
@@ -28,13 +35,13 @@ class ContainerHost:
 def body(
     image: str, argv: Sequence[str], env: Mapping[str, str], folder: str, host: ContainerHost, bounds: Bounds
 ) -> dict[str, Any]:
-    """How a container is asked for: on the host's network and memory, in the image's own folder.
+    """Return the description of a container: on the host's network and memory, in the image's own folder.
 
-    The job's `folder` is there under its own path, so are the folders of outputs and checkpoints if they are the host's.
-    What its first process starts is told with it when it has to stop.
+    The job's `folder` keeps its own path inside; so do local folders of outputs and checkpoints. A stop signal reaches
+    the first process and its process group.
     """
     gpus = _gpus(env.get("BASTION_DEVICES", ""))
-    locks = [_limit("memlock", -1)] if gpus or host.devices else []  # what a device reads is locked in memory
+    locks = [_limit("memlock", -1)] if gpus or host.devices else []  # a device reads from memory that is locked
     places = {env[name] for name in _PLACES if env.get(name, "").startswith("/")}
     return {
         "Image": image,
@@ -64,12 +71,15 @@ def body(
 
 
 def environment(env: Mapping[str, str], tmp: str) -> dict[str, str]:
-    """What a process in an image finds of an account: the image has a PATH of its own, and no home of the account."""
+    """Return the variables of a process in an image: the PATH is the image's own, and HOME is the folder `tmp`."""
     return {name: value for name, value in env.items() if name != "PATH"} | {"HOME": tmp}
 
 
 def tpus(names: Iterable[str]) -> list[str]:
-    """The TPUs among these files below `/dev`: each is one, or a group of the system's and the way to all groups."""
+    """Return the TPUs among these files below `/dev`.
+
+    Each is one device, or a group of VFIO; `/dev/vfio/vfio` comes with the groups, because they need it.
+    """
     found = sorted(f"/dev/{name}" for name in names if _TPU.fullmatch(name))
     return [*found, "/dev/vfio/vfio"] if any(name.startswith("/dev/vfio/") for name in found) else found
 

@@ -1,6 +1,6 @@
-"""Runs a job's process in a container, by the API of the machine's own Docker engine.
+"""The way to run a job's process in a container, by the API of the machine's own Docker engine.
 
-No program of Docker's is started: a worker waits for all its children, and they are the user's.
+No program of Docker is started: a worker waits for all its children, and all of them must be the user's.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _FULL = "no space left on device"
 _NOT_FOUND = ("executable file not found", "no such file or directory")
 
 Login = Callable[[str], Mapping[str, str] | None]
-"""What a registry has to be told of who asks, by its host, in the words of Docker's API; None: nothing."""
+"""A function that returns, for a registry's host, the login in the form of Docker's API; None if there is none."""
 
 
 class EngineRefused(OSError):
-    """The engine says no, in its own words."""
+    """The engine refused a request; the text holds its own words."""
 
 
 class Engine:
-    """The engine behind a socket, by its path or as `unix://` and its path, for the one container of a worker.
+    """The engine behind a socket, for the one container of a worker.
 
-    `name` is the container's. Safe for threads.
+    The address is the socket's path, or `unix://` and the path. `name` is the container's. Safe for threads.
     """
 
     def __init__(self, address: str, name: str, login: Login) -> None:
@@ -49,7 +49,7 @@ class Engine:
         self._login = login
 
     def pull(self, image: str) -> None:
-        """Have an image, `host/name@sha256:…`. Raises `BundleError`; `OSError` if the disk has no room for it."""
+        """Pull an image, `host/name@sha256:…`. Raises `BundleError`; `OSError` if the disk has no room for it."""
         what = f"cannot pull image {image}"
         try:
             login = self._login(image.partition("/")[0])
@@ -69,9 +69,9 @@ class Engine:
             raise BundleError(f"{what}: no engine answers at {self._path} of the machine: {error}; {advice}") from error
 
     def run(self, wanted: Mapping[str, Any], output: int, bounds: Bounds) -> Container:
-        """Run the container in the place of any other of its name, its output to a file. Raises `OSError`.
+        """Run the container in place of any other of its name, with its output in a file. Raises `OSError`.
 
-        The engine sees to it that it keeps within the `bounds`.
+        The engine keeps the container within the `bounds`.
         """
         self.remove()
         self.ask("POST", f"/containers/create?{urlencode({'name': self._name})}", wanted, _CREATED)
@@ -84,14 +84,17 @@ class Engine:
             raise
 
     def remove(self) -> None:
-        """Kill the container, and forget it. Best effort."""
+        """Kill the container and remove it. Best effort."""
         with suppress(OSError):
             self.ask("DELETE", f"/containers/{quote(self._name)}?force=true&v=true", None, _DONE)
 
     def ask(
         self, verb: str, path: str, body: Mapping[str, Any] | None, expected: int, limit_s: float | None = _CALL_S
     ) -> Any:
-        """The JSON of an answer. Raises `OSError` with the engine's words if it is not as expected."""
+        """Return the JSON of an answer.
+
+        Raises `OSError` with the engine's words if the status is not the expected one.
+        """
         with self.asked(verb, path, body, limit_s=limit_s) as answer:
             _check(answer, f"Docker cannot {verb.lower()} {path.partition('?')[0]}", expected)
             return json.loads(answer.read() or b"null")
@@ -106,7 +109,7 @@ class Engine:
         headers: Mapping[str, str] | None = None,
         limit_s: float | None = _PULL_S,
     ) -> Iterator[HTTPResponse]:
-        """An answer, to be read. Silence of `limit_s` seconds is an `OSError`."""
+        """Send a request; the answer is to be read by the caller. Silence of `limit_s` seconds is an `OSError`."""
         connection = _Local(self._path, limit_s)
         try:
             sent = None if body is None else json.dumps(body)
@@ -119,7 +122,7 @@ class Engine:
 
 
 class Container:
-    """A container, begun. A `Process` to the worker."""
+    """A started container. The worker uses it as a `Process`."""
 
     def __init__(self, engine: Engine, name: str, output: int, bounds: Bounds) -> None:
         self.guard = _Told(self, bounds) if bounds.memory else None
@@ -134,14 +137,15 @@ class Container:
             self._connection = stack.pop_all()
 
     def pid(self) -> int:
-        """Its first process, by its number on the engine's machine; 0 if that is not known. Best effort."""
+        """Return the number of its first process on the engine's machine; 0 if that is unknown. Best effort."""
         with suppress(OSError, LookupError, TypeError, ValueError):
             return int(self._engine.ask("GET", f"{self._path}/json", None, 200)["State"]["Pid"])
         return 0
 
     def wait(self) -> int:
-        """Copy its output, as long as there is any, and return when it has ended."""
+        """Copy its output as long as there is any. Return its exit code when it has ended."""
         with self._connection:
+            # each piece of the stream has a head; its last four bytes are the size of the piece
             while len(head := self._stream.read(_HEAD)) == _HEAD:
                 self._copy(int.from_bytes(head[4:]))
         code: int = self._engine.ask("POST", f"{self._path}/wait", None, 200, limit_s=None)["StatusCode"]
@@ -150,20 +154,20 @@ class Container:
         return code & 0xFF
 
     def wait_rest(self) -> None:
-        """Nothing of it is left when its first process has ended; what the engine remembers goes, too."""
+        """Remove the container: when its first process has ended, nothing of it is left."""
         self._engine.remove()
 
     def alive(self) -> bool:
-        """True until it has ended."""
+        """Return True until it has ended."""
         return not self._ended
 
     def signal(self, number: int) -> None:
-        """Signal its first process, which passes it on. Best effort: it may have ended."""
+        """Signal its first process, which passes it on. Best effort: the container may have ended."""
         with suppress(OSError):
             self._engine.ask("POST", f"{self._path}/kill?signal={number:d}", None, _DONE)
 
     def out_of_memory(self) -> bool:
-        """True if the kernel ended one of its processes for want of memory."""
+        """Return True if the kernel ended one of its processes for lack of memory."""
         return self._out_of_memory
 
     def _copy(self, size: int) -> None:
@@ -177,26 +181,26 @@ class Container:
 
 
 class _Told:
-    """A guard that knows of a broken bound when the engine has told it, at the end."""
+    """A guard that learns of a broken bound from the engine, at the end."""
 
     def __init__(self, container: Container, bounds: Bounds) -> None:
         self._container, self._bounds = container, bounds
 
     def look(self) -> Excess | None:
-        """The bound, once it is known to be broken."""
+        """Return the bound that was broken; None until that is clear."""
         return self._bounds.too_much() if self._container.out_of_memory() else None
 
     def watch(self) -> Excess | None:
-        """There is nothing to wait for."""
+        """Look once: there is nothing to wait for."""
         return self.look()
 
     def period(self) -> float:
-        """It is the last look that counts."""
+        """Return a long period, because only the last look counts."""
         return _LOOK_S
 
 
 class _Local(HTTPConnection):
-    """HTTP over a socket of this machine."""
+    """HTTP over a Unix socket of this machine."""
 
     def __init__(self, path: str, limit_s: float | None) -> None:
         super().__init__("docker", timeout=limit_s)
@@ -218,7 +222,7 @@ def _check(answer: HTTPResponse, what: str, expected: int = 200) -> None:
 
 
 def _check_line(line: bytes, what: str) -> None:
-    """Progress, or what went wrong."""
+    """Raise the error that a line of progress may report."""
     try:
         said = json.loads(line)
     except ValueError:

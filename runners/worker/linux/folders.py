@@ -1,4 +1,4 @@
-"""The work folders on this machine: kept for a day after their last use, then removed."""
+"""The work folders on this machine. They are kept for a day after their last use, then removed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 KEPT = timedelta(hours=24)
 LEFT = "left"
-"""In a folder whose output no bucket has: it stays until somebody removes it."""
+"""The name of a mark in a folder whose output no bucket has: the folder stays until a person removes it."""
 
 
 def sweep(root: Path, scope: str, live: Collection[Path], now: datetime) -> None:
-    """Remove the folders of `scope` below `root` that nothing wrote to for `KEPT`, except the `live` ones."""
+    """Remove the folders of `scope` below `root` that were unchanged for `KEPT`, except the `live` ones."""
     for folder in root.glob(f"{scope}/*/*/*/*"):
         if folder.relative_to(root) not in live and now - _used(folder) > KEPT and not (folder / LEFT).exists():
             shutil.rmtree(folder, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""The worker's keeper: its parent, which only waits. When the worker falls, it ends in the worker's place.
+"""The worker's keeper: its parent process, which only waits, and takes the worker's place if the worker crashes.
 
-A worker can be killed like any other process. What it had started would run on with nobody to see it, and output that
-no segment holds would be lost. The keeper is the next reaper above the worker, so such orphans become its own.
+A worker can be killed like any other process. Then what it had started would run on unwatched, and output that no
+segment holds would be lost. The keeper is the next reaper above the worker, so such orphans become its children.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from .session import adopt_orphans
 
 
 def keep(worker: Callable[[], int], stand_in: Callable[[str], int]) -> int:
-    """Run `worker` in a child process: its exit code. If it falls, that of `stand_in`, which is told why.
+    """Run `worker` in a child process and return its exit code. If it crashes, return that of `stand_in`.
 
-    Both processes lead a session, and both wake what waits for a notice: a signal to either reaches the worker.
+    `stand_in` gets the reason as text. Both processes lead a session, and both react to a notice: a signal to either
+    reaches the worker.
     """
     adopt_orphans()
     child = os.fork()
@@ -32,7 +33,7 @@ def keep(worker: Callable[[], int], stand_in: Callable[[str], int]) -> int:
 
 
 def _or_fall(worker: Callable[[], int]) -> int:
-    """An error of our own is a fall, not the exit code of somebody's process."""
+    """Run the worker; turn an error of our own into a death by signal, not into the exit code of a user's process."""
     try:
         return worker()
     except BaseException:

@@ -1,4 +1,4 @@
-"""The real machine under a worker: the attempt's own folder, and this account's processes."""
+"""The real machine under a worker: the attempt's own folder, and the processes of its account."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .session import Session
 from .unix_account import UnixAccount, home_of, name_of, run_as
 
 PRIVATE = "private"
-"""The flag of a worker whose job's logs and outputs are for its account alone."""
+"""The flag of a worker whose job's logs and outputs are readable by its account alone."""
 LOG = "output.log"
 GAPS = "gaps"
 _NO_BOUNDS = Bounds()
@@ -47,9 +47,11 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inside:
-    """The container that the worker itself is in: its `image`, pinned, and the image's own folder and variables.
+    """The container that the worker itself runs in.
 
-    `image` is "" where it is the worker's image, and no job's.
+    image: the pinned name of the job's image; "" if the container is of the worker's image.
+    folder: the image's own folder.
+    variables: the image's own variables.
     """
 
     image: str
@@ -58,13 +60,20 @@ class Inside:
 
 
 class LocalMachine:
-    """`folder` is this attempt's and worker's alone; `inherited` is the worker's own environment; `fetcher` brings
-    commits, `cache` holds what setups have made, `engine` runs images, but for one that the worker is `inside` of. Processes
-    are of the `account`, if there is one, else the worker's own, and keep within the `bounds`; `output` is the URL of
-    the task's default output folder; `private`: nobody else gets into one. `begun` gets the pid of each process that
-    is started for the job.
+    """The real machine of one worker. `folder` belongs to this attempt and worker alone.
 
-    The output file stays open: a job that removes the folder loses nothing of its log.
+    inherited: the worker's own environment.
+    fetcher: fetches commits.
+    cache: holds the results of setups.
+    engine: runs images, except the one that the worker is `inside` of.
+    account: the account of the job's processes; None if it is the worker's own.
+    bounds: the most that the processes may use.
+    output: the URL of the task's default output folder.
+    private: True if other accounts may not enter such a folder.
+    inside: the container that the worker runs in; None if it runs in none.
+    begun: gets the pid of each process that is started for the job.
+
+    The output file stays open, so a job that removes the folder loses nothing of its log.
     """
 
     def __init__(
@@ -99,20 +108,20 @@ class LocalMachine:
         self._log = _output(folder / LOG)
         self._progress_missed = False
         if account is not None:
-            with suppress(untrusted.NoFile):  # of a worker of this attempt that fell; its job made something else of it
+            with suppress(untrusted.NoFile):  # the job of a crashed worker may have put something else there
                 os.close(untrusted.opened(self.progress, os.O_CREAT))
                 account.give(self.progress)
             account.give(self.tmp)
             account.let_in(str(folder))
 
     def free_port(self) -> int:
-        """One at which nobody listens now."""
+        """Return a port that is free now."""
         return free_port()
 
     def base_environment(self) -> Mapping[str, str]:
-        """The account's basics; PATH as the worker inherited it, so that `python3` is the one of the login.
+        """Return the account's basic variables. PATH is the worker's own, so that `python3` is the one of the login.
 
-        In a container they lie over the variables of its image.
+        In a container they override the variables of its image.
         """
         account = self._account
         if account is not None:
@@ -129,7 +138,7 @@ class LocalMachine:
         }
 
     def shell(self, name: str, path: str) -> str:
-        """The first shell of these names on the PATH."""
+        """Return the path of the first of these shells on the PATH."""
         for each in (name,) if name else ("bash", "sh"):
             if found := shutil.which(each, path=path):
                 return found
@@ -151,7 +160,7 @@ class LocalMachine:
         self._give(code)
 
     def keep(self, name: str, path: str) -> CacheEntry:
-        """An entry of the cache."""
+        """Return an entry of the cache."""
         return self._cache.keep(name, path)
 
     def clear(self) -> None:
@@ -164,7 +173,7 @@ class LocalMachine:
         os.write(self._log, f"[bastion] {text}\n".encode())
 
     def place(self, url: str) -> str:
-        """A local folder is made; other URLs are for the process to open."""
+        """Return the folder as the process gets it. A local folder is made; any other URL is the process's to open."""
         if "://" in url and not url.startswith("file://"):
             return url
         path = url.removeprefix("file://")
@@ -177,14 +186,15 @@ class LocalMachine:
         return path
 
     def _of_task(self, path: str) -> bool:
-        """Whether it is the folder of some task in the bucket: such a one only root can make."""
+        """Return True if it is the folder of some task in the bucket, which only root can make."""
         job, home = Path(path).parent, Path(self._own).parent.parent
         return bool(self._own) and job.parent == home and job.name != ".." and Path(path).name.isdecimal()
 
     def _make_for(self, account: UnixAccount, path: str) -> None:
-        """The workers of a gang do this at one moment: of the task's own folder, each gives away what another one has just made.
+        """Make the folder and give it to the account. The workers of a gang do this at the same time.
 
-        The folder of another task that is there already stays whose it is.
+        So a folder of this task that another worker has just made is given away too. An existing folder of another task
+        keeps its owner.
         """
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
@@ -201,7 +211,7 @@ class LocalMachine:
         untrusted.put(self.world, data)
 
     def read_progress(self) -> bytes:
-        """The end of the progress file. That the job made something else of this name is noted once."""
+        """Return the end of the progress file. If the job has put something else there, note that once."""
         try:
             return untrusted.tail(self.progress, _PROGRESS_TAIL)
         except untrusted.NoFile:
@@ -226,10 +236,11 @@ class LocalMachine:
         return Session(argv, env, folder, self._log, self._account, guard, self._begun)
 
     def _next_moment(self) -> int:
-        """A time of the file system, in ns, later than that of all that was written before this call.
+        """Return a time of the file system, in ns, that is later than all writes before this call.
 
-        Files are stamped by a clock that moves every few milliseconds: a file of the bundle that was written a moment ago
-        must not look like one that the command made. A file system with a coarser clock is not waited for.
+        The clock that stamps files moves only every few milliseconds, and a file of the bundle that was written a
+        moment ago must not look like one of the command's. There is a limit: a file system with a coarser clock gets no
+        longer wait.
         """
         first = now = self._stamp()
         for _ in range(_MOMENTS):
@@ -240,11 +251,14 @@ class LocalMachine:
         return now
 
     def _stamp(self) -> int:
-        os.fchmod(self._log, 0o600)  # a change of the inode: the file system stamps it
+        os.fchmod(self._log, 0o600)  # a change of the inode makes the file system stamp it
         return os.fstat(self._log).st_ctime_ns
 
     def changed(self, most: int) -> list[str]:
-        """Walk the code's folder once, by descriptors. Hidden names and compiled Python are not what anybody waits for."""
+        """Walk the code's folder once, by descriptors.
+
+        Hidden names and compiled Python are left out: users do not expect them.
+        """
         found: list[str] = []
         for here, folders, names, descriptor in os.fwalk(self.code):
             folders[:] = sorted(name for name in folders if not _unasked(name))
@@ -265,7 +279,7 @@ class LocalMachine:
         return stat.S_ISREG(seen.st_mode) and seen.st_ctime_ns >= self._began
 
     def copy(self, names: Sequence[str], folder: str) -> None:
-        """Have `cp` do it as the job's account: what it may not read or write, the copy may not either."""
+        """Copy with `cp` as the job's account: what it may not read or write, the copy may not either."""
         if not os.path.isdir(folder):
             run_as(self._account, ["mkdir", "-p", "--", folder])
         for start in range(0, len(names), _AT_ONCE):
@@ -273,11 +287,11 @@ class LocalMachine:
             run_as(self._account, ["cp", "--no-dereference", "--parents", "-t", folder, "--", *batch], self.code)
 
     def read_changed(self, name: str, most: int) -> bytes:
-        """Follow no link on the way: the command could have put one there."""
+        """Read the file without following a link on the way: the command could have put one there."""
         return untrusted.whole_below(self.code, name, most)
 
     def pull(self, image: str) -> None:
-        """Have the engine pull it, unless we are in it."""
+        """Have the engine pull the image, unless this worker runs inside it."""
         inside = self._inside.image if self._inside else ""
         if not inside:
             self._engine.pull(image)
@@ -285,7 +299,10 @@ class LocalMachine:
             raise BundleError(f"this container is of {inside}, and the job comes in {image}; launch it anew")
 
     def start_in(self, image: str, argv: Sequence[str], env: Mapping[str, str], memory: int) -> Container | Session:
-        """Run the command in a container, or beside us in our own. `sh -c` is not the host's, so it is the image's."""
+        """Run the command in a container, or beside this worker if it is inside the image.
+
+        The caller's `/bin/sh` is then the image's, not the host's.
+        """
         if self._inside and self._inside.image:
             return self.start(argv, env, self._inside.folder, memory)
         account = self._account
@@ -296,7 +313,7 @@ class LocalMachine:
             oom_score=FIRST_TO_GO,
             devices=tpus(_device_names()),
         )
-        here, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # as far as this machine lets a process go
+        here, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # the most that this machine allows
         bounds = replace(self._bounds.of_job(memory), open_files=here)
         wanted = body(image, argv, environment(env, self.tmp), str(self._folder), host, bounds)
         container = self._engine.run(wanted, self._log, bounds)
@@ -304,7 +321,7 @@ class LocalMachine:
         return container
 
     def leave(self) -> str:
-        """Have the work folder stay, with the output that no bucket has; where that lies, in words."""
+        """Keep the work folder with its output, which no bucket has. Return in words where it lies."""
         with suppress(OSError):
             (self._folder / LEFT).touch(mode=0o600)
         return f"its output stays in {self._folder / LOG}"
@@ -318,40 +335,43 @@ class LocalMachine:
             self._account.give(path)
 
     def log_size(self) -> int:
-        """Size of the output file."""
+        """Return the size of the output file."""
         return os.fstat(self._log).st_size
 
     def read_log(self, start: int, size: int) -> bytes:
-        """A piece of the output file."""
+        """Return a piece of the output file."""
         return os.pread(self._log, size, start)
 
     def keep_gaps(self, gaps: Mapping[int, int]) -> None:
-        """Replace the file of gaps, as a whole."""
+        """Replace the file of gaps as a whole."""
         with suppress(OSError):
             untrusted.put(self._gaps, "".join(f"{start} {end}\n" for start, end in gaps.items()).encode(), 0o600)
 
     def gaps(self) -> Mapping[int, int]:
-        """What the file holds."""
+        """Return the gaps that the file holds."""
         try:
             lines = untrusted.whole(self._gaps, _GAPS_BYTES).decode().splitlines()
             found = [(int(start), int(end)) for start, end in map(str.split, lines)]
-        except (OSError, ValueError):  # none yet, or the job made something else of this name
+        except (OSError, ValueError):  # no file yet, or the job put something else there
             return {}
         return {start: end for start, end in found if 0 <= start < end}
 
     def forget_log(self, start: int, end: int) -> None:
-        """Punch a hole into the output file. Best effort: not every file system has holes."""
+        """Punch a hole into the output file. Best effort: not every file system supports holes."""
         hole = ctypes.c_int64(start), ctypes.c_int64(end - start)
         ctypes.CDLL(None).fallocate(self._log, _PUNCH_HOLE_KEEP_SIZE, *hole)
 
 
 def _unasked(name: str) -> bool:
-    """Names of what tools leave behind by themselves."""
+    """Return True for names of files that tools leave behind by themselves."""
     return name.startswith(".") or name == "__pycache__" or name.endswith(".pyc")
 
 
 def _output(path: Path) -> int:
-    """The output file, to read and to append. What a job of a worker that fell put in its place is moved away."""
+    """Open the output file, to read and to append.
+
+    Something else that a crashed worker's job put there is moved away.
+    """
     how = os.O_RDWR | os.O_CREAT | os.O_APPEND
     try:
         return untrusted.opened(path, how)
@@ -366,6 +386,6 @@ def _output(path: Path) -> int:
 
 
 def _device_names() -> list[str]:
-    """The files of `/dev` that may be accelerators."""
+    """Return the files of `/dev` that may be accelerators."""
     vfio = Path("/dev/vfio")
     return [*os.listdir("/dev"), *(f"vfio/{name}" for name in (os.listdir(vfio) if vfio.is_dir() else ()))]

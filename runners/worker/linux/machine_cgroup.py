@@ -1,7 +1,8 @@
-"""The control group of one machine: all of its processes are in it, whatever they do to their parents and environments.
+"""The control group of one machine.
 
-It only tells who is there, and ends them at one stroke; bounds are another matter (see `cgroup`). Version 2 where its tree is
-ours to change, else the freezer of version 1; "" stands for none.
+All processes of the machine are in it, even if they change parents or environments. It only shows which processes are
+there, and ends them at once; bounds are another matter (see `cgroup`). It is version 2 if we may change its tree, else
+the freezer of version 1; "" stands for none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PASSES = 20
 
 
 def make(name: str, kinds: tuple[str, ...] = (V2, V1), mounts: Path = MOUNTS, own: Path = OWN) -> str:
-    """The path of a new group for a machine; "" where none can be had."""
+    """Return the path of a new group for a machine; "" where none can be made."""
     for kind in kinds:
         with suppress(OSError, StopIteration, ValueError):
             base = _base_of(kind, mounts, own)
@@ -37,12 +38,12 @@ def make(name: str, kinds: tuple[str, ...] = (V2, V1), mounts: Path = MOUNTS, ow
 
 
 def enter(group: str) -> None:
-    """Become a member, and with us whatever we start. Raises `OSError`."""
+    """Move this process into the group, and with it all that it starts later. Raises `OSError`."""
     (Path(group) / LEAF / _PROCS).write_text("0")
 
 
 def members(group: str) -> list[int]:
-    """All that run in it and in the groups below it."""
+    """Return the pids of all processes in the group and in the groups below it."""
     return [pid for folder in _tree(group) for pid in _pids(folder) if started(pid) is not None]
 
 
@@ -54,14 +55,14 @@ def end(group: str) -> None:
 
 
 def remove(group: str) -> None:
-    """Remove it, when it is empty."""
+    """Remove the group, when it is empty."""
     for folder in reversed(list(_tree(group))):
         with suppress(OSError):
             folder.rmdir()
 
 
 def _end_frozen(folder: Path) -> None:
-    """Where the kernel has no such stroke: nobody moves, then nobody lives."""
+    """Kill all processes where the kernel has no `cgroup.kill`: freeze them first, then kill them."""
     for _ in range(_PASSES):
         _freeze(folder, frozen=True)
         found = members(str(folder))
@@ -85,11 +86,11 @@ def _freeze(folder: Path, *, frozen: bool) -> None:
 
 
 def _base_of(kind: str, mounts: Path, own: Path) -> Path | None:
-    """Where machines have their groups; None if that is not ours to change."""
+    """Return the group below which machine groups are made; None if we may not change it."""
     root = next(Path(words[1]) for words in map(str.split, mounts.read_text().splitlines()) if _is(words, kind))
     if kind == V2:
         with suppress(OSError):
-            if bounding := base_of(root, own):  # so that what is made below it can have bounds, too
+            if bounding := base_of(root, own):  # so that groups below it can have bounds too
                 return bounding
     lines = [line.split(":", 2) for line in own.read_text().splitlines()]
     wanted = next(path for _, names, path in lines if (_FREEZER in names.split(",") if kind == V1 else not names))
@@ -104,7 +105,7 @@ def _is(words: list[str], kind: str) -> bool:
 
 
 def _tree(group: str) -> Iterator[Path]:
-    """The group and those below it, top down."""
+    """Yield the group and those below it, top down."""
     for folder, _, _ in os.walk(group):
         yield Path(folder)
 

@@ -1,7 +1,7 @@
-"""NVIDIA's GPUs, asked through NVML. Whatever is called here may hang with the driver: it is called by tasks only.
+"""NVIDIA's GPUs, read through NVML. Any call here may hang with the driver, so only tasks call it.
 
-In the worker's own process, and not in a child of its own: all children of a worker are the user's. What a hanging
-driver holds is a daemon thread, which the end of the process does not wait for.
+The calls run in the worker's own process, not in a child: all children of a worker are the user's. A hanging driver
+holds only a daemon thread, and the process can end without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MIB = 2**20
 
 
 class NvmlGpus:
-    """The GPUs of these indices. `library` stands in for the module `pynvml`."""
+    """The GPUs of these indices. `library` replaces the module `pynvml`."""
 
     def __init__(self, indices: Sequence[str], library: Any = None) -> None:
         self._indices = tuple(indices)[:GPUS_MAX]
@@ -29,12 +29,15 @@ class NvmlGpus:
         self._watched: dict[int, str] = {}
 
     def sample(self) -> list[Gpu]:
-        """A look at each. What the driver refuses to say is a GPU's problem, and no error."""
+        """Return the state of each GPU. If the driver refuses an answer, that is a problem of the GPU, not an error."""
         handles, problem = self._open()
         return [self._gpu(index, handles.get(index), problem) for index in self._indices]
 
     def errors(self) -> list[tuple[str, int]] | None:
-        """Wait a while for critical errors: the GPU and the number of each. None: as far as `sample` saw, none are told."""
+        """Wait some time for critical errors: each a GPU's index and the error's number.
+
+        Return None if, as far as `sample` saw, the driver reports no errors of these GPUs.
+        """
         if not self._watched:
             return None
         found: list[tuple[str, int]] = []
@@ -51,7 +54,7 @@ class NvmlGpus:
         return self._library or pynvml
 
     def _open(self) -> tuple[dict[str, Any], str]:
-        """The handles of the GPUs that there are, and why there are none."""
+        """Return the handles of the GPUs, and the problem if there are none."""
         n = self._nvml
         if self._handles is None:
             try:
@@ -63,7 +66,7 @@ class NvmlGpus:
         return self._handles, ""
 
     def _watch(self, n: Any) -> None:
-        """Have the driver tell the critical errors of those GPUs for which it can."""
+        """Ask the driver to report critical errors, for those GPUs that can."""
         self._events = _asked(n, n.nvmlEventSetCreate)
         xid = n.nvmlEventTypeXidCriticalError
         for index, handle in (self._handles or {}).items():
@@ -101,7 +104,7 @@ class NvmlGpus:
 
 
 def _words(text: str) -> str:
-    """What can be shown on a terminal, and not too much of it."""
+    """Return text that is safe for a terminal, and not too long."""
     return "".join(c if c.isascii() and c.isprintable() else "?" for c in text)[:WORDS_MAX]
 
 
@@ -113,7 +116,7 @@ def _rows(remapped: tuple[int, int, int, int] | None) -> Literal["ok", "pending"
 
 
 def _asked(n: Any, question: Callable[..., Any], *of: Any) -> Any:
-    """The answer; None if the driver does not offer one."""
+    """Return the answer; None if the driver does not offer one."""
     try:
         return question(*of)
     except n.NVMLError:

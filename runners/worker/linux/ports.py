@@ -1,4 +1,4 @@
-"""A port for the programs of a job."""
+"""The choice of a port for the programs of a job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from secrets import randbelow
 
 BELOW = 2
-"""So many ports below the one that is chosen are free, too: a job may listen at more than one, as the head of a Ray cluster."""
+"""The number of ports below the chosen one that are free too: a job may use several, as a Ray head does."""
 
 _FIRST, _NODE_PORTS, _END = 20_000, 30_000, 65_536
 _TRIES = 1_000
@@ -16,11 +16,11 @@ _GIVEN_AWAY = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port(given_away: Path = _GIVEN_AWAY) -> int:
-    """A port at which nobody listens now, with those below it.
+    """Return a port that is free now, with the ports below it.
 
-    The system gives it to no connection: such ports, each of which is busy for a minute after its connection's end, might
-    be taken before the job listens. Nor is it one that Kubernetes opens on its nodes, or Ray for its workers. Where no other
-    is free, it is one of those after all.
+    The system does not use it for connections: such a port stays busy for a minute after each connection, and could be
+    taken before the job listens. Nor does Kubernetes open it on its nodes, or Ray use it for its workers. If no other
+    port is free, it is one of those after all.
     """
     first, last = _NODE_PORTS, _END
     with suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What a process of ours or of the job may not do on the machine, whoever it is."""
+"""The limits of a process of ours or of the job on the machine, for any account."""
 
 from __future__ import annotations
 
@@ -11,24 +11,28 @@ from subprocess import Popen
 from .process_tree import tasks_of
 
 FIRST_TO_GO = 500
-"""Of 1,000: where memory runs out, the kernel takes the job before the worker, the bastion and other people's programs."""
+"""The OOM score, of 1,000.
+
+When memory runs out, the kernel ends the job before the worker, the bastion and other programs.
+"""
 
 _SCORE = Path("/proc/self/oom_score_adj")
 
 
 def backstop(processes: int, there: int) -> int:
-    """Tasks that the kernel lets the account of a job have, of which `there` are now, and the job may start so many.
+    """Return the most tasks that the kernel lets the account of a job have.
 
-    Far more: the kernel counts all of an account's, not a job's, so a job that is too many is to be ended before
-    others of its account have none left. This is for when nobody gets to count any more.
+    `there` are the tasks it has now, and `processes` is the job's own bound. The limit is much larger, because the
+    kernel counts all tasks of an account, not of a job: a job with too many is ended before its account has none left
+    for others. This limit is for the time when nothing else can count any more.
     """
     return there + 2 * processes + 4_096
 
 
 def set_limits(open_files: int) -> None:
-    """No core files, which would hold secrets, and so many open files: of this process and each that it starts.
+    """Allow no core files, which would hold secrets, and so many open files, for this process and all that it starts.
 
-    The first is soft: a job that wants a core file says `ulimit -c unlimited`.
+    The first limit is soft: a job that wants a core file runs `ulimit -c unlimited`.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_CORE)
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
@@ -38,12 +42,14 @@ def set_limits(open_files: int) -> None:
 
 
 def start_bounded(start: Callable[[], Popen[bytes]], processes: int, uid: int) -> Popen[bytes]:
-    """Start a process of this account with what the kernel bounds without a group: the processes of an account.
+    """Start a process of this account with the bound that the kernel has without a group: an account's processes.
 
-    Not the address space: programs that use a GPU reserve far more of it than they ever use. Nobody bounds root's processes.
+    There is no bound on address space: programs that use a GPU reserve far more than they use. Root's processes are not
+    bounded.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
     most = _least(backstop(processes, tasks_of(uid)), hard) if processes and uid else soft
+    # the new process inherits the limit; ours is restored below
     resource.setrlimit(resource.RLIMIT_NPROC, (most, hard))
     try:
         with _first_to_go():
@@ -51,7 +57,7 @@ def start_bounded(start: Callable[[], Popen[bytes]], processes: int, uid: int) -
     finally:
         resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard))
     if processes and uid:
-        with suppress(OSError):  # it has ended, or runs with another's rights
+        with suppress(OSError):  # it has ended, or runs with the rights of another account
             resource.prlimit(process.pid, resource.RLIMIT_NPROC, (most, most))
     return process
 
@@ -62,7 +68,10 @@ def _least(wanted: int, hard: int) -> int:
 
 @contextmanager
 def _first_to_go() -> Iterator[None]:
-    """What is started meanwhile is ended first where memory runs out. Best effort: not every container lets us."""
+    """Make processes started meanwhile the first to end when memory runs out.
+
+    Best effort: not all containers allow it.
+    """
     before = ""
     with suppress(OSError, ValueError):
         score = _SCORE.read_text().strip()

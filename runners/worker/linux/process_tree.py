@@ -20,9 +20,13 @@ _OWN_OR_SHARED = (b"RssAnon:", b"RssShmem:")
 
 
 class ProcessInfo(NamedTuple):
-    """One process. `resident` in bytes: what it shares with others, and what it maps of files, counts in full.
+    """One process.
 
-    `start` is when it was started, in the clock's ticks since the boot.
+    pid: its number.
+    parent: the pid of its parent.
+    threads: the number of its threads.
+    resident: bytes in memory; memory shared with others and mapped files count in full.
+    start: when it was started, in clock ticks since the boot.
     """
 
     pid: int
@@ -33,11 +37,11 @@ class ProcessInfo(NamedTuple):
 
 
 def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[ProcessInfo]:
-    """Every descendant of this process that has not ended; of the `roots`, if some are named.
+    """Return every descendant of this process that has not ended; of the `roots`, if some are named.
 
-    Only descendants are read, by the lists of children that Linux keeps for each thread: what else the machine runs costs
-    nothing. A list that changes while it is read may lack a child, so a thing is ended by looking until nothing is found.
-    `alarm` is called with the count so far, once for each process.
+    Only descendants are read, from the lists of children that Linux keeps for each thread: other processes of the
+    machine cost nothing. A list that changes while it is read may lack a child, so callers look again until nothing is
+    found. `alarm` is called with the count so far, once for each process.
     """
     starts = roots or (os.getpid(),)
     if not _LISTS_CHILDREN:
@@ -58,7 +62,7 @@ def family(*roots: int, alarm: Callable[[int], None] = lambda _: None) -> list[P
 
 
 def _family_of_all(starts: Iterable[int]) -> list[ProcessInfo]:
-    """The same where the kernel keeps no such lists: from the parents of all processes of the machine."""
+    """Return the same where the kernel keeps no such lists, from the parents of all processes of the machine."""
     children: dict[int, list[ProcessInfo]] = {}
     for member in _everybody():
         children.setdefault(member.parent, []).append(member)
@@ -69,7 +73,7 @@ def _family_of_all(starts: Iterable[int]) -> list[ProcessInfo]:
 
 
 def _children(pid: int, threads: int) -> list[int]:
-    """The children of all threads of a process; none if it is gone. `threads` 0: as many as it has."""
+    """Return the children of all threads of a process; none if it is gone. `threads` 0: as many as it has."""
     found: list[int] = []
     with suppress(OSError):
         tasks = [str(pid)] if threads == 1 else os.listdir(f"{_PROC}/{pid}/task")
@@ -80,9 +84,10 @@ def _children(pid: int, threads: int) -> list[int]:
 
 
 def memory(members: Iterable[ProcessInfo]) -> int:
-    """Bytes that they use together: what several share counts once, and what can be read again from a file does not.
+    """Return the bytes that they use together.
 
-    Takes a while for large ones: the system walks through all that they have.
+    Shared memory counts once; memory that can be read again from a file does not count. Takes a while for large
+    processes: the system walks through all of their memory.
     """
     return sum(
         _figure(f"{member.pid}/smaps_rollup", _OWN) or _figure(f"{member.pid}/status", _OWN_OR_SHARED)
@@ -91,15 +96,15 @@ def memory(members: Iterable[ProcessInfo]) -> int:
 
 
 def tasks_of(uid: int) -> int:
-    """How many processes and threads an account has on this machine."""
+    """Return how many processes and threads an account has on this machine."""
     return sum(member.threads for member in _everybody() if _owner(member.pid) == uid)
 
 
 def put_down(*roots: int) -> bool:
-    """Kill every descendant of this process, or of the `roots`. True: there was none.
+    """Kill every descendant of this process, or of the `roots`. Return True if there was none.
 
-    They are stopped first, until none is found that could have had another child meanwhile: of those that multiply faster
-    than they are found one by one, some would always be left.
+    They are stopped first, until no process is found that could still have a new child. Killing them one by one would
+    always leave some of those that multiply faster than they are found.
     """
     stopped: set[int] = set()
     with ahead():
@@ -122,7 +127,7 @@ def kill_all() -> None:
 
 
 def send(pids: Iterable[int], number: int) -> None:
-    """Signal these processes, as far as they are there and let us."""
+    """Signal these processes, if they exist and we may."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
@@ -138,8 +143,11 @@ def _everybody() -> Iterator[ProcessInfo]:
 
 
 def _member(pid: int) -> ProcessInfo | None:
-    """One process; None if it has ended. One whose first thread alone has ended runs on. Raises `OSError` if it is gone."""
-    fields = _read(f"{pid}/stat").rpartition(b") ")[2].split()  # the name before may hold anything
+    """Return one process; None if it has ended. Raises `OSError` if it is gone.
+
+    A process whose first thread alone has ended runs on.
+    """
+    fields = _read(f"{pid}/stat").rpartition(b") ")[2].split()  # the name before it may hold any characters
     threads = int(fields[17])
     if fields[0].decode() in _ENDED and threads <= 1:
         return None
@@ -147,7 +155,10 @@ def _member(pid: int) -> ProcessInfo | None:
 
 
 def started(pid: int) -> int | None:
-    """When a process that lives was started, in the clock's ticks since the boot: with its pid, its name for good."""
+    """Return when a live process was started, in clock ticks since the boot.
+
+    With its pid this identifies it for good.
+    """
     with suppress(OSError, IndexError, ValueError):
         member = _member(pid)
         return member.start if member else None
@@ -155,14 +166,14 @@ def started(pid: int) -> int | None:
 
 
 def born(pid: int) -> int | None:
-    """The same, also of one that has ended and that nobody has waited for."""
+    """Return the same, also for a process that has ended and is not yet reaped."""
     with suppress(OSError, IndexError, ValueError):
         return int(_read(f"{pid}/stat").rpartition(b") ")[2].split()[19])
     return None
 
 
 def _figure(path: str, words: tuple[bytes, ...]) -> int:
-    """The sum of the lines that begin so, in bytes; 0 for what is gone or not for us to see."""
+    """Return the sum of the lines that begin so, in bytes; 0 for a process that is gone or hidden from us."""
     try:
         lines = _read(path).splitlines()
     except OSError:
@@ -184,7 +195,7 @@ def _owner(pid: int) -> int | None:
 
 @contextmanager
 def ahead() -> Iterator[None]:
-    """This thread runs before the thousands that a job may have made ready. Best effort: only root may."""
+    """Run this thread before the thousands that a job may have made ready. Best effort: only root may."""
     with at_need() as rise:
         rise()
         yield
@@ -192,7 +203,7 @@ def ahead() -> Iterator[None]:
 
 @contextmanager
 def at_need() -> Iterator[Callable[[], None]]:
-    """The same from the call on of what is yielded, until the end of the block."""
+    """Do the same from the moment when the yielded function is called until the end of the block."""
     before = os.sched_getscheduler(0), os.sched_getparam(0)
     risen: list[bool] = []
 

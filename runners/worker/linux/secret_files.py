@@ -1,7 +1,7 @@
-"""Secrets in a folder of the machine: a file each, which nobody but the worker's account may read or put there.
+"""Secrets in a folder of the machine: one file each, which only the worker's account may read or place there.
 
-`users/<user>/NAME` is for one user's jobs, `projects/<project>/NAME` for one project's, `NAME` for all; the first that is
-there counts. A mounted Kubernetes secret is such a folder.
+`users/<user>/NAME` is for one user's jobs, `projects/<project>/NAME` for one project's, `NAME` for all; the first one
+that exists counts. A mounted Kubernetes secret is such a folder.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _GET = stat.S_IWGRP | stat.S_IRWXO
 
 
 class FolderSecrets:
-    """The secrets below `folder`, which need not be there."""
+    """The secrets below `folder`, which need not exist."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def reveal(self, name: str, *, user: str, project: str) -> str:
-        """The text of the file, without one newline at its end. Raises `SecretError`."""
+        """Return the text of the file, without one newline at its end. Raises `SecretError`."""
         places = (f"users/{user}/{name}", f"projects/{project}/{name}", name)
         try:
             for place in places:
@@ -39,7 +39,7 @@ class FolderSecrets:
         )
 
     def _read(self, path: Path, name: str) -> str | None:
-        """What the file holds; None if there is none."""
+        """Return what the file holds; None if there is none."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
@@ -50,7 +50,7 @@ class FolderSecrets:
         return checked(data, name, f"'{path}'")
 
     def _check(self, path: Path, found: os.stat_result, name: str) -> None:
-        """Raise `SecretError` unless the file is a secret, and its folders let nobody else put one there."""
+        """Raise `SecretError` unless the file is safe, and its folders let no other account place a file there."""
         if not stat.S_ISREG(found.st_mode):
             raise SecretError(f"secret {name} is no file: see '{path}'")
         if not _is_ours(found) or found.st_mode & _GET:
@@ -76,12 +76,18 @@ def _owner() -> str:
 
 
 def _is_read_only(folder: Path) -> bool:
-    """Nobody writes there, whatever its mode says: so is a secret that Kubernetes mounts."""
+    """Return True if the folder cannot be written, whatever its mode says.
+
+    A mounted Kubernetes secret is such a folder.
+    """
     return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def checked(data: bytes, name: str, place: str) -> str:
-    """What can be the value of a variable, without one newline at its end. Raises `SecretError`."""
+    """Return the value as text for a variable, without one newline at its end.
+
+    Raises `SecretError` if it is empty, longer than `VALUE_MAX` bytes, or holds a NUL.
+    """
     text = os.fsdecode(data.removesuffix(b"\n").removesuffix(b"\r"))
     if not text or "\0" in text or len(data) > VALUE_MAX:
         raise SecretError(f"secret {name} is empty, longer than {VALUE_MAX} bytes or holds a NUL: see {place}")

@@ -1,7 +1,7 @@
 """The user's processes on Linux: one session below the worker, and whatever escapes from it.
 
-The worker is the subreaper of all it starts: a daemon that forks twice becomes its child, not init's. So the tree is
-the worker's descendants, and it is gone when the worker has no child left.
+The worker is the subreaper of all that it starts: a daemon that forks twice becomes its child, not init's. So the tree
+is the worker's descendants, and it is gone when the worker has no child left.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _CGROUPS = Path("/sys/fs/cgroup")
 
 
 class Session:
-    """A command and its descendants. A worker has one at a time: it reaps every child. `begun` gets the command's pid."""
+    """A command and its descendants. A worker has one at a time, because it reaps every child.
+
+    `begun` gets the command's pid.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class Session:
         begun(self._command.pid)
 
     def wait(self) -> int:
-        """Reap children until it is the command itself."""
+        """Reap children until the command itself has ended. Return its exit code."""
         while True:
             pid, status = os.waitpid(-1, 0)
             if pid == self._command.pid:
@@ -74,7 +77,7 @@ class Session:
             self.guard.close()
 
     def alive(self) -> bool:
-        """True while a descendant runs."""
+        """Return True while a descendant runs."""
         return bool(family())
 
     def signal(self, number: int) -> None:
@@ -87,18 +90,18 @@ class Session:
             put_down()
 
     def out_of_memory(self) -> bool:
-        """True if the count of our control group has risen."""
+        """Return True if the count of our control group has risen."""
         return _memory_kills() > self._kills
 
 
 def adopt_orphans() -> None:
-    """What loses its parent below this process becomes its child."""
+    """Make this process the parent of descendants that lose theirs."""
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "cannot become the subreaper of the job's processes")
 
 
 def _memory_kills() -> int:
-    """How often the kernel killed in our control group for want of memory; 0 where nobody counts."""
+    """Return how often the kernel killed in our control group for lack of memory; 0 if there is no count."""
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/self/cgroup").read_text().splitlines()
         group = next(line for line in lines if line.startswith("0::"))[len("0::") :]

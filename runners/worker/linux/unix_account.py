@@ -1,7 +1,7 @@
-"""Whose a job's processes are: where the worker is root's, those of an account that may do less.
+"""The account of a job's processes: if the worker is root's, an account with fewer rights.
 
-Root lays out what the job finds and then gives it away, from the leaves up: what is given stands in folders that are
-still root's, so nobody can put a link into root's way. What lies in folders of the account is done as the account.
+Root prepares the job's files and then gives them away, from the leaves up: they lie in folders that are still root's,
+so no other account can put a link in root's way. Work in folders of the account is done as the account.
 """
 
 from __future__ import annotations
@@ -17,19 +17,26 @@ from typing import Any
 from bastion.model.errors import RunnerError
 
 DEDICATED = "bastion-job"
-"""The account that is taken where a machine has it and nobody says otherwise."""
+"""The account that is used if the machine has it and no setting names another."""
 
 ROOT = "root"
 _LIMIT_S = 600.0
 UMASK = 0o022
-"""Of what an account makes: as at a login, whatever the bastion's is."""
+"""The umask of what an account makes: as at a login, no matter what the bastion's is."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
 class UnixAccount:
-    """One that is not root's. `groups` are all that it belongs to: devices are often a group's."""
+    """An account other than root.
+
+    name: its name.
+    uid: its user id.
+    gid: its main group id.
+    groups: all groups that it belongs to; devices often belong to a group.
+    home: its home folder.
+    """
 
     name: str
     uid: int
@@ -39,7 +46,7 @@ class UnixAccount:
 
     @property
     def how(self) -> dict[str, Any]:
-        """For `subprocess`: as this account."""
+        """The arguments of `subprocess` that run a command as this account."""
         return {"user": self.uid, "group": self.gid, "extra_groups": self.groups, "umask": UMASK}
 
     def run(self, argv: Sequence[str]) -> None:
@@ -47,7 +54,7 @@ class UnixAccount:
         run_as(self, argv)
 
     def give(self, path: str) -> None:
-        """Give away a file, or a folder and all below it, that only root could change so far."""
+        """Give away a file, or a folder and all below it, that only root could change until now."""
         if os.path.isdir(path) and not os.path.islink(path):
             for _, folders, files, descriptor in os.fwalk(path, topdown=False):
                 for name in (*files, *folders):
@@ -55,10 +62,10 @@ class UnixAccount:
         os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def take_back(self, path: str) -> None:
-        """Make a folder of the account's and all below it root's, for the account to read and to run, and never to change.
+        """Make a folder of the account and all below it root's.
 
-        A folder is closed before it is listed, so nothing comes into it meanwhile; no link is followed, and what is not the
-        account's own is left as it is.
+        The account may still read and run it, but never change it. A folder is closed before it is listed, so nothing
+        can be added meanwhile. No link is followed, and files of other accounts stay as they are.
         """
         self._take_back(os.open(path, _FOLDER))
 
@@ -79,7 +86,7 @@ class UnixAccount:
             os.close(folder)
 
     def _close(self, file: int) -> None:
-        """Root's; its group is the account's, and may do what the account could, but write."""
+        """Make the file root's. Its group is the account's and keeps the account's rights, except writing."""
         found = os.fstat(file)
         if found.st_uid == self.uid:
             own = found.st_mode & 0o700
@@ -87,7 +94,7 @@ class UnixAccount:
             os.fchmod(file, own | (own >> 3 & 0o050) | (found.st_mode & 0o005))
 
     def let_in(self, folder: str) -> None:
-        """Let the account pass through a folder of root's, and nobody else."""
+        """Let the account pass through a folder of root's, and no other account."""
         os.chown(folder, -1, self.gid)
         os.chmod(folder, 0o710)
 
@@ -104,7 +111,7 @@ def run_as(account: UnixAccount | None, argv: Sequence[str], folder: str = "/") 
 
 
 def account(name: str) -> UnixAccount:
-    """The account of this name. Raises `RunnerError` if the machine has none."""
+    """Return the account of this name. Raises `RunnerError` if the machine has none."""
     try:
         found = pwd.getpwnam(name)
     except KeyError:
@@ -114,9 +121,9 @@ def account(name: str) -> UnixAccount:
 
 
 def chosen(run_as: str, uid: int, is_known: Callable[[str], bool]) -> str:
-    """The account that jobs run as, of the setting `run_as` and a worker of this `uid`; "": as the worker itself.
+    """Return the account that jobs run as, from the setting `run_as` and a worker's `uid`; "" for the worker's own.
 
-    Raises `RunnerError` for what only root can do.
+    Raises `RunnerError` for a choice that only root can make.
     """
     if run_as == name_of(uid):
         return ""
@@ -130,7 +137,7 @@ def chosen(run_as: str, uid: int, is_known: Callable[[str], bool]) -> str:
 
 
 def is_known(name: str) -> bool:
-    """True if this machine has an account of this name."""
+    """Return True if this machine has an account of this name."""
     try:
         return bool(pwd.getpwnam(name))
     except KeyError:
@@ -138,7 +145,7 @@ def is_known(name: str) -> bool:
 
 
 def name_of(uid: int) -> str:
-    """The account of this number by its name, or by the number if it has none."""
+    """Return the name of the account of this number, or the number if it has none."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -146,7 +153,7 @@ def name_of(uid: int) -> str:
 
 
 def home_of(uid: int) -> str:
-    """The home of the account of this number; "" if it has none."""
+    """Return the home of the account of this number; "" if it has none."""
     try:
         return pwd.getpwuid(uid).pw_dir
     except KeyError:
