@@ -5,9 +5,11 @@ A test compares what is committed with what this prints, so a flag, a field or a
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -296,7 +298,9 @@ def _family(error: type[errors.BastionError], depth: int) -> Iterator[Sequence[s
 
 
 def _doc(thing: type) -> str:
-    return "\n".join(line.strip() for line in (thing.__doc__ or "").splitlines()).strip()
+    """The docstring of a type but for the paragraph about its fields, which have a table of their own."""
+    paragraphs = cleandoc(thing.__doc__ or "").split("\n\n")
+    return "\n\n".join(paragraph for paragraph in paragraphs if not re.match(r"\w+: ", paragraph))
 
 
 def main() -> int:
