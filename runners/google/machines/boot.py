@@ -15,7 +15,7 @@ from ...delivery.bootstrap import ACCOUNT, Boot, metadata
 
 
 class MachineBoot:
-    """Makes the metadata of machines. Safe for threads.
+    """The maker of machine metadata. Safe for threads.
 
     bucket: the bastion's part of the bucket, to which the build is published.
     url: its URL.

@@ -40,7 +40,7 @@ _ADVICE = {
 
 @dataclass(slots=True)
 class Creation:
-    """Asks the zones of the settings for machines, the zone that is wanted most first.
+    """The creation of machines: it asks the zones of the settings, the zone that is wanted most first.
 
     site: the context of Google's machines.
     hopes: the pending creations, which are updated here.

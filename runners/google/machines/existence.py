@@ -39,7 +39,7 @@ class Existence:
 
 @dataclass(slots=True)
 class ExistenceCheck:
-    """Checks whether machines exist. Safe for threads.
+    """The existence check of machines. Safe for threads.
 
     ask: returns what has a host's name; None if nothing has. It may raise `GoogleError`.
     clock: the clock that measures the age of answers.
@@ -66,9 +66,8 @@ class ExistenceCheck:
         now = self.clock.monotonic()
         with self._lock:
             going = host in self._missed and found is not None and found.leaving
-            if not going and not self._is_gone(
-                host, found
-            ):  # a machine that was gone stays gone while its remains are deleted
+            # A machine that was gone stays gone while its remains are being deleted.
+            if not going and not self._is_gone(host, found):
                 self._missed.pop(host, None)
                 return Sight.THERE
             self._missed = {other: at for other, at in self._missed.items() if now - at < FORGET_S}
