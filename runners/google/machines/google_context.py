@@ -14,7 +14,10 @@ from ..api.interface import Google
 from .names import Mark
 
 Birth = Callable[[AttemptKey, str], Mapping[str, str]]
-"""The function that returns the metadata of an attempt's machines, from the attempt and each machine's id without its host."""
+"""The function that returns the metadata of an attempt's machines.
+
+Its arguments: the attempt, and each id without its host.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
