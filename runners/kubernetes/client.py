@@ -43,7 +43,7 @@ _ADVICE = (
     (403, "exceeded quota", "wait for others to end, or have an admin of the cluster raise it"),
     (404, "namespaces ", "have an admin of the cluster make it, or mend namespace of [runner_options.kubernetes]"),
 )
-"""What to do about a refusal, by its code and its words."""
+"""The advice on a refusal, by its code and its words."""
 
 
 @dataclass(frozen=True, slots=True)

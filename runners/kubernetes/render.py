@@ -29,7 +29,7 @@ LAID = "/bastion-worker"
 """The folder of the worker in a pod that has a job's image."""
 
 KEPT_S = 3600
-"""How many seconds an ended set is left for people to look at."""
+"""The seconds for which an ended set is left for people to look at."""
 
 _GROUP, _PROGRAM = "w", "program"
 _LAST_WORDS = "FallbackToLogsOnError"

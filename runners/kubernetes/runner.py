@@ -32,7 +32,7 @@ DELETE_S: any other pod that is deleted.
 """
 
 PAUSE_S = 60.0
-"""How many seconds an attempt is not requested again after the cluster refused it."""
+"""The seconds for which an attempt is not requested again after the cluster refused it."""
 
 
 @dataclass(kw_only=True)

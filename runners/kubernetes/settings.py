@@ -16,7 +16,7 @@ BUYING = ("reserved", "on-demand", "spot", "flex-start")
 """The ways to buy nodes, in the words of Google's clusters."""
 
 RESTRICTED, OFF = SECURITY = ("restricted", "off")
-"""How much of the cluster's restricted profile pods get: all of it, or nothing."""
+"""The part of the cluster's restricted profile that pods get: all of it, or nothing."""
 
 USER = 10_001
 """The number of the user in the worker's image, as its Dockerfile sets it."""

@@ -66,6 +66,7 @@ class GoogleApi:
         """Make one call, named by its id in the discovery document. Raises `GoogleError` or a subclass."""
         called = self._service(method.split(".", 1)[0])
         described = called.method(method)
+        # With a requestId Google makes a thing only once: the call may then be sent again.
         if "requestId" in described.get("parameters", {}):
             parameters.setdefault("requestId", str(uuid.UUID(self._ids.new())))
         request, what = called.request(method, parameters), _what(method, parameters)

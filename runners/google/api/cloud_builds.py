@@ -13,7 +13,7 @@ from .interface import Google, GoogleError, NotThere
 
 PAGE = 200
 LISTED = 1_000
-"""How many of the newest builds of a location are read. Cloud Build lists the newest first."""
+"""The number of builds that are read in a location. Cloud Build lists the newest first."""
 
 PLACES, DIRECT = 8, 8
 """The most locations, and the most builds missing from the listings, that one pass asks about.

@@ -112,6 +112,7 @@ def _refusal(status: str, said: str, reason: str, details: list[Any]) -> Refusal
     about = {str(k): str(v) for k, v in (info.get("metadata") or info.get("metadatas") or {}).items()}
     reason = str(info.get("reason", "")) or reason
     said = " ".join(said.split())[:_SAID_MAX]
+    # Google reports a lack of capacity or quota under several statuses, so the words decide.
     exhausted = status in ("RESOURCE_EXHAUSTED", "PERMISSION_DENIED", "INVALID_ARGUMENT")
     if exhausted and _STOCK.search(f"{reason} {said}"):
         status = "STOCK"

@@ -13,7 +13,7 @@ from ..machines.names import GoogleHost, mark_of
 from .listing import Listing
 
 AGAIN_S = 60.0
-"""After how many seconds a deletion that has not finished is requested again."""
+"""The seconds after which a deletion that has not finished is requested again."""
 
 
 @dataclass(slots=True)
@@ -56,6 +56,7 @@ class Removal:
             return None
 
     def _delete(self, host: GoogleHost) -> None:
+        # The name may belong to a newer creation by now, or to somebody else.
         there = self.get(host)
         mark = mark_of(there.get("labels", {})) if there else None
         if mark is None or (mark.scope, mark.nonce) != (self.site.scope, host.nonce):

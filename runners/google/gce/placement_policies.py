@@ -15,7 +15,7 @@ from .listing import Listing
 from .parse import Near
 
 IDLE_S = 120.0
-"""After how many seconds without use a policy is removed.
+"""The seconds without use after which a policy is removed.
 
 If it is still there, the removal is repeated after as long.
 """
@@ -55,7 +55,7 @@ class PlacementPolicies:
             since = listed[place] = now if (near.region, near.mark.key) in used else self._used.get(place, now)
             if now - since >= IDLE_S:
                 idle.append(near)
-                listed[place] = now
+                listed[place] = now  # a removal that fails is repeated after another `IDLE_S`
         fresh = {place: at for place, at in self._used.items() if place not in listed and now - at < IDLE_S}
         self._used = {**fresh, **listed}
         self.site.at_once(self._remove, idle)

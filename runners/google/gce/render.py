@@ -17,7 +17,7 @@ from ..api.interface import SCOPE
 from ..machines.names import Mark, labels
 
 FLEX_S = 7 * 24 * 3600
-"""How many seconds a flex-start machine may live: the longest that Google allows."""
+"""The seconds that a flex-start machine may live: the most that Google allows."""
 
 _NEAR = ("a2-", "a3-", "a4-", "a4x-")
 """The machine families whose gangs are placed near each other."""

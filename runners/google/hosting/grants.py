@@ -13,7 +13,7 @@ from .bastion_vm import BastionVm, workers
 from .rights import RoleGrant
 
 _CHANGED = 5
-"""How many times a policy is written at most, if somebody else changes it in between."""
+"""The most times that a policy is written, if somebody else changes it in between."""
 
 Mend = Callable[[Sequence[Answer]], Sequence[Answer]]
 """The function from the bindings of a policy to the wanted ones."""

@@ -1,4 +1,4 @@
-"""The bundler whose image Google's Cloud Build makes from the folder, while we wait or later."""
+"""The bundler that has Google's Cloud Build make an image of the folder, while we wait or later."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _ADVICE = {
     "runtime": "change images of [google]",
     "/images/": "change images of [google]",
 }
-"""What to change in the settings if Google refuses them, by a word in the refusal."""
+"""The setting to change if Google refuses what it says, by a word in the refusal."""
 
 
 @dataclass(slots=True)

@@ -15,15 +15,15 @@ TWICE_S = 5.0
 """The least number of seconds between the two answers that a machine is gone."""
 
 FRESH_S = 1.0
-"""For how many seconds one answer is valid for all hosts of one name."""
+"""The seconds for which one answer is valid for all hosts of one name."""
 
 FORGET_S = 3600.0
-"""For how many seconds the first answer that a machine is gone is remembered."""
+"""The seconds for which the first answer that a machine is gone is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existence:
-    """What Google has under a name.
+    """A thing that Google has under a name: a slice, or a VM.
 
     mark: the mark in its labels; None if it has none of ours.
     hosts: the number of its hosts.

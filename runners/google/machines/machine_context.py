@@ -1,4 +1,4 @@
-"""What a worker finds and prepares on its own Google machine before it starts."""
+"""The preparation of a worker's own Google machine, before the worker starts."""
 
 from __future__ import annotations
 

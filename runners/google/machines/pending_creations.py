@@ -11,10 +11,10 @@ from bastion.model.interfaces import AttemptKey
 from .google_context import GoogleContext
 
 FORGET_S = 3600.0
-"""For how many seconds a pending creation is remembered."""
+"""The seconds for which a pending creation is remembered."""
 
 SETTING_UP_S = 1800.0
-"""For how many seconds a machine may be set up before its worker is expected."""
+"""The seconds that a machine may be set up before its worker is expected."""
 
 
 @dataclass(frozen=True, slots=True)

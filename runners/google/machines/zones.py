@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 SHORT_S, LONG_S = 60.0, 1800.0
-"""For how many seconds a zone is skipped after its first refusal, and at most.
-
-Each refusal in a row doubles the time.
-"""
+"""The seconds for which a zone is skipped: after its first refusal, and at most. Each refusal in a row doubles them."""
 
 
 @dataclass(frozen=True, slots=True)

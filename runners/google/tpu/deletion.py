@@ -15,7 +15,7 @@ from .listing import Listing
 from .parse import Queued, TpuNode
 
 AGAIN_S = 60.0
-"""After how many seconds a deletion that has not finished is requested again."""
+"""The seconds after which a deletion that has not finished is requested again."""
 
 _T = "tpu.projects.locations."
 

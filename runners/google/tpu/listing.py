@@ -16,7 +16,7 @@ from . import parse
 from .parse import Queued, TpuNode
 
 SICK_S = 300.0
-"""After how many seconds of bad health, as Google reports it, a slice is replaced."""
+"""The seconds of bad health, as Google reports it, after which a slice is replaced."""
 
 _T = "tpu.projects.locations."
 _PAGE = 1000

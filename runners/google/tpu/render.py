@@ -15,7 +15,7 @@ from ..api.interface import SCOPE
 from ..machines.names import Mark, labels
 
 ALONE_S, IN_TURN_S = 24 * 3600, 1800
-"""How many seconds a request waits in a zone: where it is the only zone, and where there are others to ask."""
+"""The seconds that a request waits in a zone: where it is the only zone, and where there are others to ask."""
 
 
 def wanted(resources: Resources) -> Slice:
