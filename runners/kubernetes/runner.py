@@ -87,6 +87,7 @@ class KubernetesRunner:
         """Create the set of the attempt, unless it exists. A set that has ended is removed for its successor.
 
         A set is also removed if a pod of it ended before all had claimed: the cluster makes no other pod in its place.
+        Then, and for a while after a refusal, it raises `Later`. Raises `RunnerError` if the set cannot be made.
         """
         own = (
             one for one in self._sets if one.mark.key == placement.key and not one.over and self._is_proved(one.mark)
@@ -218,9 +219,8 @@ class KubernetesRunner:
                 mark = names.mark_of(metadata)
                 if metadata.get("uid") != pod[1] or (mark is not None and mark.scope != self.scope):
                     return False
-                return (row.get("status") or {}).get(
-                    "phase"
-                ) not in OVER  # it is there by its uid, whatever its labels say
+                # It is there by its uid, whatever its labels say.
+                return (row.get("status") or {}).get("phase") not in OVER
         if unborn:
             name, nonce = unborn
             sets = [self._set(kind, name) for kind in self._listing.can().kinds]
@@ -261,9 +261,9 @@ class KubernetesRunner:
         return self._listing.sets
 
     def _forget(self) -> None:
-        """Forget requests that are listed now, because the listing explains them.
+        """Forget requests and refusals of attempts that are listed now, and old ones.
 
-        Forget old refusals, so that they are retried.
+        A request is old after `PAUSE_S`, a refusal after three times as long.
         """
         listed, now = {one.mark.key for one in self._sets if not one.over}, self.clock.monotonic()
         self._asked = {key: at for key, at in self._asked.items() if key not in listed and now - at < PAUSE_S}

@@ -199,6 +199,9 @@ class _Transport:
     """The `http` object that the library expects, built on requests.
 
     It sends each request once; httplib2 may send it twice.
+
+    session: the connections.
+    request_s: how many seconds a request may stay without an answer.
     """
 
     session: Any

@@ -79,9 +79,8 @@ class GceRunner(GoogleRunner):
             if error is None:
                 self._asking.gave(hope.zone, hope.want)
             elif isinstance(error, IsThere):
-                self._hopes.unsure(
-                    key, hope.zone, str(error)
-                )  # an earlier insertion took the name, and is not listed yet
+                # An earlier insertion took the name, and is not listed yet.
+                self._hopes.unsure(key, hope.zone, str(error))
             else:
                 self._asking.refuse(hope.zone, hope.want, error)
                 self._hopes.refused(key, str(error))

@@ -16,7 +16,12 @@ from .pending_creations import PendingCreations
 
 
 class GoogleRunner:
-    """A runner of machines in one of Google's projects."""
+    """A runner of machines in one of Google's projects.
+
+    name: the runner's name.
+    offers: the kinds of resources that it has.
+    pace_s: the seconds between two listings.
+    """
 
     name: str
     offers: Collection[str] | None
