@@ -1,4 +1,4 @@
-"""Where a bastion lives that lives on no machine of its users': a VM in Google's cloud, or a Deployment in a cluster."""
+"""The hosting of a bastion on no machine of its users: a VM in Google's cloud, or a Deployment in a cluster."""
 
 from __future__ import annotations
 
@@ -7,43 +7,49 @@ from dataclasses import dataclass
 from typing import Protocol
 
 GONE = "GONE"
+"""The status of a hosting that does not exist."""
 
 Tell = Callable[[str], None]
+"""The function that reports one call in words, in a dry run."""
 
 
 class Hosting(Protocol):
-    """What keeps one bastion running. All calls raise `BastionError`."""
+    """The interface to what keeps one bastion running. All calls raise `BastionError`."""
 
     @property
     def name(self) -> str:
-        """As its owner shows it."""
+        """The name that the backend shows."""
 
     @property
     def where(self) -> str:
-        """In which part of what its owner has."""
+        """The part of the backend where it is: a zone, or a namespace."""
 
     def status(self) -> str:
-        """How it is, in its owner's words, or GONE."""
+        """Return its status in the backend's words, or GONE."""
 
     def fallen(self) -> bool:
-        """As it is now, no bastion will ever begin to tick there."""
+        """True if, in its present status, no bastion will ever begin to tick there."""
 
     def start(self) -> bool:
-        """Start it. True if it did not run. Raises `NotThere` of its owner's API if there is none."""
+        """Start it. Return True if it did not run. Raises `BastionError` if it does not exist."""
 
     def stop(self) -> bool:
-        """Have the bastion end its tick, and then nothing runs there. True if it ran."""
+        """Have the bastion end its tick, and then run nothing there. Return True if it ran."""
 
     def delete(self) -> bool:
-        """Remove it. True if it was there."""
+        """Delete it. Return True if it existed."""
 
     def console(self) -> str:
-        """The last that was written there, also by a bastion that did not come as far as the bucket."""
+        """Return the last output there, also of a bastion that never reached the bucket."""
 
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """One thing that has to be so. `ensure` makes it so: true if it was not."""
+    """One thing that has to be so.
+
+    what: the thing in words.
+    ensure: makes it so. It returns True if it was not.
+    """
 
     what: str
     ensure: Callable[[], bool]
@@ -51,10 +57,14 @@ class Do:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostingPlan:
-    """What `bastion create` makes elsewhere. `note` says what it costs.
+    """The plan of `bastion create` for a bastion that is hosted elsewhere.
 
-    `work` is what has to be so, in its order, and last the lodging itself; with somebody to tell, nothing is changed and every
-    call is told. `write` writes it down instead, for the tools of those who have their cloud in files.
+    lodging: the hosting that the plan makes.
+    work: returns the things that have to be so, in order, the hosting itself last. With a function to report to,
+        nothing is changed and every call is reported.
+    note: what it costs, in words; empty if that is not known.
+    write: writes the plan to a folder instead, for the tools of people who keep their cloud in files; None if there is
+        no such form.
     """
 
     lodging: Hosting

@@ -1,6 +1,7 @@
-"""What a package gives to add a runner, and what its runner is made of. Pure.
+"""The parts that a package gives to add a runner, and the runner context that its runner is made from. Pure.
 
-It names its `Maker` by an entry point of the group `bastion.runners`, whose name is the runner's; the built-in runners do so too.
+A package names its `Maker` by an entry point of the group `bastion.runners`. The entry point has the runner's name. The
+built-in runners do the same.
 """
 
 from __future__ import annotations
@@ -14,17 +15,25 @@ from bastion.model.settings.config import Config
 from bastion.quota.resources import Resources
 
 GROUP = "bastion.runners"
+"""The group of the entry points that name makers of runners."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ground:
-    """All that a runner may need of the bastion that it is made for.
+    """The runner context: all that a runner may need of the bastion that it is made for.
 
-    `bastion` is its name, `scope` one word for it and its bucket: the same at every start, and nobody else's. `bucket` is its
-    part of the store. `given` is the capacity that the settings give away, None where they say nothing; `options` the
-    runner's own table, `runner_options.NAME`, and `config` all settings. `flags` are those of every worker. `environ` is the
-    bastion's environment. `seal` proves which machines this bastion made. `tasks` are for work beside the caller, and
-    collected by nobody else.
+    bastion: the bastion's name.
+    scope: one word for the bastion and its bucket; the same at every start, and no other bastion's.
+    bucket: the bastion's part of the store.
+    given: the capacity in the settings; None where they give none.
+    options: the runner's own table, `runner_options.NAME`.
+    config: all settings.
+    flags: the flags of every worker.
+    environ: the bastion's environment variables.
+    clock: the bastion's clock.
+    ids: makes new ids.
+    seal: proves which machines this bastion made.
+    tasks: runs work beside the caller; nobody else collects its results.
     """
 
     bastion: str
@@ -42,20 +51,24 @@ class Ground:
 
 
 class Maker(Protocol):
-    """What an entry point names: who makes a runner of this kind."""
+    """The maker of a kind of runner. An entry point names it."""
 
     def faults(self, options: Mapping[str, Any]) -> Iterable[str]:
-        """What is wrong with the runner's table in the settings, each complaint naming its key.
+        """Return what is wrong with the runner's table in the settings. Each complaint names its key.
 
-        Asked wherever settings are checked, by the bastion at every change of the file: it looks at the value alone.
+        It is called wherever settings are checked, and by the bastion at every change of the file. It looks at the
+        value alone.
         """
 
     def make(self, ground: Ground) -> Runner:
-        """The runner. It asks nobody yet. Raises `UsageError` for settings without which it cannot be, `RunnerError`."""
+        """Return the runner, without a question to its backend.
+
+        Raises `UsageError` for settings without which the runner cannot exist, and `RunnerError`.
+        """
 
     def preview(self, ground: Ground, placement: Placement) -> str:
-        """What the backend would be asked for, for this attempt, in its own words; "" where nobody would read them.
+        """Return the request to the backend for this attempt, in the backend's words; "" where nobody would read it.
 
-        By the settings alone: nobody is asked. Of the placement, the workers are those of one host for each replica. Raises
-        `UsageError` as `make` does, `RunnerError` for what no machines can be.
+        It uses the settings alone, and asks nothing of the backend. The placement's workers are those of one host for
+        each replica. Raises `UsageError` as `make` does, and `RunnerError` for what no machines can be.
         """

@@ -1,6 +1,6 @@
-"""Everything of Google's clouds but its storage.
+"""Google's clouds, except storage.
 
 For: machines in Compute Engine and TPU slices, images, and a bastion that lives on a VM.
-Here: `api` (calls), `machines` (what both runners share), `gce`, `tpu`, `hosting`, `images`; `fleet`, the entry of both.
+Here: `api` (calls), `machines` (shared by both runners), `gce`, `tpu`, `hosting`, `images`; `fleet`, their entry.
 Imports: `runners.worker`, `runners.delivery`, `bundler`.
 """

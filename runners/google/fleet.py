@@ -1,4 +1,4 @@
-"""The runners whose machines are Google's, made of the settings."""
+"""The makers of the runners for Google's machines."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ _SCOPE_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class GoogleMaker:
-    """Makes runners of one of these classes, of the settings in `google`."""
+    """The maker of a runner of class `kind`. It uses the settings in `[google]`."""
 
     kind: type[TpuRunner] | type[GceRunner]
 
     def faults(self, options: Mapping[str, Any]) -> Iterator[str]:
-        """It has no options."""
+        """Complain about every option: the runner has none, its settings are in `[google]`."""
         return (f"{key} is no option; its settings are those of [google]" for key in options)
 
     def make(self, ground: Ground, door: Google | None = None) -> TpuRunner | GceRunner:
-        """By this door, or one of its own. Raises `UsageError` if the settings or the packages for it are missing."""
+        """Return the runner. `door` replaces its API client.
+
+        Raises `UsageError` if settings are missing, or the packages for them.
+        """
         google, name = ground.config.google, self.kind.name
         lacks = [f"{name} is missing" for name in ("project", "zones") if not getattr(google, name)]
         if lacks:
@@ -46,7 +49,7 @@ class GoogleMaker:
                 f"runner {name} needs a project and zones, and of [google] in config.toml {' and '.join(lacks)}; run: "
                 "bastion config set google.project=PROJECT 'google.zones=[\"ZONE\"]'"
             )
-        service("compute")  # the packages are there, and it is asked at an address that may be
+        service("compute")  # raises now if packages are missing or the endpoint is not allowed
         given = ground.given
         site = GoogleContext(
             google=door or GoogleApi(google.project, ground.clock, ground.ids),
@@ -62,12 +65,12 @@ class GoogleMaker:
         return self.kind(site=site)
 
     def preview(self, _ground: Ground, _placement: Placement) -> str:
-        """Requests of several kinds, by what the zones have: none that would be told before it is known."""
+        """Return nothing: the requests depend on what the zones have, and that is not known in advance."""
         return ""
 
 
 def birth(ground: Ground) -> MachineBoot:
-    """What the machines of this bastion are told: to fetch the worker of this very installation."""
+    """Return what makes the machines' metadata: they tell each machine to fetch the worker of this installation."""
     return MachineBoot(
         ground.bucket,
         ground.bucket.url,

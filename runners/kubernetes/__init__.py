@@ -1,6 +1,6 @@
 """The runner of a Kubernetes cluster: one JobSet for each attempt.
 
 For: groups that have a cluster, with Kueue or without.
-Here: `runner`, manifests and listings, the cluster's API, settings, the bastion's own deployment, and `fleet`, its entry.
+Here: `runner`, manifests and listings, the cluster's API, settings, the bastion's own deployment; `fleet`, the entry.
 Imports: `runners.delivery`, names from `runners.google`.
 """

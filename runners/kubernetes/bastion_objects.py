@@ -1,4 +1,4 @@
-"""A bastion in a Kubernetes cluster: the objects it consists of, each made or mended, and its Deployment at work."""
+"""The objects of a bastion in a Kubernetes cluster: each is made or corrected. And its Deployment at work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ TAIL = 1000
 
 
 def namespace_uid(api: Cluster, namespace: str) -> str:
-    """What tells a namespace from those of its name in other clusters. Raises `BastionError` if there is none."""
+    """Return the uid of a namespace, which tells it from those of the same name in other clusters.
+
+    Raises `BastionError` if there is none.
+    """
     try:
         return str(api.get(f"/api/v1/namespaces/{namespace}")["metadata"]["uid"])
     except ObjectMissing:
@@ -32,21 +35,24 @@ def namespace_uid(api: Cluster, namespace: str) -> str:
 
 
 def work(api: Cluster, host: BastionDeployment) -> Iterator[Do]:
-    """All of it, in an order in which each may rest on those before it. An account that its user made stays as it is."""
+    """Yield the steps for all objects, in an order in which each may rely on those before it.
+
+    A service account that its user made stays as it is.
+    """
     ways = paths(host.settings.namespace, host.name)
     for body in manifests(host):
         yield Do(f"{body['kind']} {host.name}", partial(_ensure, api, ways[body["kind"]], body))
 
 
 def _ensure(api: Cluster, path: str, wanted: Mapping[str, Any]) -> bool:
-    """Make an object so. True if it was not."""
+    """Create the object, or change it to what is wanted. Return True if anything was done."""
     try:
         there = api.get(path)
     except ObjectMissing:
         try:
             api.create(path.rpartition("/")[0], wanted)
         except ObjectExists:
-            return False  # somebody was faster, or the answer to an earlier call was lost
+            return False  # somebody else made it first, or the answer to an earlier call was lost
         return True
     if deployment.holds(there, wanted) or (wanted["kind"] == "ServiceAccount" and not is_ours(there)):
         return False
@@ -56,9 +62,14 @@ def _ensure(api: Cluster, path: str, wanted: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployed:
-    """The Deployment of this name in a namespace, as a `Lodging`; `uid` is the namespace's. All calls raise `BastionError`.
+    """The Deployment of a bastion: an implementation of `Hosting`. All calls raise `BastionError`.
 
-    `waits`: what is begun is waited for; what only was told is not.
+    api: the cluster's API.
+    namespace: the namespace that it is in.
+    uid: the uid of that namespace.
+    name: its name.
+    clock: the clock for waiting.
+    waits: wait for the end of what was started. False in a dry run, which starts nothing.
     """
 
     api: Cluster
@@ -70,32 +81,35 @@ class Deployed:
 
     @property
     def where(self) -> str:
-        """Its namespace."""
+        """The namespace, in words."""
         return f"namespace {self.namespace}"
 
     def status(self) -> str:
-        """How it and its pod are, by the cluster's words, or GONE."""
+        """Return the status of the Deployment and its pod in the cluster's words, or GONE."""
         row = self._row()
         return state(row, self._pods()) if row else GONE
 
     def fallen(self) -> bool:
-        """It is stopped or gone, or in a state that does not end by itself."""
+        """True if it is stopped or gone, or in a state that does not end by itself."""
         return is_hopeless(word := self.status()) or word == GONE
 
     def start(self) -> bool:
-        """Have it one pod. True if it had none."""
+        """Give it one pod. Return True if it had none."""
         row = self._row()
         if row is None:
             raise BastionError(f"{self.name} in {self.where} is gone; bastion create --runner=kubernetes makes it anew")
         return self._scale(row, 1)
 
     def stop(self) -> bool:
-        """Have it no pod, and return when the pod is gone, whose bastion ends its tick first. True if it had one."""
+        """Take its pod away, and return once the pod is gone. Its bastion ends its tick first.
+
+        Return True if it had one.
+        """
         row = self._row()
         return row is not None and self._scale(row, 0)
 
     def delete(self) -> bool:
-        """Remove it with all that was made for it, and return when its pod is gone. True if anything was there."""
+        """Delete it with all that was made for it, and return once its pod is gone. Return True if anything existed."""
         self._at_home()
         found = False
         for path in reversed(paths(self.namespace, self.name).values()):
@@ -110,7 +124,7 @@ class Deployed:
         return found
 
     def console(self) -> str:
-        """The last that its pod wrote."""
+        """Return the last output of its pod."""
         self._at_home()
         for pod in filter(deployment.has_begun, self._pods()):
             path = f"/api/v1/namespaces/{self.namespace}/pods/{pod['metadata']['name']}/log"
@@ -118,7 +132,7 @@ class Deployed:
         return ""
 
     def image(self) -> str:
-        """The image that it has; "" if it is gone."""
+        """Return its image; "" if it is gone."""
         row = self._row()
         return deployment.image_of(row) if row else ""
 

@@ -1,4 +1,4 @@
-"""Requests to a cluster's API over HTTP, with the credentials of a kubeconfig or of the pod that this runs in."""
+"""The client of a cluster's API over HTTP, with the credentials of a kubeconfig or of the pod that this runs in."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ TIMEOUT_S = (5.0, 60.0)
 TRIES = 4
 PAGE = 1_000
 ANSWER_MAX = 256 * 1024**2
-"""Bytes of one answer; a page of pods has some MB."""
+"""The most bytes of one answer. A page of pods has some MB."""
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds the token of its account, and the certificates of its cluster."""
+"""The folder where a pod finds the token of its account, and the certificates of its cluster."""
 
 _PAUSE_S, _PAUSE_MAX_S = 0.5, 5.0
 _LISTINGS = 3
@@ -43,12 +43,18 @@ _ADVICE = (
     (403, "exceeded quota", "wait for others to end, or have an admin of the cluster raise it"),
     (404, "namespaces ", "have an admin of the cluster make it, or mend namespace of [runner_options.kubernetes]"),
 )
-"""By the code and the words of a refusal."""
+"""The advice on a refusal, by its code and its words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where a cluster is, and who asks: `headers` gives those that tell it, renewed when they have to be."""
+    """The address of a cluster, and the credentials for it.
+
+    url: the URL of the API.
+    headers: returns the headers with the credentials, renewed when that is due.
+    verify: True trusts the usual certificates, False any certificate; a text is the file with the trusted ones.
+    cert: the files with the client's certificate and its key; None if it has none.
+    """
 
     url: str
     headers: Callable[[], Mapping[str, str]] = dict
@@ -57,7 +63,7 @@ class Login:
 
 
 def check(kubeconfig: str = "", context: str = "") -> None:
-    """Raises `UsageError` if the package is missing that finds the way into a cluster from outside."""
+    """Raise `UsageError` if the package is missing that logs in to a cluster from outside."""
     if (kubeconfig or context or in_pod(os.environ) is None) and find_spec("kubernetes") is None:
         raise UsageError(
             "the runner kubernetes needs the package kubernetes; pip install 'bastion-scheduler[kubernetes]'"
@@ -65,9 +71,9 @@ def check(kubeconfig: str = "", context: str = "") -> None:
 
 
 def in_pod(environ: Mapping[str, str], folder: Path = ACCOUNT) -> Login | None:
-    """The login of the service account of the pod that this runs in; None outside of a cluster.
+    """Return the login of the service account of the pod that this runs in; None outside of a cluster.
 
-    The token is read for each request, for the cluster renews it.
+    The token is read for each request, because the cluster renews it.
     """
     address, port = environ.get("KUBERNETES_SERVICE_HOST", ""), environ.get("KUBERNETES_SERVICE_PORT", "")
     token, roots = folder / "token", folder / "ca.crt"
@@ -80,7 +86,10 @@ def in_pod(environ: Mapping[str, str], folder: Path = ACCOUNT) -> Login | None:
 
 
 def log_in(kubeconfig: str = "", context: str = "") -> Login:
-    """By a kubeconfig, the usual one for ""; where none is named, first as the pod that this runs in. Raises `RunnerError`."""
+    """Return the login of a kubeconfig; "" means the usual one.
+
+    If neither a file nor a context is named, the login of the pod that this runs in goes first. Raises `RunnerError`.
+    """
     if not kubeconfig and not context and (own := in_pod(os.environ)):
         return own
     from kubernetes import client, config
@@ -89,7 +98,7 @@ def log_in(kubeconfig: str = "", context: str = "") -> Login:
     found = client.Configuration()
     try:
         loader.load_kube_config(kubeconfig or None, context or None, found, persist_config=False)
-    except Exception as error:  # whatever it is: the file is a stranger's, and so are the plugins that it names
+    except Exception as error:  # any error at all: neither the file nor the plugins that it names are ours
         raise RunnerError(
             f"no way into a Kubernetes cluster: {_short(error)}; set kubeconfig and context of "
             "[runner_options.kubernetes]"
@@ -108,9 +117,11 @@ def _login(found: Any) -> Login:
 
 @dataclass(slots=True)
 class Client:
-    """A `Cluster` over HTTP. `log_in` is called before the first request. `asked` counts the requests that were sent.
+    """The client of a cluster: an implementation of `Cluster`. Safe for threads.
 
-    Safe for threads.
+    log_in: returns the login. It is called before the first request.
+    clock: the clock for pauses before retries.
+    asked: counts the requests that were sent.
     """
 
     log_in: Callable[[], Login]
@@ -120,29 +131,29 @@ class Client:
     _session: Any = field(default=None)
 
     def get(self, path: str) -> Object:
-        """One object."""
+        """Return one object."""
         return self._send("GET", path)
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Make an object."""
+        """Create an object."""
         return self._send("POST", path, body=body)
 
     def change(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Lay these fields over those of an object; lists are replaced."""
+        """Set these fields of an object. Lists are replaced."""
         return self._send("PATCH", path, body=body)
 
     def text(self, path: str, **query: object) -> str:
-        """What is no object: a log."""
+        """Return a text that is no object: a log."""
         return self._ask("GET", path, query, None).decode("utf-8", "replace")
 
     def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
-        """Have an object deleted if it has this uid; what belongs to it follows."""
+        """Delete the object if it has this uid. What belongs to it follows."""
         options = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         grace = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
         self._send("DELETE", path, body={"kind": "DeleteOptions", "apiVersion": "v1", **options, **grace})
 
     def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
-        """All objects with these labels and fields. A listing that expires on its way begins anew."""
+        """List all objects with these labels and fields. A listing that expires halfway begins anew."""
         wanted = {"labelSelector": selector, "fieldSelector": fields}
         for again in range(1, _LISTINGS + 1):
             try:
@@ -182,7 +193,7 @@ class Client:
         login = self._login = self._login or self.log_in()
         if self._session is None:
             self._session = requests.Session()
-            self._session.auth = lambda request: request  # else a netrc would overrule the token
+            self._session.auth = lambda request: request  # otherwise a netrc file would replace the token
         pause, url = _PAUSE_S, login.url.rstrip("/") + path
         kind = {"content-type": _MERGE} if method == "PATCH" else {}
         for left in range(TRIES - 1, -1, -1):
@@ -207,7 +218,7 @@ class Client:
 
 
 def _read(answer: Any) -> bytes:
-    """What an answer says, or the beginning of what is too much."""
+    """Return the body of an answer. Of a body that is too long, return the beginning."""
     text = bytearray()
     for piece in answer.iter_content(_PIECE):
         text += piece
@@ -225,7 +236,7 @@ def _json(text: bytes) -> Any:
 
 
 def _told(code: int, said: bytes, method: str, path: str) -> bytes:
-    """The answer, or the error that it is."""
+    """Return the answer, or raise the error that it is."""
     if 200 <= code < 300:
         return said
     status = _json(said)

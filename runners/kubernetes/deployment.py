@@ -1,4 +1,7 @@
-"""A bastion that lives in its cluster: one pod, kept up by a Deployment, with the rights that it needs and no other. Pure."""
+"""A bastion that is hosted in its cluster: one pod, kept up by a Deployment, with only the rights that it needs.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ CONTAINER = "bastion"
 _HOST, _MADE, _MANAGED = "bastion/host", "bastion/made-of", "app.kubernetes.io/managed-by"
 _HOME = "/home/bastion"
 _USER = 10001
-"""The account in our image."""
+"""The number of the user in our image."""
 
 _GRACE_S = 30
 _ALL = ["create", "delete", "get", "list"]
@@ -36,9 +39,13 @@ _HOPELESS = ("CrashLoopBackOff", "CreateContainerConfigError", "ImagePullBackOff
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BastionDeployment:
-    """Where a bastion lives. `scope` names it and its part of the `bucket`; `flags` lead its programs there.
+    """The Deployment that hosts a bastion.
 
-    `image` has `bastion`.
+    scope: one word for the bastion and its bucket.
+    bucket: the URL of its bucket.
+    flags: the flags that lead its programs to that bucket.
+    image: the container image, which contains `bastion`.
+    settings: the settings in `[runner_options.kubernetes]`.
     """
 
     scope: str
@@ -49,17 +56,17 @@ class BastionDeployment:
 
     @property
     def name(self) -> str:
-        """Of everything that it consists of."""
+        """The name of each of its objects."""
         return name_of(self.scope)
 
 
 def name_of(scope: str) -> str:
-    """How all is called that the bastion of this scope consists of: by it, it is found again."""
+    """Return the name of all objects of the bastion with this scope. They are found again by this name."""
     return f"bastion-{re.sub(r'[^a-z0-9]+', '-', scope.lower())[-50:].strip('-')}"
 
 
 def faults(host: BastionDeployment) -> Iterator[str]:
-    """What cannot be."""
+    """Yield what makes this Deployment impossible."""
     if not _IMAGE.fullmatch(host.image):
         yield (
             f"the bastion's image is {host.image[:200]!r}; build it from the repository's Dockerfile (target bastion), push it, "
@@ -70,7 +77,7 @@ def faults(host: BastionDeployment) -> Iterator[str]:
 
 
 def rules(settings: KubernetesSettings) -> list[dict[str, Any]]:
-    """The rights of the runner, all of them in its namespace."""
+    """Return the rights of the runner, all of them in its namespace."""
     queue = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["list"]}
     return [
         {"apiGroups": ["jobset.x-k8s.io"], "resources": ["jobsets"], "verbs": _ALL},
@@ -82,7 +89,10 @@ def rules(settings: KubernetesSettings) -> list[dict[str, Any]]:
 
 
 def rules_of_people(settings: KubernetesSettings) -> list[dict[str, Any]]:
-    """The rights of whoever creates, looks after and deletes such a bastion: who grants rights has to have them, too."""
+    """Return the rights of a person who creates, looks after and deletes such a bastion.
+
+    A person who grants rights must have them too.
+    """
     return [
         *rules(settings),
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
@@ -95,7 +105,7 @@ def rules_of_people(settings: KubernetesSettings) -> list[dict[str, Any]]:
 
 
 def manifests(host: BastionDeployment) -> list[dict[str, Any]]:
-    """All of it, in the order in which it is made."""
+    """Return the manifests of all objects, in the order in which they are made."""
     metadata = {"name": host.name, "namespace": host.settings.namespace, "labels": _labels(host)}
     subject = {"kind": "ServiceAccount", "name": host.name, "namespace": host.settings.namespace}
     pod = _pod(host)
@@ -115,7 +125,7 @@ def manifests(host: BastionDeployment) -> list[dict[str, Any]]:
             "metadata": metadata,
             "spec": {
                 "replicas": 1,
-                "strategy": {"type": "Recreate"},  # two would only depose each other
+                "strategy": {"type": "Recreate"},  # two bastions would only take the leadership from each other
                 "selector": {"matchLabels": {_HOST: host.name}},
                 "template": {"metadata": {"labels": _labels(host) | {_MADE: _digest(pod)}}, "spec": pod},
             },
@@ -124,22 +134,22 @@ def manifests(host: BastionDeployment) -> list[dict[str, Any]]:
 
 
 def paths(namespace: str, name: str) -> dict[str, str]:
-    """Where each thing is of which a bastion of this name consists, by its kind, in the order in which they are made."""
+    """Return the path of each object of the bastion with this name, by kind, in the order in which they are made."""
     return {kind: f"{api}/namespaces/{namespace}/{kinds}/{name}" for kind, (api, kinds) in _PLACES.items()}
 
 
 def selector(name: str) -> str:
-    """What selects the pods of the bastion of this name."""
+    """Return the selector of the pods of the bastion with this name."""
     return f"{_HOST}={name}"
 
 
 def is_ours(row: Mapping[str, Any]) -> bool:
-    """An object was made here, and not by its user beforehand."""
+    """True if an object was made here, and not by a user beforehand."""
     return bool(((row.get("metadata") or {}).get("labels") or {}).get(_MANAGED) == "bastion")
 
 
 def holds(there: Any, wanted: Any) -> bool:
-    """What is there has all that is wanted; the cluster adds to it what we leave to it."""
+    """True if an object has everything that is wanted. The cluster may have added fields that we do not set."""
     if isinstance(wanted, Mapping):
         return isinstance(there, Mapping) and all(holds(there.get(key), value) for key, value in wanted.items())
     if isinstance(wanted, list):
@@ -149,20 +159,20 @@ def holds(there: Any, wanted: Any) -> bool:
 
 
 def image_of(row: Mapping[str, Any]) -> str:
-    """The image that a Deployment's pod has."""
+    """Return the image of a Deployment's pod."""
     containers = row["spec"]["template"]["spec"]["containers"]
     return next((str(one.get("image", "")) for one in containers if one.get("name") == CONTAINER), "")
 
 
 def state(row: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
-    """How a Deployment and its pods are, in a word, or in the words of the cluster."""
+    """Return the state of a Deployment and its pods, in one word or in the cluster's words."""
     if not row["spec"].get("replicas", 1):
         return "STOPPING" if pods else "STOPPED"
     made_of = row["spec"]["template"]["metadata"]["labels"].get(_MADE)
     for pod in pods:
         status = pod.get("status") or {}
         if "deletionTimestamp" in pod["metadata"] or pod["metadata"]["labels"].get(_MADE) != made_of:
-            continue  # of what was before
+            continue  # a pod of an earlier version of the Deployment
         if any("running" in (one.get("state") or {}) for one in status.get("containerStatuses") or []):
             return "RUNNING"
         return parse.waits(status)
@@ -173,13 +183,13 @@ def state(row: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
 
 
 def has_begun(pod: Mapping[str, Any]) -> bool:
-    """Its container has run, so that there is a log."""
+    """True if the pod's container has run, so that there is a log."""
     told = (pod.get("status") or {}).get("containerStatuses") or []
     return any(one.get("restartCount") or "waiting" not in (one.get("state") or {"waiting": {}}) for one in told)
 
 
 def is_hopeless(word: str) -> bool:
-    """A state from which no bastion comes up by itself."""
+    """True for a state from which no bastion comes up by itself."""
     return word.startswith(_HOPELESS) or word == "STOPPED"
 
 
@@ -219,16 +229,17 @@ def _pod(host: BastionDeployment) -> dict[str, Any]:
 
 
 def _way_to_the_bucket(host: BastionDeployment) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Who the bastion is for its bucket: the container's variables, mounts and volumes. By itself it is its service account.
+    """Return the container's variables, mounts and volumes that log the bastion in to its bucket.
 
-    Of a Secret, Google's stores want a file; other stores take variables.
+    With no settings for it, the bastion uses its service account. For Google's stores a Secret is mounted as a file;
+    for other stores it becomes variables.
     """
     secret = host.settings.bucket_secret
     if secret and not host.bucket.startswith("gs://"):
         return {"envFrom": [{"secretRef": {"name": secret}}]}, [], []
     volumes = render.credentials(host.settings)
     if secret:
-        # A Secret that is not there is told by the bastion, at once, and not by a pod that waits for its volume.
+        # Optional, so that the bastion itself reports a missing Secret at once, and no pod waits for its volume.
         volumes = [{"name": "credentials", "secret": {"secretName": secret, "optional": True}}]
     if not volumes:
         return {}, [], []

@@ -1,4 +1,7 @@
-"""A door to a cluster that only looks: what would change something is told instead, and answered as if it were done."""
+"""A client of a cluster that only looks.
+
+It reports a request that would change something, and answers as if it were done.
+"""
 
 from __future__ import annotations
 
@@ -13,36 +16,40 @@ from .interface import Cluster, Object
 
 @dataclass(frozen=True, slots=True)
 class DryCluster:
-    """A door to a Kubernetes cluster. Every call is told, one line each; those that look are made."""
+    """A client of a cluster for a dry run. It reports each request in one line, and makes only those that read.
+
+    cluster: the real client.
+    tell: reports a line.
+    """
 
     cluster: Cluster
     tell: Tell
 
     def get(self, path: str) -> Object:
-        """One object."""
+        """Return one object."""
         self.tell(f"asked: GET {path}")
         return self.cluster.get(path)
 
     def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
-        """All objects with these labels and fields."""
+        """List all objects with these labels and fields."""
         self.tell(f"asked: GET {path}?labelSelector={selector}{fields and f'&fieldSelector={fields}'}")
         return self.cluster.items(path, selector, fields)
 
     def text(self, path: str, **query: object) -> str:
-        """What is no object: a log."""
+        """Return a text that is no object: a log."""
         self.tell(f"asked: GET {path} {json.dumps(query, sort_keys=True)}")
         return self.cluster.text(path, **query)
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        """The tale of a new object."""
+        """Report that an object would be created."""
         return self._told("POST", path, body)
 
     def change(self, path: str, body: Mapping[str, Any]) -> Object:
-        """The tale of a change."""
+        """Report that an object would be changed."""
         return self._told("PATCH", path, body)
 
     def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
-        """The tale of a deletion."""
+        """Report that an object would be deleted."""
         self._told("DELETE", path, {"uid": uid} if grace_s is None else {"uid": uid, "grace_s": grace_s})
 
     def _told(self, method: str, path: str, body: Mapping[str, Any]) -> Object:

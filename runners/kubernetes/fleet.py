@@ -1,4 +1,4 @@
-"""The runner whose fleet is a Kubernetes cluster, made of the settings."""
+"""The maker of the runner for a Kubernetes cluster."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ _LABEL_MAX = 63
 
 
 class Kubernetes:
-    """Makes the runner `kubernetes`."""
+    """The maker of the runner `kubernetes`."""
 
     def faults(self, options: Mapping[str, Any]) -> list[str]:
-        """What is wrong with `[runner_options.kubernetes]`."""
+        """Return what is wrong with `[runner_options.kubernetes]`."""
         return faults(options)
 
     def make(self, ground: Ground, tell: Tell | None = None) -> KubernetesRunner:
-        """With `tell`, what would change something is told instead. Raises `UsageError` if settings or packages are missing."""
+        """Return the runner. With `tell`, it only reports what it would change.
+
+        Raises `UsageError` if settings or packages are missing.
+        """
         given = checked(ground.options)
         return KubernetesRunner(
             api=door(given, ground.clock, tell),
             settings=given,
-            scope=ground.scope[-_LABEL_MAX:].lstrip("-._"),  # its end tells it from others
+            scope=ground.scope[-_LABEL_MAX:].lstrip("-._"),  # the end of a scope is what differs between bastions
             ids=ground.ids,
             seal=ground.seal,
             clock=ground.clock,
@@ -43,12 +46,12 @@ class Kubernetes:
         )
 
     def preview(self, ground: Ground, placement: Placement) -> str:
-        """The manifest."""
+        """Return the manifest."""
         return self.make(ground).preview(placement)
 
 
 def checked(options: Mapping[str, Any]) -> KubernetesSettings:
-    """The settings in `[runner_options.kubernetes]`. Raises `UsageError`."""
+    """Return the settings in `[runner_options.kubernetes]`. Raises `UsageError`."""
     try:
         return settings(options)
     except SpecError as error:
@@ -56,7 +59,10 @@ def checked(options: Mapping[str, Any]) -> KubernetesSettings:
 
 
 def door(given: KubernetesSettings, clock: Clock, tell: Tell | None = None) -> Cluster:
-    """The door to the cluster; with `tell`, one that only looks. Raises `UsageError` if the package for it is missing."""
+    """Return a client of the cluster; with `tell`, one that only looks.
+
+    Raises `UsageError` if its package is missing.
+    """
     check(given.kubeconfig, given.context)
     client = Client(partial(log_in, given.kubeconfig, given.context), clock)
     return DryCluster(client, tell) if tell else client

@@ -1,4 +1,7 @@
-"""The door to a cluster's API: paths and bodies as its own, and the errors that tell what to do next. Pure."""
+"""The interface to a cluster's API: paths and bodies as in the API itself, and errors that say what to do next.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,53 +11,54 @@ from typing import Any, Protocol
 from bastion.model.errors import RunnerError
 
 Object = dict[str, Any]
-"""JSON by the words of the API's own schemas."""
+"""JSON in the form of the API's own schemas."""
 
 
 class ApiError(RunnerError):
-    """The API refused, or could not be asked. The text says what, on which object, and what to do next."""
+    """The API refused a request, or could not be asked. The text says what, on which object, and what to do next."""
 
 
 class ObjectMissing(ApiError):
-    """There is no such thing."""
+    """The object does not exist."""
 
 
 class ObjectExists(ApiError):
-    """The name is taken, or what is there is not what was meant."""
+    """The name is taken, or the object with this name is not the one that was meant."""
 
 
 class Expired(ApiError):
-    """A listing has gone on for too long, and has to begin anew."""
+    """A listing took too long, and has to begin anew."""
 
 
 class ApiRefused(ApiError):
-    """The API will not have it: asking again helps only once something has been changed."""
+    """The API does not accept the request. A retry helps only after something was changed."""
 
 
 class Api(Protocol):
-    """Requests to one cluster. Retries, and the renewal of credentials, are behind it. Each raises `ApiError`, and its kinds."""
+    """Requests to one cluster, with retries and renewed credentials. Each raises `ApiError` or a subclass."""
 
     def get(self, path: str) -> Object:
-        """One object."""
+        """Return one object."""
 
     def create(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Make an object. `ObjectExists` also where an answer was lost."""
+        """Create an object. Raises `ObjectExists` also where an earlier answer was lost."""
 
     def delete(self, path: str, uid: str, *, grace_s: int | None = None) -> None:
-        """Have an object deleted if it has this uid, with what belongs to it.
+        """Delete the object if it has this uid, with everything that belongs to it.
 
-        Raises `ObjectMissing`; `ObjectExists` if it is another.
+        `grace_s` is the time in seconds for its end; None leaves it to the cluster. Raises `ObjectMissing`;
+        `ObjectExists` if the object has another uid.
         """
 
     def items(self, path: str, selector: str, fields: str = "") -> list[Object]:
-        """All objects with these labels and fields, of one moment."""
+        """List all objects with these labels and fields, as of one moment."""
 
 
 class Cluster(Api, Protocol):
-    """What may also be done with a cluster by those who look after a bastion there."""
+    """The interface for people who look after a bastion in the cluster: `Api`, and two requests more."""
 
     def change(self, path: str, body: Mapping[str, Any]) -> Object:
-        """Lay these fields over those of an object; lists are replaced."""
+        """Set these fields of an object. Lists are replaced."""
 
     def text(self, path: str, **query: object) -> str:
-        """What is no object: a log."""
+        """Return a text that is no object: a log."""

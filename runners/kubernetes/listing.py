@@ -1,7 +1,8 @@
-"""What a cluster shows of one bastion: by a listing of its sets and one of its pods, and more only where something is not there.
+"""The listing of one bastion in a cluster: its sets and its pods, and more questions only where something is missing.
 
-Which API makes sets is asked at the start, and anew while there are no JobSets, or none any more. Jobs that were made before
-there were JobSets are listed beside them until the last one has ended.
+A set is a JobSet or a Job. The first listing finds out which of them the cluster has; it is asked again while there are
+no JobSets, or none any more. Jobs that were made before there were JobSets are listed too, until the last one has
+ended.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ from .parse import Pod, Set
 from .settings import KubernetesSettings
 
 ANEW_S, LATE_S, AGAIN_S = 60.0, 5.0, 10.0
-"""So often it is asked whether there are JobSets now. A set whose pods are so late is asked about, and no sooner again."""
+"""Times in seconds.
+
+ANEW_S: how often we ask whether the cluster has JobSets now.
+LATE_S: how late the pods of a set must be before we ask for the reason.
+AGAIN_S: how long we wait before we ask for reasons again.
+"""
 
 KINDS = {"jobsets": render.JOBSET, "jobs": render.JOB}
-"""The resources that sets are, each with its API."""
+"""The resources that a set can be, each with its API."""
 
 _QUEUES = "kueue.x-k8s.io"
 _REFUSED = "involvedObject.kind=Job,reason=FailedCreate"
@@ -29,20 +35,34 @@ _REFUSED = "involvedObject.kind=Job,reason=FailedCreate"
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """What a cluster can do: the resources that our sets are, that of new ones first; and Kueue's API, "" without it."""
+    """The abilities of a cluster.
+
+    kinds: the resources of our sets, the one for new sets first.
+    queue: Kueue's API; "" means that the cluster has no Kueue.
+    """
 
     kinds: tuple[str, ...]
     queue: str
 
     @property
     def sets(self) -> str:
-        """The API that new sets are made by."""
+        """The API that new sets are made with."""
         return KINDS[self.kinds[0]]
 
 
 @dataclass(kw_only=True)
 class Listing:
-    """The last look. `fallen`: pods, by nonce and worker, that were there and ended, of sets that are still listed."""
+    """The last listing of a cluster.
+
+    api: the cluster's API.
+    settings: the settings in `[runner_options.kubernetes]`.
+    scope: the bastion's scope.
+    clock: the clock for the times between questions.
+    pods: the bastion's pods that a Job owns.
+    strangers: the pods with the bastion's labels that no Job owns.
+    sets: the bastion's JobSets and Jobs.
+    fallen: the nonce and worker of each pod that existed and ended, while its set goes on.
+    """
 
     api: Api
     settings: KubernetesSettings
@@ -60,13 +80,13 @@ class Listing:
     _asked: float = float("-inf")
 
     def look(self) -> None:
-        """Ask. Raises `ApiError`, and what is known stays as it was."""
+        """List everything. Raises `ApiError`. If sets or pods could not be listed, the earlier ones stay."""
         selector = f"{names.SCOPE}={self.scope}"
         has = self.can()
         try:
             rows = {kind: self.api.items(self.path(kind), selector) for kind in has.kinds}
         except ObjectMissing:
-            self._has = None  # JobSet was removed meanwhile: it is asked about anew
+            self._has = None  # JobSet was removed meanwhile: find out again what the cluster has
             raise
         pods = self.api.items(self.path("pods"), selector)
         marked = [pod for row in pods if (pod := parse.pod_of(row, self.scope))]
@@ -80,11 +100,11 @@ class Listing:
             self._has = replace(has, kinds=("jobsets",))
 
     def waiting(self) -> dict[AttemptKey, str]:
-        """What attempts wait for, by what was listed."""
+        """Return what attempts wait for, by the last listing."""
         return parse.waiting(self.pods, self.sets, self._queued, self._refused)
 
     def can(self) -> Has:
-        """What the cluster can do."""
+        """Return what the cluster can do."""
         if self._has is None:
             groups = self.api.get("/apis").get("groups") or []
             served = {one.get("groupVersion") for group in groups for one in group.get("versions") or []}
@@ -95,7 +115,7 @@ class Listing:
         return self._has
 
     def path(self, kind: str, name: str = "") -> str:
-        """Of all objects of a kind, or of one."""
+        """Return the path of all objects of a kind, or of one."""
         root = f"/apis/{KINDS[kind]}" if kind in KINDS else "/api/v1"
         return "/".join(filter(None, (root, "namespaces", self.settings.namespace, kind, name)))
 
@@ -108,18 +128,18 @@ class Listing:
         self.pods, self.sets = pods, sets
 
     def _in_queue(self, has: Has) -> Mapping[str, str]:
-        """What Kueue says of the sets that it holds."""
+        """Return what Kueue says about the sets that it holds, by their uid."""
         if not (self.settings.queue and has.queue and any(one.held and not one.over for one in self.sets)):
             return {}
         path = f"/apis/{has.queue}/namespaces/{self.settings.namespace}/workloads"
         try:
             rows = self.api.items(path, "")
-        except ApiRefused as error:  # it is only for words
+        except ApiRefused as error:  # the workloads only explain: the listing goes on without them
             return {one.uid: str(error) for one in self.sets}
         return dict(told for row in rows if (told := parse.queued_of(row)))
 
     def _kept_out(self) -> Mapping[str, str]:
-        """Why the cluster does not make pods that are late, by the uid of their set."""
+        """Return why the cluster does not make pods that are late, by the uid of their set."""
         late, now = parse.lacking(self.pods, self.sets), self.clock.monotonic()
         self._late = {one.uid: self._late.get(one.uid, now) for one in late}
         if not any(now - since >= LATE_S for since in self._late.values()):
@@ -127,6 +147,6 @@ class Listing:
         if now - self._asked < AGAIN_S:
             return {uid: said for uid, said in self._refused.items() if uid in self._late}
         self._asked = now
-        with suppress(ApiRefused):  # it is only for words
+        with suppress(ApiRefused):  # the events only explain: the listing goes on without them
             return parse.kept_out(self.api.items(self.path("events"), "", _REFUSED), late)
         return {}

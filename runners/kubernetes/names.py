@@ -1,8 +1,8 @@
-"""Names and labels of what an attempt has in a cluster, and whose it is by them. Pure.
+"""Names and labels of what an attempt has in a cluster, and the owner that they show. Pure.
 
-A set is all that an attempt has there: a JobSet, or a Job. Its name is made of the attempt alone: whoever asks for it a second
-time is refused by the first. A machine is a pod, by its name and uid. A set without pods is listed as machines that are yet
-to come.
+A set is all that an attempt has there: a JobSet, or a Job. Its name is made from the attempt alone, so the cluster
+refuses a second request for the same set. A machine is a pod, named by its name and uid. A set without pods is listed
+as machines that are still to come.
 """
 
 from __future__ import annotations
@@ -28,9 +28,14 @@ _UNBORN = re.compile(rf"{_COMING}/([a-z0-9][a-z0-9.-]{{0,252}})/([0-9a-f]{{32}})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Whose something is: a bastion's (`scope`), made for an attempt by the start `epoch` of that bastion.
+    """The owner of something in a cluster, as its labels and annotations say.
 
-    `hosts` are those of one group, which is a Job; `workers` are all. The `nonce` is another at every creation.
+    scope: the bastion.
+    key: the attempt that it was made for.
+    epoch: the start of the bastion that made it.
+    nonce: 32 hexadecimal digits, different at every creation.
+    hosts: the number of hosts of one group; a group is a Job.
+    workers: the number of all workers of the attempt.
     """
 
     scope: str
@@ -42,7 +47,10 @@ class Mark:
 
 
 def labels(mark: Mark) -> dict[str, str]:
-    """By which things are found. Of a long job id the label has the beginning, for people; the whole is in `notes`."""
+    """Return the labels that things are found by.
+
+    The label for a long job id has only its beginning, for people; the whole id is in `notes`.
+    """
     return {
         "app.kubernetes.io/managed-by": "bastion",
         SCOPE: mark.scope,
@@ -55,12 +63,12 @@ def labels(mark: Mark) -> dict[str, str]:
 
 
 def notes(mark: Mark) -> dict[str, str]:
-    """The annotations that tell the rest of a mark."""
+    """Return the annotations that contain the rest of a mark."""
     return {JOB: mark.key.job, f"{PREFIX}hosts": str(mark.hosts), f"{PREFIX}workers": str(mark.workers)}
 
 
 def mark_of(metadata: Mapping[str, Any]) -> Mark | None:
-    """The mark that an object's metadata tell; None for what is not ours, or was not made by us alone."""
+    """Return the mark in an object's metadata; None if they contain none, or not all of it in our form."""
     told, noted = metadata.get("labels") or {}, metadata.get("annotations") or {}
     parts = [told.get(f"{PREFIX}{name}", "") for name in ("task", "attempt", "epoch")]
     parts += [noted.get(f"{PREFIX}{name}", "") for name in ("hosts", "workers")]
@@ -73,7 +81,10 @@ def mark_of(metadata: Mapping[str, Any]) -> Mark | None:
 
 
 def worker_of(metadata: Mapping[str, Any], mark: Mark) -> int:
-    """Which worker of its attempt a pod is; beyond the last one if it does not say so."""
+    """Return the number of the pod's worker in its attempt.
+
+    A pod that does not say it gets a number beyond the last worker.
+    """
     told = metadata.get("labels") or {}
     group, index = told.get(GROUP_LABEL, "0"), told.get(INDEX_LABEL, "")
     if not (_NUMBER.fullmatch(group) and _NUMBER.fullmatch(index)):
@@ -82,29 +93,29 @@ def worker_of(metadata: Mapping[str, Any], mark: Mark) -> int:
 
 
 def pod_id(name: str, nonce: str, uid: str) -> str:
-    """The machine's id of a pod: as the pod itself is told it."""
+    """Return the machine's id for a pod. The pod itself gets the same id."""
     return f"{name}/{nonce}/{uid}"
 
 
 def unborn_id(name: str, nonce: str, worker: int) -> str:
-    """The id of a machine that a set of this name is yet to have."""
+    """Return the id of a machine that a set of this name does not have yet."""
     return f"{_COMING}/{name}/{nonce}/{worker}"
 
 
 def pod_of(machine: str) -> tuple[str, str] | None:
-    """The name and uid of a pod; None for what is no id of one."""
+    """Return the name and uid of a pod; None for an id that is not a pod's."""
     found = _POD.fullmatch(machine)
     return (found[1], found[3]) if found else None
 
 
 def is_of(machine: str, name: str) -> bool:
-    """True if the id is of a pod of the set of this name, or of one that is yet to come."""
+    """True if the id is of a pod of the set with this name, or of one that is still to come."""
     pod, unborn = pod_of(machine), unborn_of(machine)
     return unborn[0] == name if unborn else pod is not None and pod[0].startswith(f"{name}-")
 
 
 def unborn_of(machine: str) -> tuple[str, str] | None:
-    """The name and nonce of the set that is to have this machine; None for what is no such id."""
+    """Return the name and nonce of the set that will have this machine; None for another kind of id."""
     found = _UNBORN.fullmatch(machine)
     return (found[1], found[2]) if found else None
 
@@ -114,9 +125,9 @@ _OF_THE_POD = ("BASTION_", "JOB_COMPLETION_INDEX", "KUBERNETES_")
 
 
 def flags(told: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """The flags that only the pod knows: which worker it is, of which machine, at which address.
+    """Return the flags that only the pod knows: its worker, its machine, its address.
 
-    Raises `KeyError` for a pod that is not as it was asked for, `ValueError` for one that is not numbered.
+    Raises `KeyError` for a pod that is not as it was requested, `ValueError` for one that is not numbered.
     """
     group = int(environ.get("BASTION_GROUP") or 0)
     return {
@@ -127,5 +138,5 @@ def flags(told: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]
 
 
 def variables(environ: Mapping[str, str]) -> dict[str, str]:
-    """What jobs find of the variables of our container: those of its image, and what its template adds."""
+    """Return the variables of our container that jobs see: those of its image, and those that its template adds."""
     return {name: value for name, value in environ.items() if not name.startswith(_OF_THE_POD)}

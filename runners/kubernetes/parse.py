@@ -1,4 +1,4 @@
-"""What listings of pods, sets and Kueue's workloads show, as values; and what attempts wait for by them. Pure."""
+"""Parse listings of pods, sets and Kueue's workloads into values, and those into what attempts wait for. Pure."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from . import names
 from .names import Mark
 
 OVER = frozenset({"Succeeded", "Failed"})
-"""Phases of a pod in which nothing of it runs any more."""
+"""The phases of a pod in which nothing of it runs any more."""
 
 _OF_SET = re.compile(r"-w-[0-9]+$")
 _NAMED = re.compile(r'^(?:Error creating: )?(?:[Pp]ods? "[^"]*" is ((?:forbidden|invalid): ))?')
-"""What in the words of a refusal is another each time."""
+"""The part of a refusal's text that is different each time."""
 
 _ENDS = frozenset({"Completed", "Complete", "Failed"})
 _WORDS_MAX = 600
@@ -26,7 +26,17 @@ _WORDS_MAX = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """One pod of ours. `waits`: what keeps it from running, or why it failed, in words. `owned`: it is one of a Job's."""
+    """One pod of ours, as the listing shows it.
+
+    name: its name.
+    uid: its uid.
+    mark: the mark in its metadata.
+    worker: the number of its worker.
+    phase: its phase, in the cluster's words.
+    waits: what keeps it from running, or why it failed, in words.
+    owned: a Job owns it.
+    namespace: its namespace.
+    """
 
     name: str
     uid: str
@@ -38,7 +48,10 @@ class Pod:
     namespace: str
 
     def machine(self, *, ours: bool) -> Machine:
-        """As a listing shows it. One that has not begun to run is not there yet. `ours`: its mark is proved."""
+        """Return the pod as a machine. A pod that has not begun to run is not there yet.
+
+        `ours`: its mark is proved.
+        """
         return Machine(
             id=names.pod_id(self.name, self.mark.nonce, self.uid),
             key=self.mark.key,
@@ -52,9 +65,14 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
-    """All that an attempt has: a JobSet or a Job, as `kind` says. `over`: it will have no pods any more.
+    """All that one attempt has in the cluster.
 
-    `held`: Kueue has yet to let it in.
+    kind: `jobsets` or `jobs`.
+    name: its name.
+    uid: its uid.
+    mark: the mark in its metadata.
+    over: it will have no pods any more.
+    held: it is suspended: Kueue has not admitted it yet.
     """
 
     kind: str
@@ -66,7 +84,7 @@ class Set:
 
 
 def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
-    """A pod that was listed; None if it is none of this bastion's."""
+    """Parse a listed pod; None if it is none of this bastion's."""
     metadata, status = row.get("metadata") or {}, row.get("status") or {}
     mark = names.mark_of(metadata)
     if mark is None or mark.scope != scope:
@@ -84,7 +102,7 @@ def pod_of(row: Mapping[str, Any], scope: str) -> Pod | None:
 
 
 def set_of(row: Mapping[str, Any], scope: str, kind: str) -> Set | None:
-    """A JobSet or Job that was listed; None if it is none of this bastion's, or a part of another set."""
+    """Parse a listed JobSet or Job; None if it is none of this bastion's, or a part of another set."""
     metadata = row.get("metadata") or {}
     mark = names.mark_of(metadata)
     if mark is None or mark.scope != scope or metadata.get("ownerReferences"):
@@ -101,7 +119,10 @@ def set_of(row: Mapping[str, Any], scope: str, kind: str) -> Set | None:
 
 
 def machines(pods: Iterable[Pod], sets: Iterable[Set], proved: Callable[[Mark], bool]) -> Iterator[Machine]:
-    """All machines that there are, and those that sets without any pod are to have. `proved`: this bastion made the mark."""
+    """Yield all machines that exist, and those that sets without any pod will have.
+
+    `proved` returns True if this bastion made the mark.
+    """
     begun = set()
     for pod in pods:
         begun |= {pod.mark.nonce} if pod.owned else set()
@@ -126,7 +147,10 @@ def machines(pods: Iterable[Pod], sets: Iterable[Set], proved: Callable[[Mark], 
 def waiting(
     pods: Sequence[Pod], sets: Iterable[Set], queued: Mapping[str, str], refused: Mapping[str, str]
 ) -> dict[AttemptKey, str]:
-    """What attempts wait for. `queued`: what Kueue says, `refused`: why pods are not made, each by the uid of the set."""
+    """Return what attempts wait for, in words.
+
+    `queued` has what Kueue says, and `refused` why pods are not made, each by the uid of the set.
+    """
     said: dict[AttemptKey, str] = {}
     begun = {pod.mark.nonce for pod in pods}
     for one in sets:
@@ -149,13 +173,13 @@ def waiting(
 
 
 def lacking(pods: Iterable[Pod], sets: Iterable[Set]) -> list[Set]:
-    """The sets that may have more pods than there are."""
+    """Return the sets that may have more pods than there are."""
     there = Counter(pod.mark.nonce for pod in pods)
     return [one for one in sets if not one.over and not one.held and there[one.mark.nonce] < one.mark.workers]
 
 
 def kept_out(events: Iterable[Mapping[str, Any]], sets: Iterable[Set]) -> dict[str, str]:
-    """By the uid of the set why the cluster makes no pods of it: by the last event of each of its Jobs."""
+    """Return why the cluster makes no pods for these sets, by uid: the last event of each of their Jobs."""
     whose = {one.name: one.uid for one in sets}
     said: dict[str, str] = {}
     for row in sorted(events, key=lambda row: str(row.get("lastTimestamp") or row.get("eventTime") or "")):
@@ -168,7 +192,7 @@ def kept_out(events: Iterable[Mapping[str, Any]], sets: Iterable[Set]) -> dict[s
 
 
 def queued_of(row: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Of a listed workload of Kueue the uid of its set, and why it waits; None for one that waits for nothing."""
+    """Return the uid of the set of a listed Kueue workload, and why it waits; None if it waits for nothing."""
     owners = (row.get("metadata") or {}).get("ownerReferences") or []
     uid = next((owner.get("uid", "") for owner in owners if owner.get("controller")), "")
     state = {one.get("type"): one for one in _conditions(row)}
@@ -188,7 +212,7 @@ _STARTING = "its container is being started"
 
 
 def waits(status: Mapping[str, Any]) -> str:
-    """Why a pod does not run."""
+    """Return why a pod does not run."""
     for one in status.get("conditions") or []:
         if one.get("type") == "PodScheduled" and one.get("status") == "False":
             return _words("", one)
@@ -201,7 +225,7 @@ def waits(status: Mapping[str, Any]) -> str:
 
 
 def _fell(status: Mapping[str, Any]) -> str:
-    """Why a pod failed: its worker ends well whatever the job did, so it is the cluster that tells."""
+    """Return why a pod failed. Its worker ends well whatever the job did, so the reason is the cluster's."""
     for kind in ("initContainerStatuses", "containerStatuses"):
         for container in status.get(kind) or []:
             end = (container.get("state") or {}).get("terminated") or {}
@@ -211,7 +235,7 @@ def _fell(status: Mapping[str, Any]) -> str:
 
 
 def _words(who: str, told: Mapping[str, Any]) -> str:
-    """A reason and its message as one line of bounded length."""
+    """Join a reason and its message into one line of bounded length."""
     parts = (who, str(told.get("reason", "")), " ".join(str(told.get("message", "")).split()))
     return ": ".join(filter(None, parts))[:_WORDS_MAX]
 

@@ -1,9 +1,9 @@
-"""From the wish for an attempt's machines to the manifest of a JobSet or a Job. Pure.
+"""The manifest of a JobSet or a Job, made from an attempt's placement. Pure.
 
-A job that comes in an image has its pods of that image; the worker comes into them before, from its own.
+The pods of a job that comes in an image have that image. The worker is copied into them first, from its own image.
 
-Whatever its end, a pod is not started again by the cluster: that is decided from what its worker wrote into the bucket. So
-nothing is restarted, one pod's end is no other's, and a pod that was deleted is not replaced.
+The cluster never starts a pod again, however it ended: the bastion decides that, from what the worker wrote into the
+bucket. So nothing is restarted, the end of one pod does not end another, and a deleted pod is not replaced.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ JOBSET, JOB = "jobset.x-k8s.io/v1alpha2", "batch/v1"
 QUEUE = "kueue.x-k8s.io/queue-name"
 HOME, SECRETS, CREDENTIALS = "/bastion", "/etc/bastion/secrets", "/var/run/bastion"
 LAID = "/bastion-worker"
-"""Where a worker lies in a pod whose image is a job's."""
+"""The folder of the worker in a pod that has a job's image."""
 
 KEPT_S = 3600
-"""So long what has ended is left for people to look at."""
+"""The seconds for which an ended set is left for people to look at."""
 
 _GROUP, _PROGRAM = "w", "program"
 _LAST_WORDS = "FallbackToLogsOnError"
@@ -38,7 +38,7 @@ _TAINTS = {
     "spot": ("cloud.google.com/gke-spot",),
     "flex-start": ("cloud.google.com/gke-flex-start", "cloud.google.com/gke-queued"),
 }
-"""What of such nodes has to be tolerated; the first is their label, too."""
+"""The taints of such nodes that pods must tolerate. The first is also the nodes' label."""
 
 _RESERVATION, _AFFINITY = "cloud.google.com/reservation-name", "cloud.google.com/reservation-affinity"
 _TOKEN_S = 3600
@@ -46,19 +46,23 @@ _TOKEN_S = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerFlags:
-    """What every worker is told: the bastion's part of the bucket, and its flags."""
+    """The flags that every worker gets.
+
+    bucket: the URL of the bastion's part of the bucket.
+    flags: the other flags.
+    """
 
     bucket: str
     flags: Mapping[str, object] = field(default_factory=dict)
 
 
 def workers(resources: Resources, replicas: int, given: KubernetesSettings) -> int:
-    """How many pods there are. Raises `RunnerError` for what no pods can be."""
+    """Return the number of pods. Raises `RunnerError` if no pods can have these resources."""
     return shape(resources, given).hosts * replicas
 
 
 def mark(scope: str, placement: Placement, nonce: str, given: KubernetesSettings) -> Mark:
-    """The mark of what is made for this wish. Raises `RunnerError` for what no pods can be."""
+    """Return the mark of what is made for this placement. Raises `RunnerError` if no pods can have its resources."""
     one = shape(placement.resources, given)
     hosts = one.hosts if one.topology else one.hosts * placement.replicas
     return Mark(
@@ -69,7 +73,10 @@ def mark(scope: str, placement: Placement, nonce: str, given: KubernetesSettings
 def manifest(
     version: str, name: str, mark: Mark, placement: Placement, given: KubernetesSettings, worker: WorkerFlags
 ) -> dict[str, Any]:
-    """The set of an attempt, by the API `version`: a JobSet, or a Job. Raises `RunnerError` if it can be no such thing."""
+    """Return the set of an attempt for the API `version`: a JobSet, or a Job.
+
+    Raises `RunnerError` if there can be no such set.
+    """
     one, groups = shape(placement.resources, given), placement.workers // mark.hosts
     if version == JOB and groups > 1:
         raise RunnerError(f"{groups} slices need JobSets, and the cluster has none; install JobSet in it")
@@ -173,7 +180,10 @@ def _container(one: Shape, mark: Mark, given: KubernetesSettings, worker: Worker
 
 
 def _restricted(given: KubernetesSettings, user: int) -> dict[str, Any]:
-    """What a container may not do: the restricted profile of Kubernetes. `user` 0: the image's own, whoever that is."""
+    """Return the limits of a container: the restricted profile of Kubernetes, if the settings want it.
+
+    `user` 0 leaves the user to the image.
+    """
     if given.security != RESTRICTED:
         return {}
     nobody = {"runAsNonRoot": True, "runAsUser": user} if user else {}
@@ -188,7 +198,10 @@ def _restricted(given: KubernetesSettings, user: int) -> dict[str, Any]:
 
 
 def _in_image(container: dict[str, Any], image: str) -> dict[str, Any]:
-    """The same in an image that has nothing of ours: the worker is the one that was laid into the pod before."""
+    """Return the container with a job's image.
+
+    The image has nothing of ours: the worker is the one that was copied there.
+    """
     return {
         **container,
         "image": image,
@@ -199,7 +212,10 @@ def _in_image(container: dict[str, Any], image: str) -> dict[str, Any]:
 
 
 def _laying(container: dict[str, Any], given: KubernetesSettings) -> dict[str, Any]:
-    """What lays it there: the worker's image. It runs before all else, and asks for no devices."""
+    """Return the container that copies the worker there, from the worker's image.
+
+    It runs first, and asks for no devices.
+    """
     asked = {
         kind: {name: size for name, size in most.items() if name in ("cpu", "memory")}
         for kind, most in container["resources"].items()
@@ -217,7 +233,10 @@ def _laying(container: dict[str, Any], given: KubernetesSettings) -> dict[str, A
 
 
 def _env(mark: Mark, given: KubernetesSettings) -> list[dict[str, Any]]:
-    """Who the pod is, by its own fields. The cluster itself adds JOB_COMPLETION_INDEX."""
+    """Return the variables that tell the pod its identity, from its own fields.
+
+    The cluster adds JOB_COMPLETION_INDEX.
+    """
     fields = {
         "BASTION_POD": "metadata.name",
         "BASTION_POD_UID": "metadata.uid",
@@ -233,7 +252,10 @@ def _env(mark: Mark, given: KubernetesSettings) -> list[dict[str, Any]]:
 
 
 def credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
-    """The pod's own token, renewed by the cluster, beside the file that says how the bucket's owner takes it."""
+    """Return the volume with the pod's own token, and the file that says how the bucket's owner accepts it.
+
+    The cluster renews the token. Without such credentials in the settings there is no volume.
+    """
     if not given.credentials:
         return []
     token = {"audience": given.token_audience, "expirationSeconds": _TOKEN_S, "path": "token"}
@@ -242,7 +264,7 @@ def credentials(given: KubernetesSettings) -> list[dict[str, Any]]:
 
 
 def _bought(placement: Placement, given: KubernetesSettings) -> tuple[dict[str, str], list[dict[str, Any]]]:
-    """The nodes that are had in the way of this tier: their labels, and what of them has to be tolerated."""
+    """Return the labels of the nodes that this tier is bought on, and the taints that its pods tolerate."""
     how = given.bought(placement.tier)
     if taints := _TAINTS.get(how):
         how_to = {"operator": "Equal", "value": "true", "effect": "NoSchedule"}
@@ -254,6 +276,6 @@ def _bought(placement: Placement, given: KubernetesSettings) -> tuple[dict[str, 
 
 
 def _beside(mark: Mark, topology: str) -> dict[str, Any]:
-    """All pods of a Job on nodes of one slice; what a JobSet's exclusive topology does."""
+    """Return an affinity: all pods of a Job on the nodes of one slice, as a JobSet's exclusive topology does."""
     own = {"labelSelector": {"matchLabels": {f"{names.PREFIX}nonce": mark.nonce}}, "topologyKey": topology}
     return {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [own]}}

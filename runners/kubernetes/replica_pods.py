@@ -1,4 +1,4 @@
-"""What one replica is in a cluster: how many pods, what each of them asks for, and which nodes have it. Pure."""
+"""The pods of one replica: how many, what each of them asks for, and which nodes can run them. Pure."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ _GPUS = {
     "t4": "nvidia-tesla-t4",
     "v100": "nvidia-tesla-v100",
 }
+"""The names of the GPUs in Google's clusters, by kind."""
 _PER_NODE = {"gb200": 4, "t4": 4}
 _TPUS = {
     "v3": "tpu-v3-slice",
@@ -36,27 +37,34 @@ _TPUS = {
     "v6e": "tpu-v6e-slice",
     "7x": "tpu7x",
 }
-"""What Google's clusters call the accelerators, by kind."""
+"""The names of the TPUs in Google's clusters, by kind."""
 
 _ALONE = {"v3": "tpu-v3-device"}
-"""The same of a slice that is one host."""
+"""The same names, for a slice that is one host."""
 
 _ARM = frozenset({"gb200"})
 
 KINDS_OF_CLUSTERS = frozenset({"cpu", "memory", *_TPUS, *KINDS["gpu"]})
-"""What pods can ask for without being told how."""
+"""The kinds that pods can ask for without further settings."""
 
 _WORKER_GIB = 1
-"""Beside what a job may use, its pod's limit leaves so much to the worker."""
+"""The memory in GiB that a pod's limit leaves to the worker, beside what its job may use."""
 
 _PLAIN = ResourceKind()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """One replica: `hosts` pods, each with these `requests` and `limits`.
+    """The shape of one replica in a cluster.
 
-    `topology`: the label whose value is the same on all nodes of it, and another on those of the next; "": that does not matter.
+    hosts: the number of pods.
+    requests: what each pod asks for, by the cluster's names of resources.
+    limits: the most that each pod may use.
+    selector: the labels that its nodes must have.
+    tolerations: the taints of nodes that its pods tolerate.
+    topology: the label whose value is the same on all nodes of one replica, and different on those of the next; ""
+        means that this does not matter.
+    gpus: its pods have NVIDIA GPUs.
     """
 
     hosts: int
@@ -69,7 +77,7 @@ class Shape:
 
 
 def shape(resources: Resources, given: KubernetesSettings) -> Shape:
-    """The shape of one replica with these resources. Raises `RunnerError` for what no pods can be."""
+    """Return the shape of one replica with these resources. Raises `RunnerError` if no pods can have them."""
     kinds = [kind for kind in resources if kind not in ("cpu", "memory")]
     if len(kinds) > 1:
         raise RunnerError(f"a pod has one kind of accelerator, and this asks for {' and '.join(sorted(kinds))}")
@@ -141,13 +149,13 @@ def _tolerated(resource: str) -> Mapping[str, Any]:
 
 
 def _of_processors(kind: str, given: KubernetesSettings) -> tuple[Mapping[str, Any], ...]:
-    """Google's clusters keep others away from nodes whose processors are Arm's."""
+    """Return the toleration for Arm processors: Google's clusters keep other pods away from such nodes."""
     arm = {"key": "kubernetes.io/arch", "operator": "Equal", "value": "arm64", "effect": "NoSchedule"}
     return (arm,) if given.gke and kind in _ARM else ()
 
 
 def _plain(resources: Resources, hosts: int) -> tuple[dict[str, str], dict[str, str]]:
-    """Processors and memory of one host: what it asks for, and what it may use at the most."""
+    """Return the processors and memory of one host: what it asks for, and the most that it may use."""
     requests, limits = {}, {}
     if cpu := resources.get("cpu", 0):
         requests["cpu"] = str(-(-cpu // hosts))

@@ -1,6 +1,6 @@
 """The runner of a Kubernetes cluster: one set of pods for each attempt, made by one request and listed with all others.
 
-What it remembers saves requests, and explains. What there is, is what the cluster says.
+What it remembers saves requests and explains. What exists is what the cluster lists.
 """
 
 from __future__ import annotations
@@ -24,16 +24,33 @@ from .replica_pods import KINDS_OF_CLUSTERS
 from .settings import KubernetesSettings
 
 NOTICE_S, LEAVE_S, DELETE_S = 86_400, 30, 1
-"""What is left to a pod that is told to stop, which its own worker ends in time; to one that goes before others of its gang,
-which the cluster ends too where a pod is killed; and to one that is taken down."""
+"""The time in seconds that a pod gets for its end.
+
+NOTICE_S: a pod that has to stop. Its own worker ends it in time.
+LEAVE_S: a pod that is deleted before others of its gang. The cluster ends the others too where a pod is killed.
+DELETE_S: any other pod that is deleted.
+"""
 
 PAUSE_S = 60.0
-"""So long an attempt is not asked for again that the cluster refused."""
+"""The seconds for which an attempt is not requested again after the cluster refused it."""
 
 
 @dataclass(kw_only=True)
 class KubernetesRunner:
-    """Pods in one namespace. `scope` names the bastion, the same at every start; `given` bounds the whole."""
+    """The runner of pods in one namespace.
+
+    api: the cluster's API.
+    settings: the settings in `[runner_options.kubernetes]`.
+    scope: the name of the bastion in labels; the same at every start.
+    ids: makes new ids.
+    seal: proves which sets and pods this bastion made.
+    clock: the clock of all waiting times.
+    worker: the flags that every worker gets.
+    given: the capacity that all pods may have together; None means no limit.
+    name: the runner's name.
+    pace_s: the seconds between two listings.
+    offers: the kinds of resources that it has.
+    """
 
     api: Api
     settings: KubernetesSettings
@@ -56,17 +73,21 @@ class KubernetesRunner:
         self.offers = kinds if self.given is None else kinds & self.given.keys()
 
     def capacity(self) -> Resources | None:
-        """As given; to count nodes would take rights on the whole cluster, and they come and go."""
+        """Return the capacity in the settings.
+
+        To count nodes would need rights on the whole cluster, and nodes come and go.
+        """
         return self.given
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """The pods of all replicas. Raises `RunnerError` for what no pods can be."""
+        """Return the number of pods of all replicas. Raises `RunnerError` if no pods can have these resources."""
         return render.workers(resources, replicas, self.settings)
 
     def create(self, placement: Placement) -> None:
-        """Make the set of the attempt, unless it is there. One that has ended makes room for its successor.
+        """Create the set of the attempt, unless it exists. A set that has ended is removed for its successor.
 
-        So does one that a pod has fallen from before all had claimed: the cluster makes no other in its place.
+        A set is also removed if a pod of it ended before all had claimed: the cluster makes no other pod in its place.
+        Then, and for a while after a refusal, it raises `Later`. Raises `RunnerError` if the set cannot be made.
         """
         own = (
             one for one in self._sets if one.mark.key == placement.key and not one.over and self._is_proved(one.mark)
@@ -102,16 +123,16 @@ class KubernetesRunner:
                     raise Later("the cluster is still removing what came before it") from error
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
-        """By the name of the pod, which begins with its set's; which worker it is, its labels say."""
+        """True if the pod's name begins with the name of the attempt's set. Which worker it is, only its labels say."""
         return names.is_of(machine, name_of(self.scope, key))
 
     def stop(self, machine: str) -> None:
-        """Notice to the pod: SIGTERM, and more time than its job can have."""
+        """Give the pod notice: SIGTERM, and more time than its job can have."""
         if pod := self._pod(machine):
             self._delete("pods", *pod, NOTICE_S)
 
     def delete(self, machine: str) -> None:
-        """Take the pod down; or, of a set that has none yet, the set."""
+        """Delete the pod; or the set, if it has no pods yet."""
         if pod := self._pod(machine):
             self._delete("pods", *pod, LEAVE_S if self._in_company(pod[1]) else DELETE_S)
         elif unborn := names.unborn_of(machine):
@@ -121,39 +142,48 @@ class KubernetesRunner:
                     self._delete(one.kind, one.name, one.uid)
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion: a question for pods and one for sets, and others where something is held or late."""
+        """List all machines of this bastion.
+
+        It asks one question for pods and one for sets, and more where something is held or late.
+        """
         self._listing.look()
         self._forget()
         return list(parse.machines([*self._pods, *self._listing.strangers], self._sets, self._is_proved))
 
     def sweep(self) -> None:
-        """Sets that have ended are removed by the cluster itself, after an hour."""
+        """Do nothing: the cluster itself removes sets an hour after their end."""
 
     def clear(self) -> None:
-        """Remove what has ended, too, where there are no machines any more, and none will come."""
+        """Remove all sets, also those that have ended, once there are no machines and none will come."""
         for one in self._sets:
             self._delete(one.kind, one.name, one.uid)
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """What the attempts wait for that have no running pods."""
+        """Return what the attempts without running pods wait for."""
         asked = dict.fromkeys(self._asked, "the cluster has yet to make its pods")
         refused = {key: said for key, (_, said) in self._refused.items()}
         return asked | self._listing.waiting() | refused
 
     def look(self, machine: str) -> Sight:
-        """The direct question about one pod."""
+        """Check directly whether one machine exists."""
         try:
             return Sight.THERE if self._is_there(machine) else Sight.GONE
         except ApiError:
             return Sight.BLIND
 
     def preview(self, placement: Placement) -> str:
-        """The manifest of the JobSet that this would be, however many workers that are; nobody is asked."""
+        """Return the manifest of the JobSet that this would be, for any number of workers.
+
+        Nothing is asked of the cluster.
+        """
         workers = self.workers(placement.resources, placement.replicas)
         return json.dumps(self._manifest(render.JOBSET, replace(placement, workers=workers), self.ids.new()), indent=2)
 
     def _is_proved(self, mark: Mark) -> bool:
-        """Whoever may make pods here may give them any labels: ours are those that the seal proves."""
+        """True if the seal proves that this bastion made the mark.
+
+        Everybody who may create pods here may give them any labels, so labels alone prove nothing.
+        """
         return self.seal.proves(mark.nonce, mark.scope, mark.key, mark.epoch)
 
     def _manifest(self, sets: str, placement: Placement, nonce: str) -> Object:
@@ -162,7 +192,10 @@ class KubernetesRunner:
         return render.manifest(sets, name, mark, placement, self.settings, self.worker)
 
     def _pod(self, machine: str) -> tuple[str, str] | None:
-        """The name and uid of a pod of this bastion's; None for what is no id of one, and for what is not what its id says."""
+        """Return the name and uid of a pod of this bastion.
+
+        None for an id that is no pod's, and for a pod that is not what its id says.
+        """
         named = names.pod_of(machine)
         if named is None:
             return None
@@ -173,7 +206,7 @@ class KubernetesRunner:
         return named if known and names.pod_id(known.name, known.mark.nonce, known.uid) == machine else None
 
     def _in_company(self, uid: str) -> bool:
-        """Others of this pod's gang were not over when they were listed."""
+        """True if others of this pod's gang were not over at the last listing."""
         keys = {pod.mark.key for pod in self._pods if pod.uid == uid}
         return any(pod.mark.key in keys and pod.phase not in OVER for pod in self._pods if pod.uid != uid)
 
@@ -186,9 +219,8 @@ class KubernetesRunner:
                 mark = names.mark_of(metadata)
                 if metadata.get("uid") != pod[1] or (mark is not None and mark.scope != self.scope):
                     return False
-                return (row.get("status") or {}).get(
-                    "phase"
-                ) not in OVER  # it is there by its uid, whatever its labels say
+                # It is there by its uid, whatever its labels say.
+                return (row.get("status") or {}).get("phase") not in OVER
         if unborn:
             name, nonce = unborn
             sets = [self._set(kind, name) for kind in self._listing.can().kinds]
@@ -196,13 +228,13 @@ class KubernetesRunner:
         return False
 
     def _set(self, kind: str, name: str) -> Set | None:
-        """The set of this name; None if there is none of ours."""
+        """Return the set of this name; None if there is none of ours."""
         with suppress(ObjectMissing):
             return parse.set_of(self.api.get(self._listing.path(kind, name)), self.scope, kind)
         return None
 
     def _make_room(self, kind: str, name: str) -> bool:
-        """Remove the set of this name if it has ended. False if it lives: then nothing is missing."""
+        """Remove the set of this name if it has ended. Return False if it lives: then nothing is missing."""
         try:
             row = self.api.get(self._listing.path(kind, name))
         except ObjectMissing:
@@ -217,7 +249,7 @@ class KubernetesRunner:
         return one.over
 
     def _delete(self, kind: str, name: str, uid: str, grace_s: int | None = None) -> None:
-        with suppress(ObjectMissing, ObjectExists):  # it is gone, or another has its name
+        with suppress(ObjectMissing, ObjectExists):  # it is gone already, or its name is another's now
             self.api.delete(self._listing.path(kind, name), uid, grace_s=grace_s)
 
     @property
@@ -229,7 +261,10 @@ class KubernetesRunner:
         return self._listing.sets
 
     def _forget(self) -> None:
-        """What is listed explains itself; what was refused long ago is asked for anew, if it is still wanted."""
+        """Forget requests and refusals of attempts that are listed now, and old ones.
+
+        A request is old after `PAUSE_S`, a refusal after three times as long.
+        """
         listed, now = {one.mark.key for one in self._sets if not one.over}, self.clock.monotonic()
         self._asked = {key: at for key, at in self._asked.items() if key not in listed and now - at < PAUSE_S}
         self._refused = {

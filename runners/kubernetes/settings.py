@@ -1,4 +1,4 @@
-"""How machines are had in a Kubernetes cluster: the table `[runner_options.kubernetes]` of `config.toml`. Pure."""
+"""The settings of the runner kubernetes: the table `[runner_options.kubernetes]` of `config.toml`. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from bastion.model.errors import SpecError
 from .strategic_merge import misshapen
 
 BUYING = ("reserved", "on-demand", "spot", "flex-start")
-"""How nodes can be had, by the words of Google's clusters."""
+"""The ways to buy nodes, in the words of Google's clusters."""
 
 RESTRICTED, OFF = SECURITY = ("restricted", "off")
-"""What of the cluster's restricted profile pods get: all of it, or nothing."""
+"""The part of the cluster's restricted profile that pods get: all of it, or nothing."""
 
 USER = 10_001
-"""The user of the worker's image, by the number that its Dockerfile says."""
+"""The number of the user in the worker's image, as its Dockerfile sets it."""
 
 _USER_MAX = 2**31 - 1
 PYTHON = "/usr/local/bastion/bin/python"
@@ -32,10 +32,13 @@ _PARTS = frozenset({"metadata", "spec"})
 
 
 class ResourceKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What nodes with one kind of resource are like, where it is not as on Google's clusters.
+    """The nodes with one kind of resource, where they differ from those of Google's clusters.
 
-    `resource` is what its device plugin calls it, `per_node` how many of it a node has; "" and 0: the usual ones. The
-    nodes of one replica have the same value of the label `topology`.
+    resource: the name that the device plugin gives the resource; "" means the usual one.
+    per_node: how many of it a node has; 0 means the usual number.
+    topology: the label that has one value on all nodes of a replica; "" means the usual one.
+    node_selector: the labels that the nodes have; None means the usual ones.
+    tolerations: more taints that pods tolerate.
     """
 
     resource: str = ""
@@ -46,19 +49,29 @@ class ResourceKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where and how the runner kubernetes gets pods.
+    """The settings of the runner kubernetes: where its pods run, and how they are made.
 
-    `kubeconfig` and `context` say which cluster; "": the usual file and its present context, or the cluster that the
-    bastion itself runs in. `image` has the worker, started by its `python`. `service_account` is the pods'. `queue` is
-    a local queue of Kueue. `gke`: nodes are selected by the labels that Google's clusters have. `tiers` says how nodes of
-    each tier of the quota file are had, the last of them of all further tiers; `reservations` are names by kind.
-    `token_audience` and `credentials` (a config map with the key credentials.json) are for a bucket that trusts the cluster's
-    own tokens. `grace_s` is what pods get for their end when the cluster takes their node away. `kinds` are by kind of
-    resource; `pod` is merged into the template of every pod.
-    `security`: pods get the restricted profile, or none of it; in that, pods of the worker's image are of this `user`, and 0
-    leaves them to the image, as pods of a job's image always are.
-    `deployed_in` is the uid of the namespace in which the bastion's own Deployment is; "": it has none. `bucket_secret` has
-    the bucket's credentials for that Deployment alone.
+    namespace: the namespace of all objects.
+    context: the context in the kubeconfig; "" means the present one.
+    kubeconfig: the file; "" means the usual one. With neither, a bastion in a cluster uses that cluster.
+    image: the image with the worker.
+    python: the Python in it that starts the worker.
+    service_account: the pods' service account; "" means the namespace's own.
+    priority_class: the pods' priority class; "" means none.
+    queue: a local queue of Kueue; "" means no Kueue.
+    gke: nodes are selected by the labels that Google's clusters have.
+    tiers: how nodes are bought for each tier of the quota file; the last is for all further tiers.
+    reservations: the names of reservations, by kind of resource.
+    token_audience: the audience of the cluster's own tokens, for a bucket that trusts them.
+    credentials: a config map with the key credentials.json, for the same.
+    grace_s: the seconds that pods get for their end when the cluster takes their node away.
+    kinds: the nodes of kinds that differ, by kind of resource.
+    pod: an override that is merged into the template of every pod.
+    security: pods get the restricted profile (`restricted`), or none of it (`off`).
+    user: under `restricted`, the user of pods with the worker's image. 0 leaves it to the image, as in pods with a
+        job's image.
+    deployed_in: the uid of the namespace of the bastion's own Deployment; "" means that it has none.
+    bucket_secret: a Secret with the bucket's credentials, for that Deployment alone.
     """
 
     namespace: str = "default"
@@ -83,12 +96,12 @@ class KubernetesSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     bucket_secret: str = ""
 
     def bought(self, tier: int) -> str:
-        """How nodes of this tier, counted from 0, are had."""
+        """Return how nodes of this tier, counted from 0, are bought."""
         return self.tiers[min(tier, len(self.tiers) - 1)]
 
 
 def settings(options: Mapping[str, Any]) -> KubernetesSettings:
-    """The settings in a table. Raises `SpecError` with every complaint."""
+    """Return the settings in a table. Raises `SpecError` with every complaint."""
     try:
         found = msgspec.convert(options, KubernetesSettings, strict=True)
     except msgspec.ValidationError as error:
@@ -99,7 +112,7 @@ def settings(options: Mapping[str, Any]) -> KubernetesSettings:
 
 
 def faults(options: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a table of options."""
+    """Return what is wrong with a table of options."""
     try:
         settings(options)
     except SpecError as error:
@@ -108,7 +121,7 @@ def faults(options: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(error: msgspec.ValidationError) -> str:
-    """What a decoder said, with the key first."""
+    """Return a decoder's message, with the key first."""
     what, _, where = str(error).partition(" - at `$.")
     return f"{where.rstrip('`') or 'the table'}: {what[:200]}"
 

@@ -1,7 +1,7 @@
-"""An override merged into a pod's template by Kubernetes' own strategic rules. Pure.
+"""The merge of an override into a pod's template, by Kubernetes' own rules for strategic merges. Pure.
 
-Tables are merged key by key. Lists whose members have a name of their own are merged by it; others are replaced whole. A
-table with `"$patch" = "delete"` removes what it meets, one with `"$patch" = "replace"` stands for all of it.
+Tables are merged key by key. Lists whose members have a name are merged by that name; other lists are replaced whole. A
+table with `"$patch" = "delete"` removes what it meets; one with `"$patch" = "replace"` replaces it whole.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ NAMES = {
     "hostAliases": "ip",
     "topologySpreadConstraints": "topologyKey",
 }
-"""By which key the members of a list are told apart."""
+"""The key that tells the members of a list apart, by the name of the list."""
 
 _PATCH = "$patch"
 
 
 def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with all that `patch` says."""
+    """Return `base` with everything that `patch` sets."""
     if patch.get(_PATCH) == "replace":
         return _plain(patch)
     found = dict(base)
@@ -46,7 +46,7 @@ def merged(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def misshapen(patch: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """What in an override cannot be merged: members of lists without the name that tells them apart."""
+    """Yield what in an override cannot be merged: members of lists without the key that tells them apart."""
     for key, value in patch.items():
         here = f"{path}.{key}"
         if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""Calls to Google's APIs: one interface, and what refusals mean.
+"""Calls to Google's APIs: one interface, and the meaning of each refusal.
 
 For: everything in `runners.google`.
-Here: `interface`, the real `client`, login, failures, rates, long operations, Cloud Build.
+Here: `interface`, the real `client`, the login, failures, rates, long operations, Cloud Build.
 Imports: `bastion.model`, and the retries of `bastion.stores`.
 """

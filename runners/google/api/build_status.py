@@ -1,4 +1,4 @@
-"""What Cloud Build says of a build: whether it is over, what it made, why it failed. Pure."""
+"""The status of a build in Cloud Build: whether it has ended, what it made, and why it failed. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from bastion.model.job.image_ref import split
 from bastion.model.wording import one_line
 
 TAG = "bastion"
-"""What every build of ours is tagged with, so that one listing shows them all."""
+"""The tag of every build that we start, so that one listing shows them all."""
 
 LIVE = frozenset({"STATUS_UNKNOWN", "PENDING", "QUEUED", "WORKING"})
+"""The statuses of a build that has not ended."""
 _SAID_MAX = 300
 
 
 def ended(build: Mapping[str, Any]) -> Built | None:
-    """How a build ended; None while it has not."""
+    """Return how a build ended; None while it has not. A digest of the wrong length is left out."""
     status = str(build.get("status") or "STATUS_UNKNOWN")
     if status in LIVE:
         return None
@@ -29,7 +30,7 @@ def ended(build: Mapping[str, Any]) -> Built | None:
 
 
 def problem(build: Mapping[str, Any]) -> str:
-    """Why it failed: the status, and Google's words."""
+    """Return why a build failed, in one line: its status, then Google's explanation."""
     words = (build.get("failureInfo") or {}).get("detail"), build.get("statusDetail")
     said = next((str(word) for word in words if word), "")
     return one_line(": ".join(filter(None, (str(build.get("status")), said))), _SAID_MAX)

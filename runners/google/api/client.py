@@ -1,6 +1,6 @@
-"""The real door to Google's APIs: google-api-python-client on the discovery documents that it ships.
+"""The real client of Google's APIs: google-api-python-client with the discovery documents that it ships.
 
-Everything heavy is imported when the first call is made.
+Heavy packages are imported at the first call.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ _CONNECTIONS = 32
 
 
 class GoogleApi:
-    """All calls to Google's APIs for one project, as a `Google`. Safe for threads.
+    """The client of one project: an implementation of `Google`. Safe for threads.
 
-    A call waits at most `patience_s` seconds for its turn within our share of requests a minute, then it raises `TooMany`.
-    What fails for the moment is asked again for `limit_s` seconds, each request may be silent for `request_s`.
-    `login` answers google-auth's credentials; if it is not given, the application default ones, and none at `http://`.
+    patience_s: the longest wait, in seconds, for a turn within our share of requests a minute. Beyond it a call raises
+        `TooMany`.
+    limit_s: how many seconds a call is retried that failed only for the moment.
+    request_s: how many seconds one request may stay without an answer.
+    login: returns google-auth's credentials. By default these are the application default credentials, and an endpoint
+        at `http://` is then called without any.
     """
 
     def __init__(
@@ -60,9 +63,10 @@ class GoogleApi:
             session.close()
 
     def call(self, method: str, /, **parameters: Any) -> Answer:
-        """One call, by the id of its discovery document. Raises `GoogleError`, and its kinds."""
+        """Make one call, named by its id in the discovery document. Raises `GoogleError` or a subclass."""
         called = self._service(method.split(".", 1)[0])
         described = called.method(method)
+        # With a requestId Google makes a thing only once: the call may then be sent again.
         if "requestId" in described.get("parameters", {}):
             parameters.setdefault("requestId", str(uuid.UUID(self._ids.new())))
         request, what = called.request(method, parameters), _what(method, parameters)
@@ -75,7 +79,7 @@ class GoogleApi:
         return ask(send, lambda error: _passes(error, safe), self._limit_s)
 
     def pages(self, method: str, items: str, /, **parameters: Any) -> Iterator[Any]:
-        """The items of all pages. Raises as `call`, and `GoogleError` if a part could not be asked."""
+        """Yield the items of all pages. Raises as `call` does, and `GoogleError` if a part could not be read."""
         token = ""
         for _ in range(PAGES_MAX):
             page = self.call(method, **parameters, **({"pageToken": token} if token else {}))
@@ -88,15 +92,15 @@ class GoogleApi:
             found = page.get(items, [])
             yield from found.items() if isinstance(found, dict) else found
             token, before = page.get("nextPageToken", ""), token
-            if not token or token == before:
+            if not token or token == before:  # a token that comes twice would never end
                 return
 
     def rest(self, seconds: float) -> None:
-        """Let time pass between two questions about the same."""
+        """Let time pass between two questions about the same thing."""
         self._clock.sleep(seconds)
 
     def who(self) -> str:
-        """The account whose rights are in force, as far as its credentials tell; empty if they do not."""
+        """Return the e-mail address of the account in use; empty if its credentials do not contain it."""
         credentials = self._credentials
         for name in ("service_account_email", "signer_email", "account"):
             found = getattr(credentials, name, "")
@@ -105,7 +109,7 @@ class GoogleApi:
         return ""
 
     def _take_turn(self, method: str, what: str) -> None:
-        """Wait until our share of requests a minute allows one more."""
+        """Wait until our share of requests a minute allows one more. Raises `TooMany` if the wait would be too long."""
         name = rate.group(method)
         quota = rate.PER_MINUTE.get(name, rate.OTHERS)
         with self._lock:
@@ -121,7 +125,7 @@ class GoogleApi:
             self._clock.sleep(wait)
 
     def _send(self, service: Service, method: str, request: Any, what: str) -> Answer:
-        """One request, sent once. Raises `GoogleError`; a `_Passing` one if asking again may help."""
+        """Send one request, once. Raises `GoogleError`; a `_Passing` or `_Throttled` one if a retry may help."""
         from google.auth.exceptions import GoogleAuthError
         from googleapiclient.errors import HttpError
         from requests.exceptions import RequestException
@@ -149,7 +153,7 @@ class GoogleApi:
         return answer if isinstance(answer, dict) else {}
 
     def _spend(self, method: str) -> None:
-        """Others ask for this project, too, and have used up what we thought was ours."""
+        """Empty the token bucket of this method's quota: others use the same project, and have taken our share."""
         name = rate.group(method)
         with self._lock:
             self._tokens[name] = rate.Tokens(min(0.0, self._tokens[name].level), self._clock.monotonic())
@@ -161,7 +165,10 @@ class GoogleApi:
             return self._services[name]
 
     def _session(self, service: Service) -> Any:
-        """Connections to Google, logged in where that is wanted."""
+        """Return the session for a service.
+
+        It is logged in, except for an `http://` endpoint under the default login.
+        """
         from google.auth.transport.requests import AuthorizedSession
         from requests import Session
         from requests.adapters import HTTPAdapter
@@ -179,7 +186,7 @@ class GoogleApi:
             return self._sessions["plain" if anonymous else "mine"]
 
     def _forget_login(self) -> None:
-        """The next call looks for credentials anew: somebody may have logged in."""
+        """Forget the credentials. The next call looks for new ones, because somebody may have logged in meanwhile."""
         with self._lock:
             self._credentials = None
             session = self._sessions.pop("mine", None)
@@ -189,7 +196,13 @@ class GoogleApi:
 
 @dataclass(frozen=True, slots=True)
 class _Transport:
-    """What the library calls its `http`, on requests: it sends each request once, where httplib2 may do so twice."""
+    """The `http` object that the library expects, built on requests.
+
+    It sends each request once; httplib2 may send it twice.
+
+    session: the connections.
+    request_s: how many seconds a request may stay without an answer.
+    """
 
     session: Any
     request_s: float
@@ -197,7 +210,7 @@ class _Transport:
     def request(
         self, uri: str, method: str = "GET", body: Any = None, headers: Any = None, **_: Any
     ) -> tuple[Any, bytes]:
-        """Status and headers, and the body."""
+        """Send a request. Return its status with the headers, and its body."""
         from httplib2 import Response
 
         answer = self.session.request(
@@ -211,15 +224,15 @@ class _Transport:
 
 
 class _Passing(GoogleError):
-    """It may be otherwise a moment later. Whether the call was heard is not known."""
+    """An error that may pass in a moment. Google may or may not have received the call."""
 
 
 class _Refused(_Passing):
-    """It may be otherwise a moment later, and the call was certainly not heard."""
+    """An error that may pass in a moment. Google certainly did not receive the call."""
 
 
 class _Throttled(TooMany):
-    """Google counts more requests than we do. It was certainly not heard."""
+    """Google counts more requests than we do, and refused this one. It certainly had no effect."""
 
 
 def _passes(error: BaseException, safe: bool) -> bool:
@@ -227,7 +240,11 @@ def _passes(error: BaseException, safe: bool) -> bool:
 
 
 def _repeatable(described: Mapping[str, Any], method: str, parameters: Mapping[str, Any]) -> bool:
-    """May the call be sent again when its answer was lost? What has a name, given in the query, is made once only."""
+    """True if the call may be sent again after its answer was lost.
+
+    A read may, and so may any method but POST. A POST may if its query names what it makes: Google makes that only
+    once.
+    """
     if described["httpMethod"] != "POST" or rate.group(method)[1] == "read":
         return True
     known = described.get("parameters", {})
@@ -235,7 +252,7 @@ def _repeatable(described: Mapping[str, Any], method: str, parameters: Mapping[s
 
 
 def _what(method: str, parameters: Mapping[str, Any]) -> str:
-    """A call in words: `queuedResources.create x in projects/p/locations/z`."""
+    """Describe a call in words: `queuedResources.create x in projects/p/locations/z`."""
     whose = [str(value) for name, value in sorted(parameters.items()) if isinstance(value, str) and name != "requestId"]
     paths = [value for value in whose if "/" in value]
     names = [value for value in whose if "/" not in value and len(value) < 100]
@@ -243,7 +260,7 @@ def _what(method: str, parameters: Mapping[str, Any]) -> str:
 
 
 def _unheard(error: BaseException) -> bool:
-    """Was the request certainly not heard by anybody?"""
+    """True if the request certainly reached nobody."""
     from requests.exceptions import ConnectTimeout
     from urllib3.exceptions import NewConnectionError
 

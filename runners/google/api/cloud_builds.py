@@ -1,4 +1,4 @@
-"""Builds that jobs wait for, asked of Cloud Build: by one listing for each place, and a few direct questions."""
+"""The builds that jobs wait for, read from Cloud Build: one listing for each location, and a few direct questions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from .interface import Google, GoogleError, NotThere
 
 PAGE = 200
 LISTED = 1_000
-"""So many of the newest builds of a place are looked at; they are listed newest first."""
+"""The number of builds that are read in a location. Cloud Build lists the newest first."""
 
 PLACES, DIRECT = 8, 8
-"""So many places, and so many builds that no listing showed, are asked about in one pass; the others in the next ones."""
+"""The most locations, and the most builds missing from the listings, that one pass asks about.
+
+The next passes ask about the others.
+"""
 
 
 class CloudBuilds:
-    """As the door `Builds` has it. `google` gives the API of a project. One pass at a time."""
+    """The interface `Builds` for Cloud Build. `google` returns the API of a project. Run one pass at a time."""
 
     def __init__(self, google: Callable[[str], Google]) -> None:
         self._open = google
@@ -28,7 +31,11 @@ class CloudBuilds:
         self._passes = 0
 
     def ended(self, names: Sequence[str]) -> Mapping[str, Built | RunnerError]:
-        """What is known of those that are over. At most 8 listings of 5 pages and 8 direct questions."""
+        """Return how builds ended, by name. A build that has not ended is left out.
+
+        The value is an error where a build could not be asked about; if a listing fails, the first build of its
+        location has the error. One pass makes at most 8 listings of 5 pages and 8 direct questions.
+        """
         places: dict[str, list[str]] = {}
         for name in names:
             places.setdefault(name.rpartition("/builds/")[0], []).append(name)
@@ -49,7 +56,7 @@ class CloudBuilds:
         return found
 
     def _google(self, name: str) -> Google:
-        """The API of the project of a place or a build."""
+        """Return the API of the project that a location or a build belongs to."""
         project = name.split("/")[1]
         if project not in self._known:
             self._known[project] = self._open(project)
@@ -77,6 +84,6 @@ class CloudBuilds:
 
 
 def _in_turn(names: Sequence[str], turn: int, most: int) -> Iterator[str]:
-    """So many of these, others with every turn."""
+    """Yield at most `most` of these names, other ones at every turn."""
     start = turn * most % len(names) if len(names) > most else 0
     return islice((*names[start:], *names[:start]), most)

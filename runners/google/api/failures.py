@@ -1,7 +1,7 @@
-"""What a refusal of Google's means, and what to do next: an answer's status and text to a kind of `GoogleError`. Pure.
+"""The meaning of Google's refusals: a status and a text become a kind of `GoogleError`, with what to do next. Pure.
 
-Google tells the same in three ways: an HTTP answer, the error of a long-running operation (`google.rpc.Status`), and the
-errors of an operation of Compute Engine. All become a `Refusal`.
+Google reports a refusal in three forms: an HTTP answer, the error of a long-running operation (`google.rpc.Status`),
+and the errors of an operation of Compute Engine. All of them become a `Refusal`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROLES = (
     ("serviceusage.", "roles/serviceusage.serviceUsageAdmin"),
     ("storage.", "roles/storage.objectUser"),
 )
-"""The narrowest predefined role that has the permissions which begin so; the first that fits."""
+"""The narrowest predefined role for each beginning of a permission. The first that fits counts."""
 
 _NAMES = {
     3: "INVALID_ARGUMENT", 5: "NOT_FOUND", 6: "ALREADY_EXISTS", 7: "PERMISSION_DENIED", 8: "RESOURCE_EXHAUSTED",
@@ -52,7 +52,13 @@ _SAID_MAX = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A refusal in one form. `status`: the canonical name; `reason` and `about`: what its details say."""
+    """A refusal, in one form for all APIs.
+
+    status: the canonical name of the error; or STOCK, QUOTA or RATE, which are more precise.
+    said: Google's message in one line, at most 400 characters.
+    reason: the reason that the details give; empty if they give none.
+    about: the metadata of the details, by name.
+    """
 
     status: str
     said: str
@@ -61,12 +67,12 @@ class Refusal:
 
     @property
     def passes(self) -> bool:
-        """Does the same call help a moment later?"""
+        """True if the same call may succeed a moment later."""
         return self.status in ("RATE", "UNAVAILABLE", "ABORTED")
 
 
 def of_http(code: int, content: bytes) -> Refusal:
-    """The refusal that an HTTP answer tells. Whatever it holds: proxies answer, too."""
+    """Return the refusal in an HTTP answer. The body may hold anything, because proxies answer too."""
     try:
         error = json.loads(content)["error"]
         said, status = str(error.get("message", "")), str(error.get("status", ""))
@@ -81,13 +87,13 @@ def of_http(code: int, content: bytes) -> Refusal:
 
 
 def of_status(error: Mapping[str, Any]) -> Refusal:
-    """The refusal in the `google.rpc.Status` of an operation that failed."""
+    """Return the refusal in the `google.rpc.Status` of an operation that failed."""
     details = [one for one in error.get("details") or [] if isinstance(one, Mapping)]
     return _refusal(_NAMES.get(error.get("code", 0), "UNAVAILABLE"), str(error.get("message", "")), "", details)
 
 
 def of_compute(errors: Mapping[str, Any]) -> Refusal:
-    """The refusal in the `error` of an operation of Compute Engine: the first of its `errors`."""
+    """Return the refusal in the `error` of an operation of Compute Engine: the first of its `errors`."""
     first = next(iter(errors.get("errors") or [{}]))
     code = str(first.get("code", ""))
     status = {"RESOURCE_NOT_FOUND": "NOT_FOUND", "PERMISSIONS_ERROR": "PERMISSION_DENIED"}.get(code, "INVALID_ARGUMENT")
@@ -106,6 +112,7 @@ def _refusal(status: str, said: str, reason: str, details: list[Any]) -> Refusal
     about = {str(k): str(v) for k, v in (info.get("metadata") or info.get("metadatas") or {}).items()}
     reason = str(info.get("reason", "")) or reason
     said = " ".join(said.split())[:_SAID_MAX]
+    # Google reports a lack of capacity or quota under several statuses, so the words decide.
     exhausted = status in ("RESOURCE_EXHAUSTED", "PERMISSION_DENIED", "INVALID_ARGUMENT")
     if exhausted and _STOCK.search(f"{reason} {said}"):
         status = "STOCK"
@@ -118,7 +125,12 @@ def _refusal(status: str, said: str, reason: str, details: list[Any]) -> Refusal
 
 
 def failure(refusal: Refusal, what: str, *, who: str = "", project: str = "") -> GoogleError:
-    """The error for a refusal of `what` (`cannot create queued resource x in us-central2-b`), asked by the account `who`."""
+    """Return the error for a refusal.
+
+    what: the call that was refused, as in `cannot create queued resource x in us-central2-b`.
+    who: the account that made the call; empty if it is not known.
+    project: the project whose quota or API the text names.
+    """
     said = refusal.said.rstrip(".")
     match refusal.status:
         case "STOCK":
@@ -142,7 +154,7 @@ def failure(refusal: Refusal, what: str, *, who: str = "", project: str = "") ->
 
 
 def login_failure(what: str, said: str, who: str) -> NoLogin:
-    """No credentials, or none that are accepted any more."""
+    """Return the error for credentials that are missing, or that Google does not accept any more."""
     if who.endswith(".gserviceaccount.com"):
         return NoLogin(
             f"{what}: {who} cannot log in any more ({said}); see that this service account is there and enabled"
@@ -152,12 +164,12 @@ def login_failure(what: str, said: str, who: str) -> NoLogin:
 
 
 def short(error: BaseException) -> str:
-    """What a library's error says, in one line."""
+    """Return the text of a library's error in one line, at most 200 characters."""
     return " ".join(str(error.args[0] if error.args else error).split())[:200] or type(error).__name__
 
 
 def _right(refusal: Refusal, who: str, project: str) -> str:
-    """Which right is missing, on what, for whom, and how to give it."""
+    """Name the missing right, the resource and the account, and say how to grant it."""
     whom = who or "our account"
     if refusal.reason == "SERVICE_DISABLED":
         service = refusal.about.get("service", "this API")

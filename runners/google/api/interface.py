@@ -1,4 +1,7 @@
-"""The door to Google's APIs but storage: one call by its name, and the errors that tell what to do next. Pure."""
+"""The interface to Google's APIs, except storage: one method per kind of call, and errors that say what to do next.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,21 @@ from typing import Any, Protocol
 from bastion.model.errors import Later, RunnerError
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-"""What credentials are asked for: all that the account may do. Its roles say what that is."""
+"""The OAuth scope of our credentials: everything that the account may do. The account's roles set the limits."""
 
 Answer = dict[str, Any]
-"""An answer or a body: JSON by the words of Google's own schema."""
+"""An answer or a request body: JSON in the form of Google's own schemas."""
 
 
 class GoogleError(RunnerError):
-    """An API refused, or could not be asked. The text says what, on which object, for whom, and what to do next."""
+    """An API refused a call, or could not be asked.
+
+    The text gives the call, the object, the account and what to do next.
+    """
 
 
 class NoRight(GoogleError):
-    """Our account lacks a permission: which one, on which resource, and the role that has it."""
+    """Our account lacks a permission. The text names the permission, the resource and a role that has it."""
 
 
 class NoLogin(GoogleError):
@@ -27,45 +33,45 @@ class NoLogin(GoogleError):
 
 
 class NotThere(GoogleError):
-    """There is no such thing."""
+    """The object does not exist."""
 
 
 class IsThere(GoogleError):
-    """The name is taken: maybe by us, by a call whose answer was lost."""
+    """The name is taken: perhaps by us, through a call whose answer was lost."""
 
 
 class NoQuota(GoogleError):
-    """The project's quota is used up. Elsewhere may help."""
+    """The project's quota is used up. Another place may help."""
 
 
 class NoStock(GoogleError):
-    """The zone has none left now. Later, or elsewhere, may help."""
+    """The zone has no capacity left now. Waiting, or another zone, may help."""
 
 
 class BadCall(GoogleError):
-    """The call makes no sense to the API: asking again cannot help."""
+    """The API cannot accept this call. A retry cannot help."""
 
 
 class TooMany(GoogleError, Later):
-    """Our share of requests a minute is used up, and waiting for it would take too long here."""
+    """The limit of requests a minute is reached, and the wait for a turn would be too long here."""
 
 
 class Google(Protocol):
-    """All calls to Google's APIs. Retries, limits of rate and the lapse of credentials are behind it."""
+    """All calls to Google's APIs. The implementation handles retries, rate limits and expired credentials."""
 
     def call(self, method: str, /, **parameters: Any) -> Answer:
-        """One call, by the id that Google's discovery document gives it: `tpu.projects.locations.nodes.get`.
+        """Make one call, named by its id in Google's discovery document: `tpu.projects.locations.nodes.get`.
 
-        Parameters are the document's, `body` among them. A creation or deletion that is named (by the id or the
-        `requestId` in its parameters) may be sent again after a lost answer. Raises `GoogleError`, and its kinds.
+        The parameters are those of the document, `body` among them. A creation or deletion with a name (the id or the
+        `requestId` in its parameters) may be sent again after a lost answer. Raises `GoogleError` or a subclass.
         """
 
     def pages(self, method: str, items: str, /, **parameters: Any) -> Iterator[Any]:
-        """The items of all pages of a listing: the lists (or, in an aggregated listing, the pairs) under `items`.
+        """Yield the items of all pages of a listing: the lists (in an aggregated listing: the pairs) under `items`.
 
-        Raises as `call`; and `GoogleError` if a part of the listing could not be asked (`unreachable`): a part is not
-        the whole.
+        Raises as `call` does; and `GoogleError` if a part of the listing could not be read (`unreachable`), because a
+        part is not the whole.
         """
 
     def rest(self, seconds: float) -> None:
-        """Let time pass between two questions about the same."""
+        """Let time pass between two questions about the same thing."""

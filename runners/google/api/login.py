@@ -1,4 +1,4 @@
-"""Who we are to Google: the application default credentials, a token of theirs, and the project that goes with them."""
+"""The login to Google: the application default credentials, an access token, and the project that they name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .interface import SCOPE
 
 
 def default_credentials() -> tuple[Any, str]:
-    """google-auth's credentials, and the project that they name; empty if they name none.
+    """Return google-auth's credentials, and the project that they name; empty if they name none.
 
     Raises google-auth's `GoogleAuthError` if there are none.
     """
@@ -22,7 +22,7 @@ def default_credentials() -> tuple[Any, str]:
 
 
 def fresh_token(credentials: Any) -> str:
-    """An access token of google-auth's credentials. Raises `GoogleAuthError`."""
+    """Return a new access token for google-auth's credentials. Raises `GoogleAuthError`."""
     from google.auth.transport.requests import Request
 
     credentials.refresh(Request())
@@ -30,7 +30,7 @@ def fresh_token(credentials: Any) -> str:
 
 
 def access_token() -> str:
-    """A token of the default credentials, for a registry. Raises `NoLogin`, `UsageError` without google-auth."""
+    """Return a token of the default credentials, for a registry. Raises `NoLogin`; `UsageError` without google-auth."""
     what = "logging in to the registry"
     credentials, _ = _found(what)
     from google.auth.exceptions import GoogleAuthError
@@ -43,12 +43,15 @@ def access_token() -> str:
 
 
 def default_project() -> str:
-    """The project that the credentials name; empty if they name none. Raises as `access_token`."""
+    """Return the project that the credentials name; empty if they name none. Raises as `access_token` does."""
     return _found("looking for the project")[1]
 
 
 def _found(what: str) -> tuple[Any, str]:
-    """The default credentials; or what cannot be done without them."""
+    """Return the default credentials and their project.
+
+    If there are none, the error says that `what` cannot be done.
+    """
     try:
         from google.auth.exceptions import GoogleAuthError
     except ImportError:

@@ -1,4 +1,4 @@
-"""Long-running operations of Google's APIs: waiting until one has ended, and what it says if it failed."""
+"""Long-running operations of Google's APIs: wait until one has ended, and raise its error if it failed."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from . import failures
 from .interface import Answer, Google, GoogleError
 
 _WAITS, _PAUSE_S = 60, 5.0
-"""Each question waits up to two minutes at Compute Engine; others answer at once, and are asked again after a pause."""
+"""The largest number of questions about one operation, and the pause before each of them in seconds.
+
+Compute Engine needs no pause: each question waits there for up to two minutes. Other services answer at once.
+"""
 
 
 def finish(google: Google, service: str, operation: Answer, /, **where: Any) -> Answer:
-    """Return the operation once it has ended; what is no operation has. Raises `GoogleError` if it failed, or hangs.
+    """Return the operation once it has ended. An answer that is no operation counts as ended.
 
-    `where` are the parameters of the call that began it.
+    `where` holds the parameters of the call that started it. Raises `GoogleError` if the operation failed or does not
+    end.
     """
     for _ in range(_WAITS):
         if not _is_running(operation):

@@ -1,7 +1,7 @@
-"""How often we may ask Google: one bucket of tokens for each of its quotas of requests a minute. Pure.
+"""The rate of our requests: one token bucket for each of Google's quotas of requests a minute. Pure.
 
-Google counts whole minutes. A bucket that begins full and is refilled evenly gives out, in any minute whatsoever, no more
-than what it holds and what it gains; both together are below the quota.
+Google counts whole minutes. A token bucket starts full and refills evenly. In any minute it gives out at most what it
+holds plus what it gains, and both together are below the quota.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ PER_MINUTE = {
     ("iam", "create"): 60,
     ("iam", "write"): 60,
 }
-"""Requests a minute that a project has without asking for more, as far as Google says so (else as seen in projects).
+"""The requests a minute that a project has without asking for more, by service and by what the request does.
 
-By service and by what the request does; `OTHERS` for the rest.
+The numbers are Google's where it publishes them, and else those seen in projects. `OTHERS` is for the rest.
 """
 
 OTHERS = 300
 HELD = 0.40
 GAINED = 0.55
-"""A bucket's size and its gain in a minute, as parts of the quota."""
+"""The size of a bucket, and its gain in a minute, as parts of the quota."""
 
 _READS = ("get", "list", "aggregated", "test", "query", "search", "fetch", "wait")
 _CREATES = ("create", "insert", "bulkInsert", "enable", "batchEnable")
@@ -35,14 +35,21 @@ _CREATES = ("create", "insert", "bulkInsert", "enable", "batchEnable")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """A bucket as it was at a moment (seconds of some clock). Below 0: so many are promised to those who wait."""
+    """A token bucket at one moment.
+
+    level: the tokens in it. Below 0, that many are promised to callers that wait.
+    at: the moment, in seconds of some clock.
+    """
 
     level: float
     at: float
 
 
 def group(method: str) -> tuple[str, str]:
-    """Which quota a method (`tpu.projects.locations.nodes.get`) counts against."""
+    """Return the quota that a method (`tpu.projects.locations.nodes.get`) counts against.
+
+    It is named by the service, and by what the method does: read, create or write.
+    """
     service, verb = method.split(".", 1)[0], method.rsplit(".", 1)[-1]
     if verb.startswith(_READS):
         return service, "read"
@@ -50,12 +57,12 @@ def group(method: str) -> tuple[str, str]:
 
 
 def full(quota: int, now: float) -> Tokens:
-    """A bucket that nobody has taken from."""
+    """Return a full bucket."""
     return Tokens(quota * HELD, now)
 
 
 def take(tokens: Tokens, quota: int, now: float) -> tuple[Tokens, float]:
-    """The bucket after one more request, and how many seconds this one has to wait."""
+    """Take one token. Return the bucket after that, and how many seconds this request has to wait."""
     gain = quota * GAINED / 60
     level = min(quota * HELD, tokens.level + (now - tokens.at) * gain) - 1
     return Tokens(level, now), max(0.0, -level / gain)

@@ -1,7 +1,7 @@
-"""Google's services as their discovery documents describe them, and where each is asked.
+"""Google's services as their discovery documents describe them, and the endpoint of each.
 
-A call that the documents do not know fails here. Where a service is asked may be set by the variables that gcloud has for it:
-`CLOUDSDK_API_ENDPOINT_OVERRIDES_TPU` and so on.
+A call that is not in the documents fails here. The variables that gcloud has for it can change the endpoint of a
+service: `CLOUDSDK_API_ENDPOINT_OVERRIDES_TPU` and so on.
 """
 
 from __future__ import annotations
@@ -29,14 +29,19 @@ VERSIONS = {
     "storage": "v1",
     "tpu": "v2",
 }
-"""The services that are asked, and in which version of their API."""
+"""The services that are called, and the version of each API."""
 
 OVERRIDES = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One API as its document describes it, bound to where it is asked."""
+    """One API as its discovery document describes it, bound to its endpoint.
+
+    document: the discovery document.
+    resource: the library's object for the API.
+    endpoint: the URL where the API is called.
+    """
 
     document: Mapping[str, Any]
     resource: Any
@@ -44,7 +49,7 @@ class Service:
     _known: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def method(self, name: str) -> Mapping[str, Any]:
-        """What the document says of a method. Raises `BadCall` if it has none of this id."""
+        """Return the document's description of a method. Raises `BadCall` if it has none with this id."""
         node: Mapping[str, Any] = self.document
         *path, verb = name.split(".")[1:]
         try:
@@ -56,8 +61,8 @@ class Service:
         return found
 
     def request(self, name: str, parameters: Mapping[str, Any]) -> Any:
-        """The request of the library. Raises `BadCall` for parameters that the document does not know."""
-        if name not in self._known:  # the library makes all methods of a resource anew, whenever it is asked for
+        """Build the library's request. Raises `BadCall` for parameters that are not in the document."""
+        if name not in self._known:  # the library rebuilds all methods of a resource at each access, which is slow
             resource = self.resource
             *path, verb = name.split(".")[1:]
             for part in path:
@@ -70,7 +75,11 @@ class Service:
 
 
 def service(name: str) -> Service:
-    """A service by its name. Raises `BadCall` if it is none of ours, `UsageError` without the packages for it."""
+    """Return a service by its name.
+
+    Raises `BadCall` if it is not in `VERSIONS`; `UsageError` without the packages for it, or if its endpoint is without
+    https outside of this machine and its private network.
+    """
     if name not in VERSIONS:
         raise BadCall(f"there is no Google service {name!r} that is asked; these are: {', '.join(VERSIONS)}")
     try:
@@ -90,13 +99,13 @@ def service(name: str) -> Service:
         )
     import httplib2
 
-    logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)  # what it warns of, we say
+    logging.getLogger("googleapiclient.http").setLevel(logging.ERROR)  # our own errors say what it warns about
     resource = build_from_document(document, http=httplib2.Http(), client_options={"api_endpoint": endpoint})
     return Service(document, resource, endpoint)
 
 
 def _is_near(endpoint: str) -> bool:
-    """Is it this machine, or one in a private network?"""
+    """True if the endpoint is on this machine or in a private network."""
     host = urlsplit(endpoint).hostname or ""
     try:
         address = ipaddress.ip_address(host)

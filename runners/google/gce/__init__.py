@@ -1,6 +1,6 @@
 """The runner of Compute Engine: VMs with GPUs, and without.
 
 For: jobs that ask for VMs.
-Here: `runner`, the body of a bulk insertion, listings, placements of gangs, removal, pending creations.
+Here: `runner`, the body of a bulk insertion, listings, placement policies of gangs, deletion, pending creations.
 Imports: `runners.google.api`, `runners.google.machines`.
 """

@@ -1,4 +1,4 @@
-"""VMs are deleted one by one, when that is asked, and only while they are of the creation that was meant."""
+"""The deletion of VMs: one by one, on request, and only while a VM is of the creation that was meant."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from ..machines.names import GoogleHost, mark_of
 from .listing import Listing
 
 AGAIN_S = 60.0
-"""A deletion that has not come to its end is asked for again after so long."""
+"""The seconds after which a deletion that has not finished is requested again."""
 
 
 @dataclass(slots=True)
 class Removal:
-    """Deletions in one project. Safe for threads."""
+    """The deletions in one project. Safe for threads.
+
+    site: the context of Google's machines.
+    """
 
     site: GoogleContext
     _begun: dict[GoogleHost, float] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def ask(self, host: GoogleHost) -> None:
-        """This VM is not wanted any more. Raises `GoogleError` if it cannot be deleted."""
+        """Delete this VM, which is not wanted any more. Raises `GoogleError` if it cannot be deleted."""
         now = self.site.clock.monotonic()
         with self._lock:
             if now - self._begun.get(host, float("-inf")) < AGAIN_S:
@@ -39,20 +42,21 @@ class Removal:
             raise
 
     def seen(self, listed: Listing) -> None:
-        """Forget what is gone."""
+        """Forget the deletions of VMs that are gone."""
         now = self.site.clock.monotonic()
         live = {vm.host for vm in listed.vms}
         with self._lock:
             self._begun = {host: at for host, at in self._begun.items() if host in live or now - at < AGAIN_S}
 
     def get(self, host: GoogleHost) -> Mapping[str, Any] | None:
-        """The VM that has a host's name now; None if none has. Raises `GoogleError`."""
+        """Return the VM that has a host's name now; None if none has. Raises `GoogleError`."""
         try:
             return self.site.google.call("compute.instances.get", **self._named(host))
         except NotThere:
             return None
 
     def _delete(self, host: GoogleHost) -> None:
+        # The name may belong to a newer creation by now, or to somebody else.
         there = self.get(host)
         mark = mark_of(there.get("labels", {})) if there else None
         if mark is None or (mark.scope, mark.nonce) != (self.site.scope, host.nonce):

@@ -1,4 +1,4 @@
-"""All that is ours in Compute Engine, by two questions whatever the number of jobs and zones."""
+"""The listing of all that is ours in Compute Engine, by two questions, whatever the number of jobs and zones."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ _FIELDS = (
     "nextPageToken,unreachables,items/*/warning/code,"
     "items/*/instances(name,status,labels,machineType),items/*/resourcePolicies(name,status,description)"
 )
-"""Of each VM: without its metadata, which are the most of it."""
+"""The fields to return. The metadata of VMs, which are most of a VM's data, are left out."""
 
 _PAGE = 500
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What was listed."""
+    """One listing of Compute Engine.
+
+    vms: the VMs that have names and labels of this bastion.
+    nears: the placement policies of this bastion.
+    proved: the nonces of the VMs that this bastion made.
+    """
 
     vms: tuple[Vm, ...] = ()
     nears: tuple[Near, ...] = ()
     proved: frozenset[str] = frozenset()
-    """The nonces of the VMs that this bastion made."""
 
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
@@ -53,12 +57,12 @@ class Listing:
         return rows
 
     def zones_of(self, key: AttemptKey) -> set[str]:
-        """Where the attempt's names are taken."""
+        """Return the zones where the attempt's names are taken."""
         return {vm.host.zone for vm in self.by_key.get(key, ())}
 
 
 def read(site: GoogleContext) -> Listing:
-    """Ask for everything. Raises `RunnerError` if a part of it does not answer: a part is not the whole."""
+    """List everything. Raises `RunnerError` if a part does not answer, because a part is not the whole."""
     asked: tuple[tuple[str, dict[str, str]], ...] = (
         ("instances", {"filter": f'labels.bastion="{encoded(site.scope)}"'}),
         ("resourcePolicies", {}),

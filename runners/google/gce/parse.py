@@ -1,4 +1,4 @@
-"""What listings of VMs and placements show, as values. Pure."""
+"""Parse listings of VMs and placement policies into values. Pure."""
 
 from __future__ import annotations
 
@@ -14,15 +14,23 @@ from bastion.model.interfaces import Machine
 from ..machines.names import GoogleHost, Mark, mark_of
 
 COMING = frozenset({"PENDING", "PROVISIONING", "STAGING"})
+"""The statuses of a VM that does not run yet."""
 DEAD = frozenset({"DEPROVISIONING", "REPAIRING", "STOPPED", "STOPPING", "SUSPENDED", "SUSPENDING", "TERMINATED"})
-"""States of a VM that runs nothing any more. Some of them hold quota until it is deleted."""
+"""The statuses of a VM on which nothing runs any more. Some of them hold quota until it is deleted."""
 
 _NUMBERED = re.compile(r".*-([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vm:
-    """One VM of ours, as it is listed."""
+    """One VM of ours, as the listing shows it.
+
+    host: its zone and name, and the nonce of its creation.
+    mark: the mark in its labels.
+    worker: the number of its worker, which ends its name.
+    status: its status, in Compute Engine's words.
+    machine_type: its machine type, without a path.
+    """
 
     host: GoogleHost
     mark: Mark
@@ -32,7 +40,7 @@ class Vm:
 
     @property
     def machine(self) -> Machine:
-        """The machine that it is, if it is one of ours."""
+        """The machine that the VM is, if it is one of ours."""
         dead = self.status in DEAD
         return Machine(
             id=str(self.host),
@@ -47,7 +55,13 @@ class Vm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Near:
-    """A placement of ours, as it is listed."""
+    """One placement policy of ours, as the listing shows it.
+
+    region: its region.
+    name: its name.
+    mark: the mark in its description.
+    ready: VMs can use it.
+    """
 
     region: str
     name: str
@@ -56,7 +70,10 @@ class Near:
 
 
 def items_of(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Place and row of all that an aggregated listing shows. Raises `RunnerError` if a place did not answer."""
+    """Yield the place and the row of each item in an aggregated listing.
+
+    Raises `RunnerError` if a place did not answer.
+    """
     for scope, part in parts:
         code = part.get("warning", {}).get("code", "NO_RESULTS_ON_PAGE")
         if code == "UNREACHABLE":
@@ -67,7 +84,7 @@ def items_of(parts: Iterable[tuple[str, Mapping[str, Any]]], kind: str) -> Itera
 
 
 def vm_of(row: Mapping[str, Any], zone: str, scope: str) -> Vm | None:
-    """A listed VM; None if it is none of this bastion's machines."""
+    """Parse a listed VM; None if it is none of this bastion's machines."""
     mark, name = mark_of(row.get("labels", {})), str(row.get("name", ""))
     number = _NUMBERED.fullmatch(name)
     if mark is None or mark.scope != scope or number is None:
@@ -82,7 +99,7 @@ def vm_of(row: Mapping[str, Any], zone: str, scope: str) -> Vm | None:
 
 
 def near_of(row: Mapping[str, Any], region: str, scope: str) -> Near | None:
-    """A listed placement; None if it is none of this bastion's."""
+    """Parse a listed placement policy; None if it is none of this bastion's."""
     try:
         mark = mark_of(json.loads(row.get("description", "")))
     except (ValueError, AttributeError, TypeError):
@@ -93,9 +110,10 @@ def near_of(row: Mapping[str, Any], region: str, scope: str) -> Near | None:
 
 
 def lost(vms: Sequence[Vm], number: int) -> list[GoogleHost]:
-    """The VMs that one creation of a gang lacks, all others of which are up; none if it is whole, or being made.
+    """Return the VMs that are missing from one creation of a gang, while all its other VMs are up.
 
-    `vms` are those that are listed of an attempt. A listing may lag: what lacks there has to be asked for itself.
+    Empty if the gang is whole, is still being made, or has VMs of several creations. `vms` are the listed VMs of one
+    attempt, `number` is how many the gang has. A listing may lag, so each missing VM has to be checked directly.
     """
     if len({vm.mark.nonce for vm in vms}) != 1 or not all(vm.machine.seen for vm in vms):
         return []

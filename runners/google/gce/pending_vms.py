@@ -1,4 +1,4 @@
-"""VMs that were asked for and are not there yet, and what became of the insertions that were to make them."""
+"""Pending VMs: asked for and not there yet, and the results of the insertions that create them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ _PAGE = 500
 
 @dataclass(slots=True)
 class PendingVms(pending_creations.PendingCreations):
-    """Attempts whose insertion has not ended, or whose VMs are not listed."""
+    """The attempts whose insertion has not ended, or whose VMs are not listed."""
 
     def runs(self, key: AttemptKey) -> bool:
-        """Has the insertion of this attempt's VMs not ended yet?"""
+        """True while the insertion of this attempt's VMs has not ended."""
         hope = self._of.get(key)
         return hope is not None and bool(hope.operation)
 
     def ended(self) -> Iterator[tuple[AttemptKey, PendingCreation, GoogleError | None]]:
-        """The insertions that have ended since the last question, one for each zone. Raises `GoogleError`."""
+        """Yield the insertions that have ended since the last call, each with its error, or None. Raises `GoogleError`.
+
+        It asks one question for each zone with an insertion under way.
+        """
         asked = [(key, hope) for key, hope in self._of.items() if hope.operation]
         for zone in sorted({hope.zone for _, hope in asked}):
             of_zone = {hope.operation: key for key, hope in asked if hope.zone == zone}
@@ -42,7 +45,7 @@ class PendingVms(pending_creations.PendingCreations):
                 yield key, hope, failure(of_compute(error), about, project=self.site.project) if error else None
 
     def _operations(self, zone: str, names: set[str]) -> Iterator[Mapping[str, Any]]:
-        """These operations, by one listing, which is read as far as they reach."""
+        """Yield these operations, from one listing that is read only until all of them were found."""
         rows = self.site.google.pages(
             "compute.zoneOperations.list", "items", project=self.site.project, zone=zone, maxResults=_PAGE,
             filter="operationType=bulkInsert", orderBy="creationTimestamp desc",
@@ -56,7 +59,7 @@ class PendingVms(pending_creations.PendingCreations):
                 return
 
     def seen(self, found: Listing) -> None:
-        """What is listed, and whose insertion has ended, needs no hope."""
+        """Forget the pending creations that have ended and whose VMs are listed, and those that are too old."""
         now = self.site.clock.monotonic()
         self._of = {
             key: hope
@@ -66,7 +69,7 @@ class PendingVms(pending_creations.PendingCreations):
         self._set_ups(vm.mark.nonce for vm in found.vms if not vm.machine.seen and not vm.machine.doomed)
 
     def told(self, found: Listing) -> Mapping[AttemptKey, str]:
-        """What each attempt waits for."""
+        """Return what each attempt waits for, in words."""
         said = {key: hope.said for key, hope in self._of.items() if key not in found.by_key}
         for key, vms in found.by_key.items():
             if any(self._is_set_up(vm.mark.nonce) for vm in vms):

@@ -1,4 +1,4 @@
-"""Placements of gangs: made before their VMs, removed after them."""
+"""The placement policies of gangs: made before their VMs, removed after them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,24 @@ from .listing import Listing
 from .parse import Near
 
 IDLE_S = 120.0
-"""A placement that nobody has used for so long is removed, and asked for anew after so long if it is still there."""
+"""The seconds without use after which a policy is removed.
+
+If it is still there, the removal is repeated after as long.
+"""
 
 
 @dataclass(slots=True)
 class PlacementPolicies:
-    """Resource policies of Compute Engine, one for each gang and region."""
+    """The placement policies (resource policies of Compute Engine), one for each gang and region.
+
+    site: the context of Google's machines.
+    """
 
     site: GoogleContext
     _used: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def ready(self, zone: str, name: str, mark: Mark, found: Listing) -> bool:
-        """Is there a placement of this name? If not it is asked for. Raises `GoogleError`."""
+        """True if the placement policy of this name is ready. If there is none, ask for it. Raises `GoogleError`."""
         place = render.region(zone), name
         self._used[place] = self.site.clock.monotonic()
         there = [near for near in found.nears if (near.region, near.name) == place]
@@ -39,7 +45,7 @@ class PlacementPolicies:
         return any(near.ready for near in there)
 
     def tidy(self, found: Listing) -> None:
-        """Remove those that no machine has used for a while. What cannot be removed now is tried again later."""
+        """Remove the policies that no machine has used for a while. A removal that fails is tried again later."""
         now = self.site.clock.monotonic()
         used: set[tuple[str, AttemptKey]] = {(render.region(vm.host.zone), vm.mark.key) for vm in found.vms}
         idle: list[Near] = []
@@ -49,13 +55,13 @@ class PlacementPolicies:
             since = listed[place] = now if (near.region, near.mark.key) in used else self._used.get(place, now)
             if now - since >= IDLE_S:
                 idle.append(near)
-                listed[place] = now
+                listed[place] = now  # a removal that fails is repeated after another `IDLE_S`
         fresh = {place: at for place, at in self._used.items() if place not in listed and now - at < IDLE_S}
         self._used = {**fresh, **listed}
         self.site.at_once(self._remove, idle)
 
     def clear(self, found: Listing) -> None:
-        """Remove all. Raises `GoogleError` for what stays."""
+        """Remove all policies. Raises `GoogleError` if one cannot be removed."""
         self.site.of_all(self._delete, found.nears)
 
     def _remove(self, near: Near) -> None:

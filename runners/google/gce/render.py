@@ -1,4 +1,4 @@
-"""From the wish for an attempt's machines to the body of a bulk insertion, and of a placement. Pure."""
+"""The body of a bulk insertion, made from an attempt's placement, and the body of a placement policy. Pure."""
 
 from __future__ import annotations
 
@@ -17,47 +17,55 @@ from ..api.interface import SCOPE
 from ..machines.names import Mark, labels
 
 FLEX_S = 7 * 24 * 3600
-"""So long a machine had by flex-start may live, the longest that Google allows."""
+"""The seconds that a flex-start machine may live: the most that Google allows."""
 
 _NEAR = ("a2-", "a3-", "a4-", "a4x-")
-"""Families whose gangs are placed near each other."""
+"""The machine families whose gangs are placed near each other."""
 
 _HYPERDISK = ("a3-ultragpu-", "a4-", "a4x-")
-"""Families that boot from hyperdisks only."""
+"""The machine families that boot from hyperdisks only."""
 
 _IMAGES = {
     "gpu": "projects/ubuntu-os-accelerator-images/global/images/family/ubuntu-accelerator-2204-amd64-with-nvidia-570",
     "arm": "projects/ubuntu-os-accelerator-images/global/images/family/ubuntu-accelerator-2404-arm64-with-nvidia-570",
     "cpu": "projects/ubuntu-os-cloud/global/images/family/ubuntu-2204-lts",
 }
-"""What machines boot unless the settings say otherwise; on those with GPUs the driver is ready."""
+"""The images that machines boot unless the settings name others. Those for GPUs contain the driver."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VmRequest:
-    """So many VMs of one type, all or none, bought in one of the ways of `tiers`."""
+    """A number of VMs of one type, all or none.
+
+    vm: the type.
+    number: how many VMs.
+    how: how they are bought, one of the ways in `tiers`.
+    """
 
     vm: VmType
     number: int
     how: str
 
     def __str__(self) -> str:
-        """In words: `2 a3-highgpu-8g (spot)`."""
+        """Describe the request in words: `2 a3-highgpu-8g (spot)`."""
         return f"{self.number} {self.vm.machine_type} ({self.how})"
 
     @property
     def kind(self) -> str:
-        """Under which the settings have an image and a reservation."""
+        """The key of its image and its reservation in the settings."""
         return self.vm.kind or "cpu"
 
     @property
     def near(self) -> bool:
-        """Are they to be placed near each other? A reservation has its place, and flex-start finds its own."""
+        """True if the VMs are to be placed near each other.
+
+        Not for a reservation, which has its place, nor for flex-start, which finds its own.
+        """
         return self.number > 1 and self.vm.machine_type.startswith(_NEAR) and self.how in ("on-demand", "spot")
 
 
 def wanted(resources: Resources, replicas: int, how: str) -> VmRequest:
-    """The VMs of an attempt. Raises `RunnerError` if there are none that make up such a replica."""
+    """Return the VMs of an attempt. Raises `RunnerError` if no VMs make up such a replica."""
     try:
         vm, hosts = vms_of(resources)
     except SpecError as error:
@@ -66,14 +74,17 @@ def wanted(resources: Resources, replicas: int, how: str) -> VmRequest:
 
 
 def machine(zone: str, nonce: str) -> str:
-    """The id of each machine without its number, for the machines' metadata."""
+    """Return the id of each machine without its number, for the machines' metadata."""
     return f"{zone}/{ANY_NAME}/{nonce}"
 
 
 def body(
     google: GoogleSettings, zone: str, name: str, mark: Mark, wish: VmRequest, metadata: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The insertion: all VMs of an attempt, together or not at all, worker by worker under names of their own."""
+    """Return the body of the insertion: all VMs of an attempt, together or not at all.
+
+    The VM of worker N has the name `NAME-N`.
+    """
     return {
         "count": str(wish.number),
         "minCount": str(wish.number),
@@ -93,7 +104,10 @@ def body(
 
 
 def placement(name: str, mark: Mark) -> dict[str, Any]:
-    """The rule that puts a gang's machines near each other. It has no labels: its description tells whose it is."""
+    """Return the policy that places a gang's machines near each other.
+
+    It has no labels: its description holds the mark.
+    """
     return {
         "name": name,
         "description": json.dumps(labels(mark), sort_keys=True),
@@ -114,7 +128,7 @@ def _disk(google: GoogleSettings, wish: VmRequest) -> dict[str, Any]:
 
 
 def _network(google: GoogleSettings, zone: str) -> dict[str, Any]:
-    """One interface, without an address that the world could reach."""
+    """Return the one network interface. It has no address that the internet can reach."""
     network, subnet = google.network, google.subnetwork
     if subnet and "/" not in subnet:
         subnet = f"regions/{region(zone)}/subnetworks/{subnet}"
@@ -136,7 +150,7 @@ def _scheduling(how: str) -> dict[str, Any]:
 
 
 def _reservation(google: GoogleSettings, wish: VmRequest) -> dict[str, Any]:
-    """Only what is reserved uses reservations: the one that is named, or any that fits."""
+    """Return the reservation to use: the named one, or any that fits. Only `reserved` VMs use a reservation."""
     if wish.how != "reserved":
         return {"consumeReservationType": "NO_RESERVATION"}
     if name := google.reservations.get(wish.kind, ""):
@@ -146,5 +160,5 @@ def _reservation(google: GoogleSettings, wish: VmRequest) -> dict[str, Any]:
 
 
 def region(zone: str) -> str:
-    """The region of a zone."""
+    """Return the region of a zone."""
     return zone.rpartition("-")[0]

@@ -1,6 +1,6 @@
-"""The runner of VMs: one bulk insertion for each attempt, all of its machines or none.
+"""The runner of VMs: one bulk insertion for each attempt, which creates all of its machines or none.
 
-What it remembers saves requests, and holds back: it never tells of machines what Google did not say.
+What it remembers saves requests and delays some. It reports no machine that Google did not list.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .render import VmRequest
 
 
 class GceRunner(GoogleRunner):
-    """VMs in one of Google's projects."""
+    """The runner of VMs in one of Google's projects."""
 
     name = "gce"
     offers = frozenset(KINDS["gpu"]) | {"cpu", "memory"}
@@ -43,11 +43,11 @@ class GceRunner(GoogleRunner):
         self._listed = Listing()
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """The VMs of all replicas. Raises `RunnerError` for what no VMs make up."""
+        """Return the number of VMs of all replicas. Raises `RunnerError` if no VMs make up such a replica."""
         return render.wanted(resources, replicas, "").number
 
     def create(self, placement: Placement) -> None:
-        """Ask for the attempt's VMs, unless they are asked for: in the first zone that does not refuse."""
+        """Ask for the attempt's VMs, unless they are asked for already: in the first zone that does not refuse."""
         key = placement.key
         if self._hopes.runs(key):
             return
@@ -63,15 +63,15 @@ class GceRunner(GoogleRunner):
         )
 
     def delete(self, machine: str) -> None:
-        """Take the VM down."""
+        """Delete the VM."""
         host = names.host_of(machine)
-        if host and host.host == 0:  # a VM has no other
+        if host and host.host == 0:  # a VM has only host 0
             self._removal.ask(host)
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion, by two questions, and one for each zone where insertions are under way.
+        """List all machines of this bastion: two questions, and one more for each zone with insertions under way.
 
-        Raises `RunnerError` if a part of it does not answer.
+        Raises `RunnerError` if a part does not answer.
         """
         found = read(self.site)
         self._listed = found
@@ -79,7 +79,8 @@ class GceRunner(GoogleRunner):
             if error is None:
                 self._asking.gave(hope.zone, hope.want)
             elif isinstance(error, IsThere):
-                self._hopes.unsure(key, hope.zone, str(error))  # an earlier insertion was heard, and is not listed yet
+                # An earlier insertion took the name, and is not listed yet.
+                self._hopes.unsure(key, hope.zone, str(error))
             else:
                 self._asking.refuse(hope.zone, hope.want, error)
                 self._hopes.refused(key, str(error))
@@ -89,18 +90,21 @@ class GceRunner(GoogleRunner):
         return found.machines
 
     def sweep(self) -> None:
-        """Machines are deleted with all that is on them."""
+        """Do nothing: a machine is deleted with everything on it."""
 
     def clear(self) -> None:
-        """Remove what is left where there are no machines any more, and none will come. Raises `RunnerError` if blind."""
+        """Remove what is left once there are no machines, and none will come.
+
+        Raises `RunnerError` if it cannot be listed.
+        """
         self._nearness.clear(read(self.site))
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """What the attempts wait for that have no running VMs yet."""
+        """Return what the attempts without running VMs wait for."""
         return self._hopes.told(self._listed)
 
     def _send(self, zone: str, placement: Placement, wish: VmRequest) -> Mapping[str, Any]:
-        """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement is made."""
+        """Ask one zone. Raises `GoogleError`, and `Later` while a gang's placement policy is being made."""
         mark, name = self.site.mark(placement), names.name(self.site.scope, placement.key)
         if wish.near and not self._nearness.ready(zone, name, mark, self._listed):
             raise Later(f"{wish} in {zone}: their placement is made before them")
@@ -109,9 +113,9 @@ class GceRunner(GoogleRunner):
         return self.site.google.call("compute.instances.bulkInsert", project=self.site.project, zone=zone, body=body)
 
     def _clear(self, vms: Sequence[Vm], wish: VmRequest) -> None:
-        """Delete what is left of a gang that lost a VM before it began: it never forms, and is to be asked for anew.
+        """Delete the rest of a gang that lost a VM before it began: it can never form, and has to be created anew.
 
-        Its workers wait for each other, for this attempt is still being created: so nothing runs on them.
+        Its workers wait for each other while the attempt is being created, so nothing runs on them.
         """
         missing = torn.lost(vms, wish.number)
         sights = [self._witness.look(host) for host in missing]
@@ -122,7 +126,7 @@ class GceRunner(GoogleRunner):
             raise Later(f"{wish} in {vms[0].host.zone}: {missing[0].name} is missing; it is looked for once more")
 
     def _found(self, host: GoogleHost) -> Existence | None:
-        """What has a host's name. Raises `GoogleError`."""
+        """Return what has a host's name; None if nothing has. Raises `GoogleError`."""
         there = self._removal.get(host)
         if there is None:
             return None

@@ -1,6 +1,6 @@
 """A bastion on a machine of its own in Google's cloud.
 
 For: `bastion create --gcp_project` and the commands that look after such a bastion.
-Here: what it consists of, rights, steps, prices, its start-up script, the same as Terraform, and a door that only looks.
+Here: its parts, rights, steps, prices, its start-up script, the same as Terraform, and a client that only looks.
 Imports: `runners.google.api`.
 """

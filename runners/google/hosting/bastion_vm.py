@@ -1,4 +1,4 @@
-"""What a bastion in Google's cloud consists of: one small VM without an address of its own, and two accounts. Pure."""
+"""The parts of a bastion in Google's cloud: one small VM without an external address, and two accounts. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MACHINE_TYPE = "e2-small"
 SYSTEM = "projects/cos-cloud/global/images/family/cos-stable"
 DISK_GB = 10
 IMAGE, NAME, BUCKET = "bastion-image", "bastion-name", "bastion-bucket"
-"""Keys of the VM's metadata: which image, which bastion, which bucket."""
+"""The keys of the VM's metadata for its image, its bastion and its bucket."""
 
 _IMAGE = re.compile(r"[a-z0-9][a-z0-9._:/-]{0,300}(@sha256:[0-9a-f]{64})?")
 _MACHINE = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+){1,4}")
@@ -27,9 +27,16 @@ _ODD = re.compile(r"[^a-z0-9]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BastionVm:
-    """Where a bastion of this name lives. `buckets` are the names of all its buckets, `url` is that of the private one.
+    """The VM that hosts the bastion of this name, and the settings of its project.
 
-    `image` is the container that it runs, `google` the settings that also say where its fleet is, `runners` what it uses.
+    bastion: the bastion's name.
+    url: the URL of its private bucket.
+    buckets: the names of all its buckets.
+    zone: the VM's zone.
+    image: the container image that it runs.
+    google: the settings in `[google]`, which also say where its fleet is.
+    runners: the runners that it uses.
+    machine_type: the VM's machine type.
     """
 
     bastion: str
@@ -43,7 +50,7 @@ class BastionVm:
 
     @property
     def project(self) -> str:
-        """The project that holds all of it."""
+        """The project that contains all of it."""
         return self.google.project
 
     @property
@@ -58,28 +65,28 @@ class BastionVm:
 
     @property
     def account(self) -> str:
-        """Who the bastion is."""
+        """The e-mail address of the bastion's own account."""
         return email(f"bastion-{slug(self.bastion, 15)}", self.project)
 
     @property
     def workers(self) -> str:
-        """Who its machines are."""
+        """The e-mail address of the account of its machines."""
         return self.google.service_account or workers(self.bastion, self.project)
 
     @property
     def role(self) -> str:
-        """The name of the role that lets it have VMs."""
+        """The name of the role that allows it to have VMs."""
         return f"bastionFleet_{slug(self.bastion, 40).replace('-', '_')}"
 
     @property
     def subnetwork(self) -> str:
-        """The path of the subnetwork it is in."""
+        """The path of the VM's subnetwork."""
         name = self.google.subnetwork or "default"
         return name if "/" in name else f"projects/{self.project}/regions/{self.region}/subnetworks/{name}"
 
 
 def check(host: BastionVm) -> None:
-    """Raise `UsageError` for what cannot be."""
+    """Raise `UsageError` if this VM cannot be made, with every complaint."""
     wrong = [*faults(host.google)]
     if not host.project:
         wrong.append("no project is said; use --gcp_project=PROJECT")
@@ -97,7 +104,7 @@ def check(host: BastionVm) -> None:
 
 
 def instance(host: BastionVm) -> Answer:
-    """The VM, as Compute Engine wants to be told: no external address, restarted whenever it fails."""
+    """Return the VM in Compute Engine's form: no external address, restarted whenever it fails."""
     return {
         "name": host.vm,
         "description": f"The bastion {host.bastion} in {host.url}",
@@ -119,7 +126,7 @@ def instance(host: BastionVm) -> Answer:
 
 
 def items(host: BastionVm) -> list[dict[str, str]]:
-    """The VM's metadata: what its start-up script reads as data."""
+    """Return the VM's metadata, which its start-up script reads as data."""
     values = {
         "startup-script": SCRIPT,
         IMAGE: host.image,
@@ -132,17 +139,20 @@ def items(host: BastionVm) -> list[dict[str, str]]:
 
 
 def metadata_of(vm: Mapping[str, Any]) -> dict[str, str]:
-    """The metadata of a VM as the API shows it."""
+    """Return the metadata of a VM as the API shows it."""
     return {item["key"]: item.get("value", "") for item in vm.get("metadata", {}).get("items", [])}
 
 
 def vm_name(bastion: str) -> str:
-    """The name of a bastion's VM: by it the VM is found again."""
+    """Return the name of a bastion's VM. The VM is found again by this name."""
     return f"bastion-{slug(bastion, 50)}"
 
 
 def slug(name: str, most: int) -> str:
-    """A name by the rules of Google's: as it is if it can be, else what is left of it and 8 digits of its hash."""
+    """Return a name that follows Google's rules, at most `most` characters long.
+
+    A name that already does is unchanged. Another loses what is not allowed, and gets 8 digits of its hash.
+    """
     plain = _ODD.sub("-", name.lower()).strip("-")
     if plain == name and len(plain) <= most:
         return plain
@@ -151,12 +161,12 @@ def slug(name: str, most: int) -> str:
 
 
 def workers(bastion: str, project: str) -> str:
-    """The account of a bastion's machines, where the settings name none."""
+    """Return the account of a bastion's machines, for settings that name none."""
     return email(f"bastion-{slug(bastion, 15)}-worker", project)
 
 
 def email(account: str, project: str) -> str:
-    """The e-mail address of a service account of the project."""
+    """Return the e-mail address of a service account of the project."""
     domain, _, name = project.rpartition(":")
     return f"{account}@{name}{f'.{domain}' if domain else ''}.iam.gserviceaccount.com"
 
@@ -166,11 +176,11 @@ VM_HOUR = {"e2-micro": 0.008376, "e2-small": 0.016751, "e2-medium": 0.033503, "e
 DISK_GB_MONTH = 0.04
 LIST_EACH = 0.005 / 1000
 STORED_GB_MONTH = 0.02
-"""US dollars in us-central1 in 2025; other regions are up to half as much again."""
+"""Prices in US dollars, for us-central1 in 2025. Other regions cost up to half as much again."""
 
 
 def line(machine_type: str, disk_gb: int, poll_s: float) -> str:
-    """The cost of a VM of this type, its disk, and a listing of the inbox every `poll_s` seconds."""
+    """Describe the cost of a VM of this type, of its disk, and of a listing of the inbox every `poll_s` seconds."""
     disk = disk_gb * DISK_GB_MONTH
     polls = MONTH_S / poll_s * LIST_EACH
     parts = [f"disk {disk:.2f}", f"{86_400 / poll_s:,.0f} polls a day {polls:.2f}"]

@@ -1,4 +1,4 @@
-"""A door to Google that only looks: what would change something is told instead, and answered as if it were done."""
+"""A client of Google that only looks. It reports a call that would change something, and answers as if it were done."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ _LOOKS = ("get", "list", "aggregatedList", "batchGet", "getIamPolicy", "testIamP
 
 @dataclass(frozen=True, slots=True)
 class Dry:
-    """A door to Google. Every call is told, one line each; those that look are made."""
+    """A client of Google for a dry run. It reports each call in one line, and makes only those that read.
+
+    google: the real client.
+    tell: reports a line.
+    """
 
     google: Google
     tell: Tell
 
     def call(self, method: str, /, **parameters: Any) -> Answer:
-        """A look, or the tale of a change. Raises as the door that it stands for."""
+        """Make a call that reads, or report one that changes. Raises as the real client does."""
         looks = method.rpartition(".")[2] in _LOOKS
         self.tell(f"{'asked' if looks else 'would call'}: {method} {json.dumps(parameters, sort_keys=True)}")
         return self.google.call(method, **parameters) if looks else {}
 
     def pages(self, method: str, items: str, /, **parameters: Any) -> Iterator[Any]:
-        """The items of a listing."""
+        """Yield the items of a listing."""
         self.tell(f"asked: {method} {json.dumps(parameters, sort_keys=True)}")
         return self.google.pages(method, items, **parameters)
 
     def rest(self, seconds: float) -> None:
-        """What was not begun is not waited for."""
+        """Do nothing: nothing was started, so there is nothing to wait for."""

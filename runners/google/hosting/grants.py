@@ -1,4 +1,4 @@
-"""Who may do what: granted when a bastion is made, and taken back, with its accounts, when it is no more."""
+"""The rights of the bastion's accounts: granted at its creation, taken back with the accounts at its deletion."""
 
 from __future__ import annotations
 
@@ -13,15 +13,21 @@ from .bastion_vm import BastionVm, workers
 from .rights import RoleGrant
 
 _CHANGED = 5
-"""So often a list of rights is written anew that somebody else has changed meanwhile."""
+"""The most times that a policy is written, if somebody else changes it in between."""
 
 Mend = Callable[[Sequence[Answer]], Sequence[Answer]]
-"""From the bindings of a policy to those that are wanted."""
+"""The function from the bindings of a policy to the wanted ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class IamPolicy:
-    """Who may do what with one thing is as `mend` has it, which knows the bindings so far; rights of others stay."""
+    """A policy, which says who may do what with one thing. It has to be as `mend` returns it; rights of others stay.
+
+    what: the policy in words.
+    read: the method that reads it, and its parameters.
+    write: the method that writes it, and its parameters.
+    mend: returns the wanted bindings from the present ones.
+    """
 
     what: str
     read: tuple[str, Mapping[str, Any]]
@@ -29,7 +35,7 @@ class IamPolicy:
     mend: Mend
 
     def ensure(self, google: Google) -> bool:
-        """Make it so. True if it was not. Raises `GoogleError`."""
+        """Make the policy so. Return True if it was not. Raises `GoogleError`."""
         for left in reversed(range(_CHANGED)):
             policy = self._policy(google)
             before = policy.get("bindings", [])
@@ -37,7 +43,7 @@ class IamPolicy:
             if bindings == before:
                 return False
             after = {**policy, "version": 3, "bindings": bindings}
-            bare = self.write[0].startswith("storage.")  # there the policy is the body
+            bare = self.write[0].startswith("storage.")  # storage takes the policy itself as the body
             try:
                 google.call(self.write[0], **self.write[1], body=after if bare else {"policy": after})
                 return True
@@ -49,19 +55,23 @@ class IamPolicy:
     def _policy(self, google: Google) -> Answer:
         try:
             return google.call(self.read[0], **self.read[1])
-        except NotThere:  # of what is only about to be made, in a dry run; or of what is gone
+        except NotThere:  # in a dry run it is not made yet; or it is gone
             return {}
 
 
 @dataclass(frozen=True, slots=True)
 class NothingThere:
-    """Something is not there."""
+    """A thing that must not exist.
+
+    what: the thing in words.
+    remove: the method that removes it, and its parameters.
+    """
 
     what: str
     remove: tuple[str, Mapping[str, Any]]
 
     def ensure(self, google: Google) -> bool:
-        """Make it so. True if it was not. Raises `GoogleError`."""
+        """Remove the thing. Return True if it existed. Raises `GoogleError`."""
         try:
             google.call(self.remove[0], **self.remove[1])
         except NotThere:
@@ -70,9 +80,9 @@ class NothingThere:
 
 
 def leave(host: BastionVm) -> Iterator[IamPolicy | NothingThere]:
-    """The accounts that were made for this bastion are gone, and before them all their rights.
+    """Yield the steps that remove the accounts made for this bastion, and before them all their rights.
 
-    Its roles stay: they allow nothing by themselves, and Google gives the name of a deleted one to nobody for 37 days.
+    Its roles stay: they allow nothing by themselves, and Google blocks the name of a deleted role for 37 days.
     """
     ours = [host.account]
     if host.workers == workers(host.bastion, host.project):
@@ -87,7 +97,7 @@ def leave(host: BastionVm) -> Iterator[IamPolicy | NothingThere]:
 
 
 def granted(host: BastionVm) -> Iterator[IamPolicy]:
-    """What the accounts may do, one step for each thing that it is on."""
+    """Yield the steps that grant the accounts their rights, one step for each thing that the rights are on."""
     for (on, name), wanted in _by_thing(host).items():
         yield _on(host, on, name, partial(_with, wanted))
 
@@ -117,12 +127,15 @@ def _on(host: BastionVm, on: str, name: str, mend: Mend) -> IamPolicy:
 
 
 def _with(wanted: Sequence[RoleGrant], bindings: Sequence[Answer]) -> list[Answer]:
-    """The bindings, and those that are missing of what is wanted."""
+    """Return the bindings, and those that are wanted and missing."""
     return [*bindings, *(_binding(grant) for grant in wanted if not _has(bindings, grant))]
 
 
 def _without(bindings: Sequence[Answer], members: set[str]) -> Iterator[Answer]:
-    """The bindings without these members; of who is not there any more, Google remembers them by a name of its own."""
+    """Yield the bindings without these members.
+
+    The members have to go before their accounts do: Google renames the member of a deleted account.
+    """
     for binding in bindings:
         left = [one for one in binding.get("members", []) if one not in members]
         if left:

@@ -1,4 +1,4 @@
-"""What the bastion's account and that of its machines may do, and why: no more than this is granted. Pure."""
+"""The rights of the bastion's account and of its machines' account, with the reasons. Nothing more is granted. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ APIS = {
     "cloudresourcemanager.googleapis.com": "what these accounts may do",
     "tpu.googleapis.com": "TPU slices (runner tpu)",
 }
-"""What has to be switched on in the project, and for what."""
+"""The APIs that have to be switched on in the project, and what each is for."""
 
 FLEET = {
     "compute.disks.create": "machines boot from a disk",
@@ -35,7 +35,7 @@ FLEET = {
     "compute.subnetworks.use": "machines are in a network",
     "compute.zoneOperations.list": "what became of all creations, in one question",
 }
-"""The permissions of the role that lets a bastion have VMs (runner gce), and what for."""
+"""The permissions of the role that allows a bastion to have VMs (runner gce), and what each is for."""
 
 SLICES = {
     "tpu.locations.list": "which zones have TPUs",
@@ -45,7 +45,7 @@ SLICES = {
     "tpu.nodes.list": "one listing for all slices",
     "tpu.operations.get": "what became of a creation",
 }
-"""What a bastion uses of `roles/tpu.admin` (runner tpu), and what for."""
+"""The permissions of `roles/tpu.admin` that a bastion uses (runner tpu), and what each is for."""
 
 CREATE = {
     "serviceusage.services.get": "which APIs are on",
@@ -81,15 +81,28 @@ CREATE = {
     "compute.instances.delete": "bastion delete",
     "compute.zoneOperations.get": "was that done?",
 }
-"""What whoever makes, looks after and ends a bastion with a VM of its own needs, beside the objects of the bucket."""
+"""The permissions of a person who creates, looks after and deletes a bastion on a VM of its own, and what each is for.
+
+The person also needs the objects of the bucket.
+"""
 
 
 LISTER = "bastionLister"
+"""The name of the role that allows listing the objects of a bucket."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleGrant:
-    """A role for an account on something: `on` is `project`, `bucket`, or `account` (the workers'). `only`: below it."""
+    """A role for an account on one thing.
+
+    role: the role.
+    member: the account that gets it, as IAM names members.
+    on: what it is on: `project`, `bucket`, or `account` (that of the workers).
+    name: the name of the bucket or account; empty for the project.
+    why: the reason, in words.
+    title: the title of the condition; empty for none.
+    only: prefixes of objects in the bucket, outside of which the role is not valid; empty means no limit.
+    """
 
     role: str
     member: str
@@ -109,12 +122,12 @@ class RoleGrant:
 
 
 def needed(runners: Iterable[str]) -> set[str]:
-    """The permissions in the project that a bastion with these runners uses."""
+    """Return the permissions in the project that a bastion with these runners uses."""
     return {permission for runner in runners for permission in {"tpu": SLICES, "gce": FLEET}.get(runner, ())}
 
 
 def grants(host: BastionVm) -> Iterator[RoleGrant]:
-    """All that both accounts are granted."""
+    """Yield everything that both accounts are granted."""
     me, workers = f"serviceAccount:{host.account}", f"serviceAccount:{host.workers}"
     for bucket in host.buckets:
         yield RoleGrant(
@@ -141,7 +154,10 @@ def grants(host: BastionVm) -> Iterator[RoleGrant]:
 
 
 def _of_workers(host: BastionVm, bucket: str, member: str) -> Iterator[RoleGrant]:
-    """Machines report, fetch and store; they can neither ask nor decide. As `deploy/terraform` has it, bucket by bucket."""
+    """Yield the grants of the workers' account for one bucket, as `deploy/terraform` has them.
+
+    Machines report, fetch and store. They can neither send requests nor make decisions.
+    """
     part = f"{host.url.removeprefix('gs://').partition('/')[2]}/{host.bastion}".strip("/")
 
     def grant(role: str, title: str, *prefixes: str) -> RoleGrant:

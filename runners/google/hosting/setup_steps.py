@@ -1,4 +1,4 @@
-"""How what a bastion consists of is brought about: each step looks first, and does only what is missing."""
+"""The steps that set up a bastion in Google's cloud. Each looks first, and does only what is missing."""
 
 from __future__ import annotations
 
@@ -18,22 +18,27 @@ class Step(Protocol):
 
     @property
     def what(self) -> str:
-        """It, in words."""
+        """The thing, in words."""
 
     def ensure(self, google: Google) -> bool:
-        """Make it so. True if it was not. Raises `GoogleError`."""
+        """Make it so. Return True if it was not. Raises `GoogleError`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The APIs are switched on."""
+    """The step that switches APIs on.
+
+    project: the project's id.
+    services: the APIs.
+    what: the step in words.
+    """
 
     project: str
     services: tuple[str, ...]
     what: str = "APIs"
 
     def ensure(self, google: Google) -> bool:
-        """Make it so. True if it was not."""
+        """Switch on the APIs that are off. Return True if there were any. Raises `GoogleError`."""
         parent = f"projects/{self.project}"
         names = [f"{parent}/services/{service}" for service in self.services]
         told = google.call("serviceusage.services.batchGet", parent=parent, names=names).get("services", [])
@@ -47,7 +52,14 @@ class Switched:
 
 @dataclass(frozen=True, slots=True)
 class Existing:
-    """Something is there: `look` finds it, or `make` makes it. What is another than `same` wants is changed by `change`."""
+    """The step that makes one thing exist, and as it is wanted.
+
+    what: the thing in words.
+    look: the method that finds it, and its parameters.
+    make: the method that makes it, and its parameters.
+    same: returns True if what was found is as wanted.
+    change: corrects what is not as wanted; None leaves it as it is.
+    """
 
     what: str
     look: tuple[str, Mapping[str, Any]]
@@ -56,7 +68,7 @@ class Existing:
     change: Callable[[Google, Answer], None] | None = None
 
     def ensure(self, google: Google) -> bool:
-        """Make it so. True if it was not."""
+        """Make it so. Return True if it was not. Raises `GoogleError`."""
         try:
             found = google.call(self.look[0], **self.look[1])
         except NotThere:
@@ -70,13 +82,13 @@ class Existing:
         try:
             answer = google.call(self.make[0], **self.make[1])
         except IsThere:
-            return False  # somebody was faster, or the answer to an earlier call was lost
+            return False  # somebody else made it first, or the answer to an earlier call was lost
         finish(google, self.make[0].partition(".")[0], answer, **self.make[1])
         return True
 
 
 def steps(host: BastionVm) -> Iterator[Step]:
-    """All of it, in an order in which each may rest on those before it."""
+    """Yield all steps, in an order in which each may rely on those before it."""
     services = [api for api in rights.APIS if not api.startswith("tpu.") or "tpu" in host.runners]
     yield Switched(host.project, tuple(services))
     yield _account(host.account, host.project, f"The bastion {host.bastion}")
@@ -93,7 +105,10 @@ def steps(host: BastionVm) -> Iterator[Step]:
 
 
 def vm(host: BastionVm) -> Existing:
-    """The VM, with the image that is wanted; another image is put in force by a restart of the VM, and no job notices."""
+    """Return the step for the VM with the wanted image.
+
+    If the image is another one, the VM is restarted with the wanted one, and no job notices.
+    """
     where = {"project": host.project, "zone": host.zone}
 
     def image(found: Answer) -> bool:
@@ -150,7 +165,7 @@ def _role(project: str, name: str, title: str, permissions: Sequence[str]) -> Ex
 
 
 def _subnetwork(host: BastionVm) -> Existing:
-    """Without an address of its own a VM reaches Google's services only if its subnetwork lets it."""
+    """Return the step that opens Google's services to the subnetwork: a VM without an external address needs that."""
     project, region, name = _of_subnetwork(host.subnetwork, host.project, host.region)
     where = {"project": project, "region": region, "subnetwork": name}
 
@@ -163,7 +178,7 @@ def _subnetwork(host: BastionVm) -> Existing:
     return Existing(
         what=f"Google's services within reach of the subnetwork {name} in {region}",
         look=look,
-        make=look,  # a network is its owner's to make: what is not there is told
+        make=look,  # we make no networks: looking again raises that it is missing
         same=lambda found: bool(found.get("privateIpGoogleAccess")),
         change=change,
     )

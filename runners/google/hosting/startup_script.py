@@ -1,7 +1,7 @@
-"""What the bastion's VM runs at each of its starts: the container of the bastion, and that again whenever it ends. Pure.
+"""The start-up script of the bastion's VM: it runs the bastion's container, and again whenever that ends. Pure.
 
-The text is the same for all; what differs is in the metadata and read as data. Container-Optimized OS has docker, curl, and
-a helper that logs docker in where Google's registries want it.
+The text is the same for all bastions. What differs is in the metadata, and is read as data. Container-Optimized OS has
+docker, curl, and a helper that logs docker in to Google's registries.
 """
 
 SCRIPT = r"""#!/bin/sh

@@ -1,4 +1,4 @@
-"""The same as Terraform: for people whose cloud is written down there, and nothing is made beside it. Pure."""
+"""The bastion in Google's cloud as Terraform files, for people who make everything in their cloud from files. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ provider "google" {{
 
 
 def files(host: BastionVm) -> dict[str, str]:
-    """The files by their names: what a folder of Terraform's holds."""
+    """Return the files of a Terraform folder, by name."""
     head = _HEAD.format(bastion=host.bastion, url=host.url, project=_text(host.project))
     blocks = [*_apis(host), *_accounts(host), *_roles(host), *_grants(host), _vm(instance(host), host)]
     return {"main.tf": "\n".join([head, *blocks]), "start.sh": SCRIPT}
@@ -110,7 +110,7 @@ def _vm(vm: Answer, host: BastionVm) -> str:
 
 
 def _ours(host: BastionVm) -> dict[str, str]:
-    """The accounts that are made here."""
+    """Return the accounts that are made here, by the name of their Terraform resource."""
     made = {"bastion": host.account, "worker": host.workers}
     return {name: one for name, one in made.items() if one == email(one.partition("@")[0], host.project)}
 
@@ -123,7 +123,10 @@ def _block(
     *,
     why: str = "",
 ) -> str:
-    """A resource as `terraform fmt` would leave it. `inner` are blocks in it, nested by dots."""
+    """Return a resource in the format of `terraform fmt`.
+
+    `inner` are the blocks in it, nested by dots in their names.
+    """
     lines = [f"# {why}"] if why else []
     lines += [f'resource "{kind}" "{name}" {{', *_aligned(fields, 1)]
     for path, values in (inner or {}).items():
@@ -135,7 +138,10 @@ def _block(
 
 
 def _aligned(fields: Mapping[str, str], depth: int) -> Iterator[str]:
-    """Fields with their signs in a column; what has several lines stands apart, as the formatter wants it."""
+    """Yield fields with their equals signs in one column.
+
+    A value of several lines stands apart, as `terraform fmt` wants.
+    """
     short = [key for key, value in fields.items() if "\n" not in value]
     width = max((len(key) for key in short), default=0)
     pad = "  " * depth
@@ -146,7 +152,7 @@ def _aligned(fields: Mapping[str, str], depth: int) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """A quoted text, in which nothing is a template."""
+    """Quote a text so that nothing in it is a template."""
     return json.dumps(str(value), ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")
 
 

@@ -1,4 +1,4 @@
-"""The VM of a bastion at work: whether it runs, what it says on its console, started, stopped and deleted."""
+"""The VM of a running bastion: its status and console, and how to start, stop and delete it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,13 @@ _FALLEN = {GONE, "TERMINATED", "STOPPING", "SUSPENDED"}
 
 @dataclass(frozen=True, slots=True)
 class VmStatus:
-    """The VM of this name, as a `Lodging`. All calls raise `GoogleError`."""
+    """The VM of this name: an implementation of `Hosting`. All calls raise `GoogleError`.
+
+    google: the API client.
+    project: the project's id.
+    zone: the VM's zone.
+    name: the VM's name.
+    """
 
     google: Google
     project: str
@@ -24,36 +30,36 @@ class VmStatus:
 
     @property
     def where(self) -> str:
-        """Its zone."""
+        """The VM's zone."""
         return self.zone
 
     def status(self) -> str:
-        """What Compute Engine says of it (RUNNING, TERMINATED, …), or GONE."""
+        """Return the VM's status in Compute Engine's words (RUNNING, TERMINATED, …), or GONE."""
         try:
             return str(self.google.call("compute.instances.get", **self._at).get("status", ""))
         except NotThere:
             return GONE
 
     def fallen(self) -> bool:
-        """It does not run, nor is about to."""
+        """True if it does not run, and is not about to."""
         return self.status() in _FALLEN
 
     def start(self) -> bool:
-        """Start it. True if it did not run. Raises `NotThere` if there is none."""
+        """Start it. Return True if it did not run. Raises `NotThere` if it does not exist."""
         if self.google.call("compute.instances.get", **self._at).get("status") in _UP:
             return False
         self._do("compute.instances.start")
         return True
 
     def stop(self) -> bool:
-        """Shut it down, and with it the bastion, which ends its tick first. True if it ran."""
+        """Shut it down. The bastion on it ends its tick first. Return True if it ran."""
         if self.status() not in _UP:
             return False
         self._do("compute.instances.stop")
         return True
 
     def delete(self) -> bool:
-        """Remove it. True if it was there."""
+        """Delete it. Return True if it existed."""
         try:
             self._do("compute.instances.delete")
         except NotThere:
@@ -61,7 +67,7 @@ class VmStatus:
         return True
 
     def console(self) -> str:
-        """The last that it wrote on its serial console."""
+        """Return the last part of its serial console."""
         return str(self.google.call("compute.instances.getSerialPortOutput", **self._at).get("contents", ""))
 
     @property

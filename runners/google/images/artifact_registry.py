@@ -1,4 +1,4 @@
-"""Artifact Registry: what an image's name says of it, what is there, and who pushes."""
+"""Artifact Registry: the parts of an image's name, the images that are there, and the login for a push."""
 
 from __future__ import annotations
 
@@ -22,7 +22,13 @@ MULTI = frozenset({"us", "europe", "asia"})
 
 @dataclass(frozen=True, slots=True)
 class ImagePlace:
-    """Where an image is: `image` is its path within the repository."""
+    """The place of an image.
+
+    location: the region, or one of `MULTI`.
+    project: the project's id.
+    repository: the name of the repository.
+    image: the path within the repository.
+    """
 
     location: str
     project: str
@@ -31,18 +37,18 @@ class ImagePlace:
 
     @property
     def path(self) -> str:
-        """The repository as the API names it."""
+        """The repository's name in the API."""
         return f"projects/{self.project}/locations/{self.location}/repositories/{self.repository}"
 
 
 def place_of(name: str) -> ImagePlace | None:
-    """The place of an image of this name; None if it is in another registry."""
+    """Return the place of an image of this name; None if it is in another registry."""
     found = _NAME.fullmatch(name)
     return ImagePlace(**found.groupdict()) if found else None
 
 
 def must_place(name: str) -> ImagePlace:
-    """The same. Raises `BundleError`."""
+    """Return the place of an image of this name. Raises `BundleError` if it is in another registry."""
     found = place_of(name)
     if found is None:
         hint = did_you_mean(name.partition("/")[0], _HOSTS, "use LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE")
@@ -52,13 +58,17 @@ def must_place(name: str) -> ImagePlace:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactRegistry:
-    """Artifact Registry by its API; `token` gives an access token of whoever is logged in."""
+    """Artifact Registry, through its API.
+
+    google: the API client.
+    token: returns an access token of the account that is logged in.
+    """
 
     google: Google
     token: Callable[[], str]
 
     def check(self, place: ImagePlace) -> None:
-        """Raise `BundleError` unless images can be pushed there; `GoogleError` if that could not be asked."""
+        """Raise `BundleError` unless images can be pushed to this place; `GoogleError` if that could not be asked."""
         try:
             found = self.google.call("artifactregistry.projects.locations.repositories.get", name=place.path)
         except NotThere as error:
@@ -74,7 +84,7 @@ class ArtifactRegistry:
             )
 
     def login(self) -> Login:
-        """Whoever google-auth says that we are."""
+        """Return the login of the account that google-auth uses."""
         return {"username": "oauth2accesstoken", "password": self.token()}
 
     def has(self, place: ImagePlace, digest: str) -> bool:
@@ -87,7 +97,7 @@ class ArtifactRegistry:
         return True
 
     def digest(self, name: str, tag: str) -> str:
-        """What a tag names now, in hexadecimal. Raises `BundleError` if it names nothing."""
+        """Return the digest that a tag names now, in hexadecimal. Raises `BundleError` if it names nothing."""
         place = must_place(name)
         tagged = f"{place.path}/packages/{_quoted(place.image)}/tags/{tag}"
         try:
@@ -100,5 +110,5 @@ class ArtifactRegistry:
 
 
 def _quoted(path: str) -> str:
-    """A path as one part of a name of the API."""
+    """Quote a path, so that it is one part of a name in the API."""
     return path.replace("/", "%2F")

@@ -1,4 +1,4 @@
-"""An image that Google's Cloud Build makes of the folder, while we wait or after we have left."""
+"""The bundler that has Google's Cloud Build make an image of the folder, while we wait or later."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ _DEFINITE = (BadCall, NoLogin, NoRight, NotThere)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildOrder:
-    """Where to build: `parent` is `projects/P/locations/L`, `pool` a private worker pool or empty, `limit_s` the longest time."""
+    """The settings of a build.
+
+    parent: the location, as `projects/P/locations/L`.
+    pool: the private worker pool; empty means Google's own machines.
+    limit_s: the longest time in seconds, after which Cloud Build ends the build.
+    """
 
     parent: str
     pool: str = ""
@@ -41,10 +46,17 @@ class BuildOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudBuildBundler:
-    """Uploads the folder, and has it built; what was built of equal code with equal settings is taken as it is.
+    """The bundler that uploads the folder and has it built. A build of equal code with equal settings is used again.
 
-    `url_of` says where in Google's storage an object of the bucket is. `wait`: return when the image is there; else the
-    bundle names the build, and the bastion waits.
+    context: the folder's recipe, and its preparation.
+    google: the API client.
+    registry: the registry that keeps the image.
+    tar: packs and uploads the folder.
+    order: the settings of the build.
+    url_of: returns the URL in Google's storage of an object of the bucket.
+    clock: the clock for pauses between questions.
+    say: shows a line to the user.
+    wait: return once the image exists. Otherwise the bundle names the build, and the bastion waits for it.
     """
 
     context: BuildContext
@@ -58,7 +70,10 @@ class CloudBuildBundler:
     wait: bool
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """Raises `BundleError`, `BucketError`, and `GoogleError` for what Google refuses."""
+        """Build the folder, or find its earlier build. Return the bundle.
+
+        Raises `BundleError`, `BucketError`, and `GoogleError` for what Google refuses.
+        """
         notes, name = self.context.ready(source), self.context.recipe.name
         if place := place_of(name):
             self.registry.check(place)
@@ -76,7 +91,7 @@ class CloudBuildBundler:
         return Bundle("image", image=name, digest=digest, build="" if digest else self._name(build), notes=notes)
 
     def _made_before(self, body: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The newest build of the same that is under way, or whose image is still there."""
+        """Return the newest build of the same that is under way, or whose image still exists; None if there is none."""
         name = self.context.recipe.name
         for build in self._tagged(body["tags"][-1]):
             if build.get("status") in LIVE:
@@ -92,7 +107,7 @@ class CloudBuildBundler:
         return islice(self.google.pages(f"{_B}.list", "builds", **asked), _LISTED)
 
     def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
-        """One build. When the answer was lost, it is looked for before anybody asks again."""
+        """Start a build. If the answer was lost, look for the build before anybody asks again."""
         try:
             operation = self.google.call(f"{_B}.create", parent=self.order.parent, body=body)
             build: Mapping[str, Any] = operation["metadata"]["build"]
@@ -104,7 +119,7 @@ class CloudBuildBundler:
             return found
 
     def _until_over(self, build: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The build at its end. Cloud Build itself ends what takes too long."""
+        """Return the build at its end. Cloud Build itself ends a build that takes too long."""
         name, told = self._name(build), ""
         while ended(build) is None:
             if told != build.get("status"):
@@ -119,7 +134,7 @@ class CloudBuildBundler:
 
 
 def body_of(recipe: Recipe, order: BuildOrder, url: str) -> dict[str, Any]:
-    """The build as Cloud Build is asked for it, of an archive at `gs://bucket/object`. Equal wishes have equal tags."""
+    """Return the request to Cloud Build, for an archive at `gs://bucket/object`. Equal requests have equal tags."""
     bucket, _, key = url.removeprefix("gs://").partition("/")
     asked: dict[str, Any] = {
         "source": {"storageSource": {"bucket": bucket, "object": key}},
@@ -134,7 +149,7 @@ def body_of(recipe: Recipe, order: BuildOrder, url: str) -> dict[str, Any]:
 
 
 def _words(recipe: Recipe) -> list[str]:
-    """Of the command line of `docker build`. Cloud Build would put variables in the place of `$NAME`."""
+    """Return the arguments of `docker build`. `$` is doubled, because Cloud Build replaces `$NAME` by a variable."""
     cached = {"BUILDKIT_INLINE_CACHE": "1"} if recipe.cache_from else {}
     words = [
         f"--file={recipe.dockerfile}",

@@ -1,4 +1,7 @@
-"""How machines of Google's come to their worker: each is told of a build that is in the bucket before it is asked for."""
+"""The boot metadata of Google's machines.
+
+It names a build of the worker, which is in the bucket before a machine is asked for.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,14 @@ from ...delivery.bootstrap import ACCOUNT, Boot, metadata
 
 
 class MachineBoot:
-    """Makes the metadata of machines. Safe for threads.
+    """The maker of machine metadata. Safe for threads.
 
-    `url` is that of the bastion's part of the bucket, `flags` are those of every worker. The build is made once, the first
-    time that it is asked for.
+    bucket: the bastion's part of the bucket, to which the build is published.
+    url: its URL.
+    shell: the shell that the build is made with.
+    flags: the flags of every worker.
+    run_as: the Unix account of the jobs.
+    make: makes the build. It is called once, at the first use.
     """
 
     def __init__(
@@ -35,7 +42,10 @@ class MachineBoot:
         self._making = Lock()
 
     def __call__(self, key: AttemptKey, machine: str) -> Mapping[str, str]:
-        """What the machines of one creation are told; `machine` as in `Boot`. Raises `RunnerError`, `BucketError`."""
+        """Return the metadata for the machines of one creation; `machine` is as in `Boot`.
+
+        Raises `RunnerError`, `BucketError`.
+        """
         return metadata(
             Boot(
                 key=key,
@@ -49,7 +59,10 @@ class MachineBoot:
         )
 
     def build(self) -> str:
-        """The digest of the build, which is in the bucket. Takes some seconds the first time; raises as a call does."""
+        """Return the digest of the build, which is then in the bucket.
+
+        The first call takes some seconds, and raises as a call of this object does.
+        """
         with self._making:
             if not self._digest:
                 self._archive = self._archive or self._make(self._shell)

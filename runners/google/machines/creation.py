@@ -1,4 +1,7 @@
-"""Asking for an attempt's machines: one zone after the other, with a memory of who refused and a pause where none can help."""
+"""The requests for an attempt's machines: zone after zone.
+
+Refusals are remembered; where no zone can help, it pauses.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,12 @@ from .google_context import GoogleContext
 from .pending_creations import PendingCreations
 
 _BAD_S, _PAUSE_S, _TURN_S = 600.0, 10.0, 1.0
-"""How long a zone is left alone that cannot have what is wanted; and all of Google, when it was no zone's matter, or when
-our share of requests is used up."""
+"""Waiting times in seconds.
+
+_BAD_S: how long a zone is skipped at first that cannot have what is wanted.
+_PAUSE_S: how long nothing is asked of Google when the problem is not a zone's.
+_TURN_S: how long nothing is asked when our share of requests is used up.
+"""
 
 _ADVICE = {
     "accelerator type": "add a zone that has it to zones of [google]",
@@ -28,12 +35,16 @@ _ADVICE = {
     "runtime": "change images of [google]",
     "/images/": "change images of [google]",
 }
-"""What the settings can be, if Google will not have them, by the words it says then."""
+"""The setting to change if Google refuses what it says, by a word in the refusal."""
 
 
 @dataclass(slots=True)
 class Creation:
-    """The zones of the settings are asked, first the one that is wanted most."""
+    """The creation of machines: it asks the zones of the settings, the zone that is wanted most first.
+
+    site: the context of Google's machines.
+    hopes: the pending creations, which are updated here.
+    """
 
     site: GoogleContext
     hopes: PendingCreations
@@ -48,9 +59,10 @@ class Creation:
         busy: Container[str],
         send: Callable[[str], Mapping[str, Any]],
     ) -> None:
-        """Ask the open ones of `places` by `send`, but not where the name is taken (`busy`), until one takes it.
+        """Ask the open zones of `places` with `send`, one after the other, until one accepts.
 
-        Raises `Later` if none did, and `GoogleError` for what concerns no zone.
+        A zone in `busy` is skipped: the name is taken there. If the attempt was already asked for in a zone, only that
+        zone is asked. Raises `Later` if none accepted, and `GoogleError` for a problem that is not a zone's.
         """
         now = self.site.clock.monotonic()
         until, why = self._paused
@@ -65,42 +77,42 @@ class Creation:
         raise Later(f"no zone gives {want} now")
 
     def refuse(self, zone: str, want: str, error: GoogleError) -> None:
-        """A zone will not give this now."""
+        """Remember that a zone does not provide this now."""
         bad = isinstance(error, (BadCall, NotThere, NoRight))
         said = f"{error}{_advice(str(error))}" if bad else str(error)
         first = _BAD_S if bad else zones.SHORT_S
         self._shuts = zones.refused(self._shuts, zone, want, said, self.site.clock.monotonic(), first_s=first)
 
     def gave(self, zone: str, want: str) -> None:
-        """A zone gave this."""
+        """Remember that a zone provided this."""
         self._shuts = zones.gave(self._shuts, zone, want)
 
     def _ask(self, key: AttemptKey, zone: str, want: str, send: Callable[[str], Mapping[str, Any]]) -> bool:
-        """Ask one zone. False if it refused, and another may be asked."""
+        """Ask one zone. Return False if it refused, and another may be asked."""
         try:
             made = send(zone)
         except IsThere:
-            made = {}  # by an answer that was lost, or not listed yet
+            made = {}  # an earlier call made it: its answer was lost, or it is not listed yet
         except (NoStock, NoQuota, BadCall, NotThere) as error:
             self.refuse(zone, want, error)
             self.hopes.drop(key)
             return False
         except TooMany as error:
-            self._paused = self.site.clock.monotonic() + _TURN_S, str(error)  # nobody else's turn comes before
+            self._paused = self.site.clock.monotonic() + _TURN_S, str(error)  # no other request gets a turn earlier
             raise
         except (NoRight, NoLogin) as error:
             self._paused = self.site.clock.monotonic() + _PAUSE_S, str(error)
             self.hopes.refused(key, str(error))
             raise
         except GoogleError as error:
-            self.hopes.unsure(key, zone, str(error))  # it may have been heard: nowhere else before this is known
+            self.hopes.unsure(key, zone, str(error))  # Google may have accepted it: ask no other zone before we know
             raise
         self.hopes.asked(key, zone, want, made)
         return True
 
 
 def _advice(said: str) -> str:
-    """What to change where asking again cannot help, by what Google names."""
+    """Return what to change in the settings, by what Google names; empty if it names nothing of them."""
     for word, advice in _ADVICE.items():
         if word in said.lower():
             return f"; {advice} in config.toml"

@@ -1,4 +1,4 @@
-"""The direct question about one machine: what Google says of it. Gone is what was said twice."""
+"""The existence check: ask Google directly about one machine. A machine is gone only after two answers agree."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from ..api.interface import GoogleError
 from .names import GoogleHost, Mark
 
 TWICE_S = 5.0
-"""So long has to lie between the two answers that a machine is gone."""
+"""The least number of seconds between the two answers that a machine is gone."""
 
 FRESH_S = 1.0
-"""So long one answer holds for all hosts of one name."""
+"""The seconds for which one answer is valid for all hosts of one name."""
 
 FORGET_S = 3600.0
+"""The seconds for which the first answer that a machine is gone is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existence:
-    """What Google has under a name, of so many `hosts`. `dead`: nothing runs on it; `leaving`: it is being deleted."""
+    """A thing that Google has under a name: a slice, or a VM.
+
+    mark: the mark in its labels; None if it has none of ours.
+    hosts: the number of its hosts.
+    dead: nothing runs on it any more.
+    leaving: it is being deleted.
+    """
 
     mark: Mark | None
     hosts: int
@@ -32,9 +39,11 @@ class Existence:
 
 @dataclass(slots=True)
 class ExistenceCheck:
-    """Asks about machines. `ask` answers what has a host's name, None if nothing has; it may raise `GoogleError`.
+    """The existence check of machines. Safe for threads.
 
-    Safe for threads.
+    ask: returns what has a host's name; None if nothing has. It may raise `GoogleError`.
+    clock: the clock that measures the age of answers.
+    scope: the scope of this bastion, which its marks have.
     """
 
     ask: Callable[[GoogleHost], Existence | None]
@@ -46,7 +55,10 @@ class ExistenceCheck:
     _lock: Lock = field(default_factory=Lock)
 
     def look(self, host: GoogleHost) -> Sight:
-        """Is this machine there? `BLIND` after the first answer that it is gone, and where there is none."""
+        """Check whether a machine exists.
+
+        `BLIND` after the first answer that it is gone, and where there is no answer.
+        """
         try:
             found = self._found(host)
         except GoogleError:
@@ -54,7 +66,8 @@ class ExistenceCheck:
         now = self.clock.monotonic()
         with self._lock:
             going = host in self._missed and found is not None and found.leaving
-            if not going and not self._is_gone(host, found):  # who was taken away does not come back by being deleted
+            # A machine that was gone stays gone while its remains are being deleted.
+            if not going and not self._is_gone(host, found):
                 self._missed.pop(host, None)
                 return Sight.THERE
             self._missed = {other: at for other, at in self._missed.items() if now - at < FORGET_S}
@@ -62,7 +75,10 @@ class ExistenceCheck:
         return Sight.GONE if now - first >= TWICE_S else Sight.BLIND
 
     def _found(self, host: GoogleHost) -> Existence | None:
-        """What has the host's name. Raises `GoogleError`."""
+        """Return what has the host's name; None if nothing has. Raises `GoogleError`.
+
+        Threads that ask about one name at the same time share one request.
+        """
         place = host.zone, host.name
         with self._lock:
             asking = self._asking.setdefault(place, Lock())
@@ -78,7 +94,10 @@ class ExistenceCheck:
             return found
 
     def _is_gone(self, host: GoogleHost, found: Existence | None) -> bool:
-        """Nothing of ours runs any more on what is not there, is another of the same name or another's, or was taken away."""
+        """True if nothing of ours runs under the host's name.
+
+        It is free or taken by another creation or another bastion, or the machine was taken away.
+        """
         if found is None or found.dead or host.host >= found.hosts:
             return True
         return found.mark is None or (found.mark.scope, found.mark.nonce) != (self.scope, host.nonce)

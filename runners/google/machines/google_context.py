@@ -1,4 +1,4 @@
-"""What every runner of Google's machines is given."""
+"""The context that every runner of Google's machines gets."""
 
 from __future__ import annotations
 
@@ -14,15 +14,25 @@ from ..api.interface import Google
 from .names import Mark
 
 Birth = Callable[[AttemptKey, str], Mapping[str, str]]
-"""The metadata of an attempt's machines, by the attempt and the id of each machine without its host."""
+"""The function that returns the metadata of an attempt's machines.
+
+Its arguments: the attempt, and each id without its host.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleContext:
-    """One of Google's projects, as a bastion has machines in it.
+    """One of Google's projects, as the place where a bastion has machines.
 
-    `scope` names the bastion, the same at every start; `given` bounds what all machines hold. `birth` makes the metadata
-    that have a machine start its worker. `at_once` does several things side by side, as `Tasks.map`.
+    google: the API client.
+    settings: the settings in `[google]`.
+    scope: the name of the bastion in names and labels; the same at every start.
+    ids: makes new ids.
+    seal: proves which machines this bastion made.
+    clock: the clock of all waiting times.
+    birth: returns the metadata that make a machine start its worker.
+    at_once: does several things side by side, as `Tasks.map` does.
+    given: the capacity that all machines may have together; None means no limit.
     """
 
     google: Google
@@ -37,20 +47,23 @@ class GoogleContext:
 
     @property
     def project(self) -> str:
-        """The project's id."""
+        """Return the project's id."""
         return self.settings.project
 
     def mark(self, placement: Placement) -> Mark:
-        """A new mark for what is about to be asked for: no other has its nonce."""
+        """Return a new mark for something to create. No other mark has its nonce."""
         nonce = self.seal.nonce(self.scope, placement.key, placement.epoch)
         return Mark(scope=self.scope, key=placement.key, epoch=placement.epoch, nonce=nonce)
 
     def is_proved(self, mark: Mark) -> bool:
-        """Whoever may make machines in the project may label them as they like: ours are those that the seal proves."""
+        """True if the seal proves that this bastion made the mark.
+
+        Everybody who may create machines in the project may give them any labels, so labels alone prove nothing.
+        """
         return self.seal.proves(mark.nonce, mark.scope, mark.key, mark.epoch)
 
     def of_all(self, ask: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        """What each was answered. Raises the first error: a part is not the whole."""
+        """Return the answer for each item. Raises the first error, because a part is not the whole."""
         answers = self.at_once(ask, items)
         for answer in answers:
             if isinstance(answer, Exception):

@@ -1,6 +1,7 @@
-"""Secrets that Google's Secret Manager keeps, asked for with the rights of the machine's account.
+"""Secrets from Google's Secret Manager, read with the rights of the machine's account.
 
-By its REST interface, for its own package is heavy; google-auth and requests are there for the buckets.
+They are read over its REST interface, because Google's package for it is heavy; google-auth and requests are already
+there for the buckets.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _AGAIN = frozenset({429, 500, 502, 503, 504})
 
 
 def default_session() -> Any:
-    """A session with the machine's own credentials. Raises `SecretError`."""
+    """Return a session with the machine's own credentials. Raises `SecretError`."""
     from google.auth.exceptions import GoogleAuthError
     from google.auth.transport.requests import AuthorizedSession
 
@@ -43,7 +44,7 @@ def default_session() -> Any:
 
 
 class GoogleSecrets:
-    """All that the account may see. `session` is asked for when the first one is wanted."""
+    """All secrets that the account may read. `session` opens a session, and is called anew for each secret."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class GoogleSecrets:
         self._session, self._endpoint, self._sleep = session, endpoint, sleep
 
     def reveal(self, name: str, *, user: str, project: str) -> str:
-        """The version that the name says, or the latest, as text. Raises `SecretError`."""
+        """Return a secret as text, in the version that its name gives, or the latest. Raises `SecretError`."""
         place = name if "/versions/" in name else f"{name}/versions/latest"
         session = self._session()
         with session:
@@ -69,7 +70,7 @@ class GoogleSecrets:
         return checked(_payload(answer, name), name, "Google's Secret Manager")
 
     def _ask(self, session: Any, place: str, name: str) -> tuple[int, bytes]:
-        """The status and the body. Nobody answering counts as 503."""
+        """Return the HTTP status and the body. A server that does not answer counts as 503."""
         from google.auth.exceptions import GoogleAuthError
         from requests.exceptions import RequestException
         from urllib3.exceptions import HTTPError
@@ -89,7 +90,7 @@ class GoogleSecrets:
 
 
 def _payload(answer: bytes, name: str) -> bytes:
-    """The bytes of the secret, if they are what was sent. Nothing of the answer is repeated in an error."""
+    """Return the bytes of the secret, once its checksum is verified. No error repeats any part of the answer."""
     import google_crc32c
 
     try:

@@ -1,4 +1,4 @@
-"""Who this machine is to a registry of images: its own service account, or what its Docker settings hold."""
+"""The login of this machine to an image registry: from its Docker settings, or a token of its own service account."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ _GOOGLES = re.compile(r"([a-z0-9-]+-docker\.pkg\.dev|([a-z]+\.)?gcr\.io)")
 
 
 def login(host: str, environ: Mapping[str, str]) -> Mapping[str, str] | None:
-    """What the registry at `host` has to be told, in the words of Docker's API; None: nothing. Raises `BundleError`."""
+    """Return the login for the registry at `host`, in the form of Docker's API; None if there is none.
+
+    Raises `BundleError`.
+    """
     known = _known(host, Path(environ.get("DOCKER_CONFIG") or Path(environ.get("HOME", "/"), ".docker"), "config.json"))
     return _google(host) if known is None and _GOOGLES.fullmatch(host) else known
 
 
 def _known(host: str, settings: Path) -> Mapping[str, str] | None:
-    """A name and a word that `docker login` has left; None if it has left none."""
+    """Return the name and password that `docker login` stored; None if it stored none."""
     try:
         name, _, word = (
             base64.b64decode(json.loads(settings.read_bytes())["auths"][host]["auth"]).decode().partition(":")
@@ -34,7 +37,7 @@ def _known(host: str, settings: Path) -> Mapping[str, str] | None:
 
 
 def _google(host: str) -> Mapping[str, str]:
-    """A token of the account that this machine has at Google."""
+    """Return a login with a token of the account that this machine has at Google. Raises `BundleError`."""
     from google.auth.exceptions import GoogleAuthError
 
     try:

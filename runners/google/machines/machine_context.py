@@ -1,4 +1,4 @@
-"""What a worker finds out and lays out on its own machine of Google's before it begins."""
+"""The preparation of a worker's own Google machine, before the worker starts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ _LIMIT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A file system: where it is mounted, and how many bytes are free on it."""
+    """A file system.
+
+    path: where it is mounted.
+    free: the bytes that are free on it.
+    """
 
     path: Path
     free: int
 
 
 def flags(home: Path, look: Callable[[], Mapping[str, Any]], clock: Clock, shell: Shell) -> dict[str, str]:
-    """What else a worker is told here: who it is, and where its folders are. Makes the account of its job.
+    """Return the worker's flags that only the machine knows: its identity and its folders. Create its job's account.
 
     `home` is a folder on the machine's own disk. Raises `RunnerError`.
     """
@@ -47,13 +51,13 @@ def flags(home: Path, look: Callable[[], Mapping[str, Any]], clock: Clock, shell
 
 
 def roomiest(home: Disk, others: Iterable[Disk]) -> Path:
-    """Where jobs work: at home, unless another disk has more room."""
+    """Return the folder where jobs work: home, unless another disk has more room."""
     best = max((home, *others), key=lambda disk: disk.free)
     return home.path if best is home else best.path / "bastion"
 
 
 def make_account(name: str, shell: Shell) -> None:
-    """Have an account of this name, with a home. Raises `RunnerError`."""
+    """Create an account of this name with a home, unless it exists. Raises `RunnerError`."""
     with suppress(KeyError):
         pwd.getpwnam(name)
         return
@@ -63,7 +67,7 @@ def make_account(name: str, shell: Shell) -> None:
 
 
 def _patiently(look: Callable[[], Mapping[str, Any]], clock: Clock) -> Mapping[str, Any]:
-    """The metadata server may come up later than we do."""
+    """Read the metadata, and retry for a while: the metadata server may start later than the worker."""
     for _ in range(_TRIES - 1):
         with suppress(RunnerError):
             return look()
@@ -72,7 +76,7 @@ def _patiently(look: Callable[[], Mapping[str, Any]], clock: Clock) -> Mapping[s
 
 
 def _disks(but: int) -> Iterable[Disk]:
-    """The disks, but that of this number, that programs can be written to and started from."""
+    """Yield the disks that programs can be written to and started from, except the device with this number."""
     for mount in psutil.disk_partitions(all=False):
         options = set(mount.opts.split(","))
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The metadata server of a machine of Google's: what it says of the machine, the next change of that, and what that means."""
+"""The metadata server of a Google machine: its present answer, the next change, and why the machine is about to go."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ _SLACK_S = 15.0
 
 
 class MetadataServer:
-    """The server at `host`. Safe for one thread at a time."""
+    """The client of the metadata server at `host`. Safe for one thread at a time."""
 
     def __init__(self, host: str = HOST) -> None:
         self._host = host
         self._etag = "0"
 
     def look(self) -> Mapping[str, Any]:
-        """All it says. Raises `RunnerError` if it cannot be asked."""
+        """Return all metadata. Raises `RunnerError` if the server does not answer."""
         return self._ask("", _SLACK_S)
 
     def wait(self, seconds: int) -> Mapping[str, Any]:
-        """All it says, as soon as that has changed since the last answer, or after so many seconds. Raises `RunnerError`."""
+        """Return all metadata once they have changed since the last answer, or after `seconds`.
+
+        Raises `RunnerError`.
+        """
         query = f"&wait_for_change=true&timeout_sec={seconds}&last_etag={self._etag}"
         return self._ask(query, seconds + _SLACK_S)
 
@@ -50,17 +53,23 @@ class MetadataServer:
 
 
 PREEMPTED_S = 20.0
-"""Of the 30 s that a preempted machine has left; the rest is for the end of the log and for the facts."""
+"""The job's grace in seconds, of the 30 s that a preempted machine has left.
+
+The rest is for the end of the log and for the facts.
+"""
 
 MAINTAINED_S = 45.0
-"""Of the 60 s between the notice and the maintenance of a host whose machines cannot move."""
+"""The job's grace in seconds, of the 60 s between notice and maintenance of a host whose machines cannot move."""
 
 MAINTAINED_WITH_GPUS_S = 1800.0
-"""Machines with GPUs are told an hour before."""
+"""The job's grace in seconds on a machine with GPUs, which gets its notice an hour before."""
 
 
 def farewell(instance: Mapping[str, Any], *, gpus: bool) -> Farewell | None:
-    """Why the machine is about to be taken away, if it is. A machine that only moves to another host stays."""
+    """Return why the machine is about to be taken away; None if it is not.
+
+    A machine that only moves to another host stays.
+    """
     if instance.get("preempted") == "TRUE":
         return Farewell("Google preempts this machine", PREEMPTED_S)
     if str(instance.get("maintenanceEvent", "")).startswith("TERMINATE"):

@@ -1,7 +1,7 @@
-"""Names of what an attempt has in Google's clouds, and the labels that tell whose it is. Pure.
+"""Names of what an attempt has in Google's clouds, and labels that say to which bastion and attempt it belongs. Pure.
 
-A name is made of the attempt alone: whoever asks for its machines a second time is refused by the first. What it belongs
-to stands in labels, which are set at creation; the `nonce` is another at every creation, so no machine's id comes twice.
+A name is made from the attempt alone, so Google refuses a second request for the same machines. The labels are set at
+creation. The `nonce` is different at every creation, so no machine's id comes twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ _JOB_LABELS = ("job", "job-2", "job-3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """Whose something is: a bastion's (`scope`), made for an attempt by the start `epoch` of that bastion."""
+    """The owner of something in Google's clouds, as its labels say.
+
+    scope: the bastion.
+    key: the attempt that it was made for.
+    epoch: the start of the bastion that made it.
+    nonce: 32 hexadecimal digits, different at every creation.
+    """
 
     scope: str
     key: AttemptKey
@@ -33,7 +39,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoogleHost:
-    """One machine: a host of a slice or VM that has this name in its zone, of one creation."""
+    """One machine: a host of a slice, or a VM.
+
+    zone: its zone.
+    name: the name of the slice or VM.
+    nonce: the nonce of its creation.
+    host: its number in the slice, from 0; a VM is number 0.
+    """
 
     zone: str
     name: str
@@ -45,14 +57,14 @@ class GoogleHost:
 
 
 def name(scope: str, key: AttemptKey) -> str:
-    """What an attempt's machines are called: always the same, and no other attempt's. At most 40 characters."""
+    """Return the name of an attempt's machines: always the same, and no other attempt's. At most 40 characters."""
     slug = re.sub(r"[^a-z0-9]+", "-", key.job.rpartition("-")[0].lower())[:_SLUG_MAX].strip("-")
     slug = slug if slug[:1].isalpha() else f"j{slug}"[:_SLUG_MAX].rstrip("-")
     return f"{slug}-{hashlib.sha256(f'{scope} {key}'.encode()).hexdigest()[:14]}"
 
 
 def labels(mark: Mark) -> dict[str, str]:
-    """The labels that tell a mark."""
+    """Return the labels that contain a mark."""
     job = encoded(mark.key.job)
     parts = [job[at : at + _LABEL_MAX] for at in range(0, len(job), _LABEL_MAX)]
     return {
@@ -66,7 +78,7 @@ def labels(mark: Mark) -> dict[str, str]:
 
 
 def mark_of(labels: Mapping[str, str]) -> Mark | None:
-    """The mark that labels tell; None for what is not ours, or was not made by us alone."""
+    """Return the mark in labels; None if they contain none, or not all of it in our form."""
     numbers = [labels.get(name, "") for name in ("task", "attempt", "epoch")]
     job = decoded("".join(labels.get(name, "") for name in _JOB_LABELS))
     nonce, scope = labels.get("nonce", ""), decoded(labels.get("bastion", ""))
@@ -77,7 +89,7 @@ def mark_of(labels: Mapping[str, str]) -> Mark | None:
 
 
 def host_of(machine: str) -> GoogleHost | None:
-    """What a machine's id names; None for what is no id of ours."""
+    """Return the host that a machine's id names; None if it is no id of ours."""
     match = _ID.fullmatch(machine)
     return GoogleHost(zone=match[1], name=match[2], nonce=match[3], host=int(match[4])) if match else None
 
@@ -88,10 +100,10 @@ def is_of(host: GoogleHost, scope: str, key: AttemptKey) -> bool:
 
 
 def encoded(text: str) -> str:
-    """A name as a label may hold it: small letters, digits, `-` and `_`. The same letters give it back."""
+    """Encode a name for a label: small letters, digits, `-` and `_`. `decoded` returns the same name."""
     return re.sub(r"[A-Z._]", lambda found: "_" + {".": "-", "_": "_"}.get(found[0], found[0].lower()), text)
 
 
 def decoded(label: str) -> str:
-    """What was `encoded`."""
+    """Decode what `encoded` made."""
     return re.sub(r"_(.)", lambda found: {"-": ".", "_": "_"}.get(found[1], found[1].upper()), label)

@@ -1,4 +1,4 @@
-"""What was asked of Google and is not there yet: what is known of it, in words for who waits. Remembered in memory only."""
+"""Pending creations: what was asked of Google and is not there yet, with words for people who wait. In memory only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,22 @@ from bastion.model.interfaces import AttemptKey
 from .google_context import GoogleContext
 
 FORGET_S = 3600.0
+"""The seconds for which a pending creation is remembered."""
 
 SETTING_UP_S = 1800.0
-"""So long a machine may be set up before its worker is expected."""
+"""The seconds that a machine may be set up before its worker is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCreation:
-    """What was asked for and where ("": nowhere yet), by which operation of Google's, and what is to be said of it."""
+    """One request for machines that are not there yet.
+
+    at: when it was noted, in seconds of the monotonic clock.
+    said: its state, in words for people.
+    zone: the zone that was asked; empty means none yet.
+    want: what was asked for, in words; empty if no zone is known to have accepted it.
+    operation: the name of Google's operation; empty if there is none.
+    """
 
     at: float
     said: str
@@ -29,39 +37,42 @@ class PendingCreation:
 
 @dataclass(slots=True)
 class PendingCreations:
-    """Attempts whose machines are not listed, and machines that are listed and being set up, by their nonces."""
+    """The attempts whose machines are not listed yet, and the nonces of listed machines that are being set up.
+
+    site: the context of Google's machines.
+    """
 
     site: GoogleContext
     _of: dict[AttemptKey, PendingCreation] = field(default_factory=dict)
     _set_up: dict[str, float] = field(default_factory=dict)
 
     def asked(self, key: AttemptKey, zone: str, want: str, operation: Mapping[str, Any]) -> None:
-        """A zone was asked, and took it."""
+        """Note that a zone accepted the request."""
         said = f"{want} was asked for in {zone}"
         self._of[key] = PendingCreation(self.site.clock.monotonic(), said, zone, want, str(operation.get("name", "")))
 
     def unsure(self, key: AttemptKey, zone: str, said: str) -> None:
-        """A zone was asked, and nobody knows whether it heard: no other is asked before that is known."""
+        """Note that a zone was asked, and may have accepted: no other zone is asked before this is known."""
         self._of[key] = PendingCreation(self.site.clock.monotonic(), said, zone)
 
     def refused(self, key: AttemptKey, said: str) -> None:
-        """Nobody took it."""
+        """Note that no zone accepted, and why."""
         self._of[key] = PendingCreation(self.site.clock.monotonic(), said)
 
     def drop(self, key: AttemptKey) -> None:
-        """A zone refused: another may be asked."""
+        """Forget a request that a zone refused, so that another may be asked."""
         self._of.pop(key, None)
 
     def zone(self, key: AttemptKey) -> str:
-        """Where the attempt was asked for, and may show up."""
+        """Return the zone where the attempt was asked for, and may show up; empty if there is none."""
         hope = self._of.get(key)
         return hope.zone if hope else ""
 
     def _set_ups(self, nonces: Iterable[str]) -> None:
-        """These are being set up now, and no others."""
+        """Note that exactly these are being set up now."""
         now = self.site.clock.monotonic()
         self._set_up = {nonce: self._set_up.get(nonce, now) for nonce in nonces}
 
     def _is_set_up(self, nonce: str) -> bool:
-        """It is being set up, and nobody expects its worker yet."""
+        """True if it is being set up, and its worker is not expected yet."""
         return self.site.clock.monotonic() - self._set_up.get(nonce, float("-inf")) < SETTING_UP_S

@@ -1,4 +1,4 @@
-"""What the runners of Google's machines do alike."""
+"""The common part of the runners of Google's machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from .pending_creations import PendingCreations
 
 
 class GoogleRunner:
-    """Machines in one of Google's projects."""
+    """A runner of machines in one of Google's projects.
+
+    name: the runner's name.
+    offers: the kinds of resources that it has.
+    pace_s: the seconds between two listings.
+    """
 
     name: str
     offers: Collection[str] | None
@@ -25,24 +30,24 @@ class GoogleRunner:
     def __init__(
         self, site: GoogleContext, hopes: PendingCreations, found: Callable[[GoogleHost], Existence | None]
     ) -> None:
-        """`found` answers what has a host's name; it may raise `GoogleError`."""
+        """Keep what all runners share. `found` returns what has a host's name; it may raise `GoogleError`."""
         self.site = site
         self._asking = Creation(site, hopes)
         self._witness = ExistenceCheck(found, site.clock, site.scope)
 
     def capacity(self) -> Resources | None:
-        """As given; Google does not say how much there is."""
+        """Return the capacity in the settings; Google does not say how much there is."""
         return self.site.given
 
     def is_of(self, machine: str, key: AttemptKey, worker: int) -> bool:
-        """By its name, which is made of scope and attempt."""
+        """True if the machine's name is the one made from this scope and attempt."""
         host = names.host_of(machine)
         return host is not None and names.is_of(host, self.site.scope, key)
 
     def stop(self, machine: str) -> None:
-        """The worker looks for its stop order by itself, every few seconds: nothing reaches it from here."""
+        """Do nothing: the worker looks for its stop order every few seconds, and cannot be reached from here."""
 
     def look(self, machine: str) -> Sight:
-        """The direct question. Gone is what Google called gone twice."""
+        """Check directly whether the machine exists. It is gone only after Google said so twice."""
         host = names.host_of(machine)
         return self._witness.look(host) if host else Sight.GONE

@@ -1,6 +1,6 @@
 """The runner of TPU slices: one queued resource for each attempt.
 
 For: jobs that ask for TPUs.
-Here: `runner`, the body of a queued resource, listings, removal, pending creations.
+Here: `runner`, the body of a queued resource, listings, deletion, pending creations.
 Imports: `runners.google.api`, `runners.google.machines`.
 """

@@ -1,4 +1,4 @@
-"""Slices are deleted, with the queued resource that they came by, when that was asked for each of their hosts."""
+"""The deletion of slices, with their queued resource, once it was requested for each of their hosts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from .listing import Listing
 from .parse import Queued, TpuNode
 
 AGAIN_S = 60.0
-"""A deletion that has not come to its end is asked for again after so long."""
+"""The seconds after which a deletion that has not finished is requested again."""
 
 _T = "tpu.projects.locations."
 
 
 @dataclass(slots=True)
 class Removal:
-    """Deletions of what belongs to one bastion. Safe for threads."""
+    """The deletions of one bastion's slices. Safe for threads.
+
+    site: the context of Google's machines.
+    """
 
     site: GoogleContext
     _asked: set[GoogleHost] = field(default_factory=set)
@@ -30,7 +33,10 @@ class Removal:
     _lock: Lock = field(default_factory=Lock)
 
     def ask(self, host: GoogleHost, listed: Listing) -> None:
-        """A host is not wanted any more. Raises `GoogleError` if it was the last of its slices, and they cannot be deleted."""
+        """Note that a host is not wanted any more, and delete its slices if it was the last of them.
+
+        Raises `GoogleError` if they cannot be deleted.
+        """
         with self._lock:
             self._asked.add(host)
         whole = listed.by_nonce.get(host.nonce) or listed.node(host) or self._unlisted(host)
@@ -50,7 +56,7 @@ class Removal:
             raise
 
     def again(self, row: Queued) -> None:
-        """Ask once more for a deletion that was asked for. Raises `GoogleError`."""
+        """Repeat a deletion that was requested. Raises `GoogleError`."""
         self._delete(row)
 
     def seen(self, listed: Listing) -> None:
@@ -62,7 +68,7 @@ class Removal:
             self._asked = {host for host in self._asked if str(host) in live or host.nonce in self._begun}
 
     def _unlisted(self, host: GoogleHost) -> Queued | TpuNode | None:
-        """What a host belongs to that is not listed; None if there is nothing of that creation."""
+        """Return the queued resource or slice of a host that is not listed; None if nothing of that creation exists."""
         node = self._node(host.zone, host.name)
         if node is None or node.mark.nonce != host.nonce:
             return None
@@ -70,7 +76,7 @@ class Removal:
         return queued if queued and queued.mark.nonce == host.nonce else node
 
     def _delete(self, whole: Queued | TpuNode) -> None:
-        """Delete what has this name, if it is still of this creation; again, where a deletion hangs."""
+        """Delete what has this name, if it is still of this creation. Repeat a deletion that hangs."""
         of_queue = isinstance(whole, Queued)
         there = self._queued(whole.zone, whole.name) if of_queue else self._node(whole.zone, whole.name)
         if there is None or there.mark.nonce != whole.mark.nonce:

@@ -1,4 +1,4 @@
-"""All that is ours in Google's TPU zones, by two questions for each zone."""
+"""The listing of all that is ours in Google's TPU zones, by two questions for each zone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import parse
 from .parse import Queued, TpuNode
 
 SICK_S = 300.0
-"""So long Google has to say that a slice is not well, until it is replaced."""
+"""The seconds of bad health, as Google reports it, after which a slice is replaced."""
 
 _T = "tpu.projects.locations."
 _PAGE = 1000
@@ -24,14 +24,20 @@ _PAGE = 1000
 
 @dataclass(frozen=True)
 class Listing:
-    """What was listed. `unwell`: nodes that Google says are not well, and since when."""
+    """One listing of the TPU zones.
+
+    queued: the queued resources of this bastion.
+    nodes: its nodes, which are its slices.
+    unwell: the hosts of nodes that Google says are not well, and since when, in seconds of the monotonic clock.
+    sick: those of them that have been unwell for at least `SICK_S`.
+    proved: the nonces of what this bastion made.
+    """
 
     queued: tuple[Queued, ...] = ()
     nodes: tuple[TpuNode, ...] = ()
     unwell: Mapping[GoogleHost, float] = field(default_factory=dict)
     sick: frozenset[GoogleHost] = frozenset()
     proved: frozenset[str] = frozenset()
-    """The nonces of what this bastion made."""
 
     @cached_property
     def machines(self) -> tuple[Machine, ...]:
@@ -45,7 +51,7 @@ class Listing:
 
     @cached_property
     def by_nonce(self) -> Mapping[str, Queued]:
-        """The queued resources by what is never given twice."""
+        """The queued resources by nonce, which is never given twice."""
         return {row.mark.nonce: row for row in self.queued}
 
     @cached_property
@@ -63,21 +69,21 @@ class Listing:
         return {(node.zone, node.name, node.mark.nonce): node for node in self.nodes}
 
     def node(self, host: GoogleHost) -> TpuNode | None:
-        """The slice of a host."""
+        """Return the slice of a host; None if it is not listed."""
         return self._node.get((host.zone, host.name, host.nonce))
 
     def zones_of(self, key: AttemptKey) -> set[str]:
-        """Where the attempt's name is taken."""
+        """Return the zones where the attempt's name is taken."""
         return {row.zone for row in self.by_key.get(key, ())}
 
     def failures(self, project: str) -> Iterator[tuple[Queued, GoogleError]]:
-        """Requests that came to nothing, and why."""
+        """Yield the requests that failed, with the error."""
         for row in self.queued:
             if row.state == "FAILED" and row.failed is not None:
                 yield row, failure(row.failed, f"{row.want} in {row.zone}", project=project)
 
     def since(self, before: Listing, now: float) -> Listing:
-        """The same, with what is known of who has been unwell since when."""
+        """Return this listing with the times since when hosts are unwell, taken over from the listing `before`."""
         unwell = {
             host: before.unwell.get(host, now)
             for node in self.nodes
@@ -89,7 +95,7 @@ class Listing:
 
 
 def read(site: GoogleContext, zones: Sequence[str]) -> Listing:
-    """Ask all zones. Raises `GoogleError` if one of them does not answer: a part is not the whole."""
+    """List all zones. Raises `GoogleError` if one does not answer, because a part is not the whole."""
     answers = site.of_all(lambda zone: _zone(site, zone), zones)
     queued, nodes = (tuple(row for part in kind for row in part) for kind in zip(*answers, strict=True))
     marks = [row.mark for row in (*queued, *nodes)]

@@ -1,4 +1,4 @@
-"""What listings of queued resources and nodes show, as values; and the machines that they come to. Pure."""
+"""Parse listings of queued resources and nodes into values, and those into machines. Pure."""
 
 from __future__ import annotations
 
@@ -14,20 +14,32 @@ from ..api.failures import Refusal, of_status
 from ..machines.names import GoogleHost, Mark, mark_of
 
 DEAD = frozenset({"PREEMPTED", "TERMINATED", "STOPPED", "HIDDEN"})
-"""States of a node that runs nothing any more. It holds quota until it is deleted."""
+"""The states of a node on which nothing runs any more. It holds quota until it is deleted."""
 
 COMING = frozenset({"CREATING", "STARTING", "STATE_UNSPECIFIED"})
+"""The states of a node that does not run yet."""
 WAITING = frozenset({"CREATING", "ACCEPTED", "WAITING_FOR_RESOURCES", "STATE_UNSPECIFIED"})
+"""The states of a queued resource that waits for capacity."""
 OVER = frozenset({"FAILED", "SUSPENDED"})
-"""States of a queued resource that gives nothing any more."""
+"""The states of a queued resource that gives nothing any more."""
 
 WELL = frozenset({"", "HEALTHY", "HEALTH_UNSPECIFIED"})
+"""The health of a node that needs no replacement."""
 _TYPE = re.compile(r"([a-z0-9]+)-([0-9]{1,6})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TpuNode:
-    """One slice, as it is listed."""
+    """One slice, as the listing shows it.
+
+    zone: its zone.
+    name: its name.
+    mark: the mark in its labels.
+    state: its state, in Google's words.
+    health: its health, in Google's words; empty if none is given.
+    parent: the name of its queued resource; empty if it has none.
+    hosts: the number of its hosts.
+    """
 
     zone: str
     name: str
@@ -39,14 +51,24 @@ class TpuNode:
 
     @property
     def machines(self) -> Iterator[GoogleHost]:
-        """Its hosts."""
+        """Yield its hosts."""
         for host in range(self.hosts):
             yield GoogleHost(zone=self.zone, name=self.name, nonce=self.mark.nonce, host=host)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queued:
-    """One queued resource of ours: all slices of one attempt. `failed`: why it is over, where Google says so."""
+    """One queued resource of ours: all slices of one attempt.
+
+    zone: its zone.
+    name: its name.
+    mark: the mark in its labels.
+    state: its state, in Google's words.
+    want: what it asks for, in words.
+    nodes: the names of its slices, in order.
+    hosts: the number of hosts of each slice.
+    failed: why it is over; None where Google does not say so.
+    """
 
     zone: str
     name: str
@@ -59,19 +81,19 @@ class Queued:
 
     @property
     def machines(self) -> Iterator[GoogleHost]:
-        """Every host, in the order of their workers, whether it is there or not."""
+        """Yield every host in the order of the workers, whether it exists or not."""
         for node in self.nodes:
             for host in range(self.hosts):
                 yield GoogleHost(zone=self.zone, name=node, nonce=self.mark.nonce, host=host)
 
 
 def want(kind: str, slices: int, how: str) -> str:
-    """What is asked of a zone, in words: `v4-16 (spot)`, `2 slices of v4-16 (reserved)`."""
+    """Describe what is asked of a zone: `v4-16 (spot)`, `2 slices of v4-16 (reserved)`."""
     return f"{f'{slices} slices of ' if slices > 1 else ''}{kind} ({how})"
 
 
 def queued_of(row: Mapping[str, Any], zone: str, scope: str) -> Queued | None:
-    """A listed queued resource; None if it is none of this bastion's."""
+    """Parse a listed queued resource; None if it is none of this bastion's."""
     spec: Mapping[str, Any] = next(iter(row.get("tpu", {}).get("nodeSpec", [])), {})
     node = spec.get("node", {})
     mark = mark_of(node.get("labels", {}))
@@ -95,7 +117,7 @@ def queued_of(row: Mapping[str, Any], zone: str, scope: str) -> Queued | None:
 
 
 def node_of(row: Mapping[str, Any], zone: str, scope: str) -> TpuNode | None:
-    """A listed node; None if it is none of this bastion's."""
+    """Parse a listed node; None if it is none of this bastion's."""
     mark = mark_of(row.get("labels", {}))
     if mark is None or mark.scope != scope:
         return None
@@ -116,20 +138,21 @@ def machines(
     sick: frozenset[GoogleHost] = frozenset(),
     proved: frozenset[str] = frozenset(),
 ) -> Iterator[Machine]:
-    """All machines that there are or will be. `sick` are hosts of nodes that have been unwell for long; `proved`, the nonces
-    that this bastion gave.
+    """Yield all machines that exist or will exist.
+
+    `sick` are the hosts of nodes that have been unwell for long; `proved` are the nonces that this bastion gave.
     """
     left = {(node.zone, node.name, node.mark.nonce): node for node in nodes}
     for row in queued:
         for number, name in enumerate(row.nodes):
             node = left.pop((row.zone, name, row.mark.nonce), None)
             if node is None and row.state in ("DELETING", "SUSPENDING"):
-                continue  # nothing is there, and nothing has to be done
+                continue  # the slice is gone, and its queued resource is going
             first = number * row.hosts
             for host in range(row.hosts):
                 at = GoogleHost(zone=row.zone, name=name, nonce=row.mark.nonce, host=host)
                 yield _machine(at, row.mark, first + host, node, over=row.state in OVER, sick=at in sick, proved=proved)
-    for node in left.values():  # its queued resource is gone, or not listed yet
+    for node in left.values():  # slices without their queued resource: it is gone, or not listed yet
         number = (
             int(found[1]) if (found := re.fullmatch(r".*-([0-9]{1,4})", node.name)) and node.name != node.parent else 0
         )
@@ -155,14 +178,14 @@ def _machine(
 
 
 def _how(row: Mapping[str, Any], node: Mapping[str, Any]) -> str:
-    """How it is bought."""
+    """Return how it is bought."""
     if "spot" in row:
         return "spot"
     return "reserved" if node.get("schedulingConfig", {}).get("reserved") else "on-demand"
 
 
 def hosts(node: Mapping[str, Any]) -> int:
-    """Of how many hosts a slice of this type consists; of one we do not know, as many as have addresses."""
+    """Return the number of hosts of a slice of this type. For an unknown type, count its addresses."""
     match = _TYPE.fullmatch(node.get("acceleratorType", ""))
     found: Slice | None = SLICES.get(match[1], {}).get(int(match[2])) if match else None
     return found.hosts if found else max(1, len(node.get("networkEndpoints", [])))

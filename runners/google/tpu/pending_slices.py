@@ -1,4 +1,4 @@
-"""Slices that were asked for and are not there yet."""
+"""Pending slices: asked for and not there yet."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ _GET = "tpu.projects.locations.operations.get"
 
 @dataclass(slots=True)
 class PendingSlices(pending_creations.PendingCreations):
-    """Attempts without a listed queued resource."""
+    """The attempts without a listed queued resource."""
 
     def failure(self, key: AttemptKey) -> tuple[str, GoogleError] | None:
-        """The zone and the error, if Google took a request and then failed with it. Raises `GoogleError`."""
+        """Return the zone and the error of a request that Google accepted and that failed later; None otherwise.
+
+        Raises `GoogleError`.
+        """
         hope = self._of.get(key)
         if hope is None or not hope.operation:
             return None
         try:
             error = self.site.google.call(_GET, name=hope.operation).get("error")
-        except NotThere:  # Google forgets them after a while
+        except NotThere:  # Google forgets operations after a while
             return None
         if not error:
             return None
@@ -36,14 +39,14 @@ class PendingSlices(pending_creations.PendingCreations):
         return hope.zone, failure(of_status(error), f"queued resource in {hope.zone}", project=self.site.project)
 
     def seen(self, found: Listing) -> None:
-        """What is listed needs no hope; what is refused is told until something lives."""
+        """Forget what is listed. Keep a refusal until the attempt has something alive."""
         now = self.site.clock.monotonic()
         kept = [(key, hope, found.by_key if hope.zone else found.alive) for key, hope in self._of.items()]
         self._of = {key: hope for key, hope, over in kept if key not in over and now - hope.at < FORGET_S}
         self._set_ups(row.mark.nonce for row in found.queued if row.state == "PROVISIONING")
 
     def told(self, found: Listing) -> Mapping[AttemptKey, str]:
-        """What each attempt waits for."""
+        """Return what each attempt waits for, in words."""
         said = {key: hope.said for key, hope in self._of.items()}
         for row in found.queued:
             if row.state in WAITING:

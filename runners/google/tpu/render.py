@@ -1,4 +1,4 @@
-"""From the wish for an attempt's machines to the body of a queued resource. Pure."""
+"""The body of a queued resource, made from an attempt's placement. Pure."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from ..api.interface import SCOPE
 from ..machines.names import Mark, labels
 
 ALONE_S, IN_TURN_S = 24 * 3600, 1800
-"""How long a request waits in a zone: where there is no other to ask, and where there is."""
+"""The seconds that a request waits in a zone: where it is the only zone, and where there are others to ask."""
 
 
 def wanted(resources: Resources) -> Slice:
-    """The slice that one replica is. Raises `RunnerError` if there is none of that kind and size, or not as TPU VMs."""
+    """Return the slice that one replica is.
+
+    Raises `RunnerError` for no such kind or size, or if it cannot be TPU VMs.
+    """
     kinds = sorted(resources)
     if len(kinds) != 1 or kinds[0] not in SLICES:
         raise RunnerError(
@@ -35,7 +38,7 @@ def wanted(resources: Resources) -> Slice:
 
 
 def machine(zone: str, name: str, slices: int, nonce: str) -> str:
-    """The id of each host without its number, for the machines' metadata."""
+    """Return the id of each host without its number, for the machines' metadata."""
     return f"{zone}/{name if slices == 1 else ANY_NAME}/{nonce}"
 
 
@@ -49,7 +52,10 @@ def body(
     tier: int,
     metadata: Mapping[str, str],
 ) -> dict[str, Any]:
-    """The queued resource: all slices of an attempt, together or not at all."""
+    """Return the body of the queued resource: all slices of an attempt, together or not at all.
+
+    Raises `RunnerError` if the tier is bought by flex-start, which TPU VMs do not have.
+    """
     parent = f"projects/{google.project}/locations/{zone}"
     how = google.bought(tier)
     if how == "flex-start":

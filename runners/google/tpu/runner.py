@@ -1,6 +1,6 @@
 """The runner of TPU slices: one queued resource for each attempt, with all its slices.
 
-What it remembers saves requests, and holds back: it never tells of machines what Google did not say.
+What it remembers saves requests and delays some. It reports no machine that Google did not list.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _T = "tpu.projects.locations."
 
 
 class TpuRunner(GoogleRunner):
-    """TPU slices in one of Google's projects."""
+    """The runner of TPU slices in one of Google's projects."""
 
     name = "tpu"
     offers = frozenset(KINDS["tpu"])
@@ -42,11 +42,11 @@ class TpuRunner(GoogleRunner):
         self._places: Sequence[str] = ()
 
     def workers(self, resources: Resources, replicas: int) -> int:
-        """The hosts of all slices. Raises `RunnerError` for what is no slice."""
+        """Return the number of hosts of all slices. Raises `RunnerError` if the resources are no slice."""
         return render.wanted(resources).hosts * replicas
 
     def create(self, placement: Placement) -> None:
-        """Ask for the attempt's slices, unless they are asked for: in the first zone that does not refuse."""
+        """Ask for the attempt's slices, unless they are asked for already: in the first zone that does not refuse."""
         if placement.key in self._listed.alive:
             return
         one = render.wanted(placement.resources)
@@ -56,12 +56,15 @@ class TpuRunner(GoogleRunner):
         self._asking.in_turn(placement.key, want, self._zones(), busy, lambda zone: self._send(zone, placement, one))
 
     def delete(self, machine: str) -> None:
-        """Take the machine down, with all others of its attempt, once this was asked for each of them."""
+        """Delete the machine together with all others of its attempt, once this was requested for each of them."""
         if host := names.host_of(machine):
             self._removal.ask(host, self._listed)
 
     def list(self) -> Sequence[Machine]:
-        """All machines of this bastion, by two questions for each zone. Raises `RunnerError` if one zone does not answer."""
+        """List all machines of this bastion: two questions for each zone.
+
+        Raises `RunnerError` if one does not answer.
+        """
         found = read(self.site, self._zones())
         self._listed = found = found.since(self._listed, self.site.clock.monotonic())
         self._note_failures(found)
@@ -70,20 +73,23 @@ class TpuRunner(GoogleRunner):
         return found.machines
 
     def sweep(self) -> None:
-        """Machines are deleted with all that is on them. Of deletions that hang when these are gone, nobody else asks again."""
+        """Repeat the deletions that hang: after their machines are gone, nothing else repeats them.
+
+        There is nothing else to remove: a machine is deleted with everything on it.
+        """
         for row in self._listed.queued:
             if row.state == "DELETING":
                 self._removal.again(row)
 
     def clear(self) -> None:
-        """Slices leave nothing where there are none any more."""
+        """Do nothing: deleted slices leave nothing behind."""
 
     def waiting(self) -> Mapping[AttemptKey, str]:
-        """What the attempts wait for that have no slices yet."""
+        """Return what the attempts without slices wait for."""
         return self._hopes.told(self._listed)
 
     def _zones(self) -> Sequence[str]:
-        """Those of the settings that have TPUs at all. Raises `RunnerError` if none has."""
+        """Return the zones of the settings that have TPUs. Raises `RunnerError` if none has."""
         if not self._places:
             every = self.site.google.pages(f"{_T}list", "locations", name=f"projects/{self.site.project}")
             known = {str(row.get("locationId", "")) for row in every}
@@ -105,7 +111,7 @@ class TpuRunner(GoogleRunner):
         return self.site.google.call(f"{_T}queuedResources.create", parent=parent, queuedResourceId=name, body=body)
 
     def _found(self, host: GoogleHost) -> Existence | None:
-        """What has a host's name. Raises `GoogleError`."""
+        """Return what has a host's name; None if nothing has. Raises `GoogleError`."""
         name = f"projects/{self.site.project}/locations/{host.zone}/nodes/{host.name}"
         try:
             node = self.site.google.call(f"{_T}nodes.get", name=name)
@@ -116,13 +122,13 @@ class TpuRunner(GoogleRunner):
         return Existence(mark=mark, hosts=parse.hosts(node), dead=state in parse.DEAD, leaving=state == "DELETING")
 
     def _take_in_failure(self, key: AttemptKey, want: str) -> None:
-        """A creation that was answered, and never showed: its operation may know why."""
+        """Remember why a creation failed that was accepted and never appeared: its operation may have the reason."""
         if failed := self._hopes.failure(key):
             zone, error = failed
             self._asking.refuse(zone, want, error)
 
     def _note_failures(self, found: Listing) -> None:
-        """Zones that gave up, and zones that gave."""
+        """Remember the zones that gave up, and the zones that gave slices."""
         for row, error in found.failures(self.site.project):
             if row.mark.nonce not in self._heard:
                 self._heard.add(row.mark.nonce)
