@@ -14,7 +14,7 @@ from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.interface import Google, NotThere
-from bastion.runners.google.hosting import bastion_vm as prices
+from bastion.runners.google.hosting import bastion_vm
 from bastion.runners.google.hosting import setup_steps, terraform
 from bastion.runners.google.hosting.bastion_vm import (
     DISK_GB,
@@ -86,7 +86,7 @@ def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
     return HostingPlan(
         lodging=VmStatus(door(google), found.project, found.zone, found.vm),
         work=work,
-        note=prices.line(found.machine_type, DISK_GB, config.poll),
+        note=bastion_vm.line(found.machine_type, DISK_GB, config.poll),
         write=partial(_write_terraform, call, found),
     )
 

@@ -92,8 +92,11 @@ class GoogleApi:
             found = page.get(items, [])
             yield from found.items() if isinstance(found, dict) else found
             token, before = page.get("nextPageToken", ""), token
-            if not token or token == before:  # a token that comes twice would never end
+            if not token:
                 return
+            if token == before:  # it would never end
+                break
+        raise _Passing(f"{_what(method, parameters)}: its pages do not end; the rest is not known")
 
     def rest(self, seconds: float) -> None:
         """Let time pass between two questions about the same thing."""

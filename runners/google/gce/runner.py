@@ -20,7 +20,6 @@ from ..machines.google_context import GoogleContext
 from ..machines.names import GoogleHost
 from ..machines.runner import GoogleRunner
 from . import parse, render
-from . import parse as torn
 from .deletion import Removal
 from .listing import Listing, read
 from .parse import Vm
@@ -117,7 +116,7 @@ class GceRunner(GoogleRunner):
 
         Its workers wait for each other while the attempt is being created, so nothing runs on them.
         """
-        missing = torn.lost(vms, wish.number)
+        missing = parse.lost(vms, wish.number)
         sights = [self._witness.look(host) for host in missing]
         if Sight.GONE in sights:
             for vm in vms:

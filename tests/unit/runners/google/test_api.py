@@ -115,6 +115,13 @@ def test_all_pages_are_read_and_a_part_is_not_the_whole(api: GoogleApi, server: 
         list(api.pages(LIST, "nodes", parent=ZONE))
 
 
+def test_pages_that_never_end_are_no_listing(api: GoogleApi, server: Scripted) -> None:
+    server.replies = [(200, {"nodes": [{"name": "a"}], "nextPageToken": "t"})] * 2
+    with pytest.raises(GoogleError, match="its pages do not end"):
+        list(api.pages(LIST, "nodes", parent=ZONE))
+    assert len(server.asked) == 2
+
+
 REFUSALS = [
     (
         refusal(
