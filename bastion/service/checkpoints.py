@@ -1,12 +1,9 @@
 """Report checkpoints of workers to the journal, but only those that it does not foresee. Pure but for itself.
 
 A job that saves every ten minutes causes two events and no more: one for its first checkpoint, and one for its
-interval. A new
-event follows when a checkpoint comes clearly earlier or later than foreseen, or is missing: three times at once, and
-then
-once in two hours (`CALM`), for there may be no rhythm. After a missing one the next is reported, too. So an attempt has
-two
-events if it is regular, and otherwise never more than 8, and 24 more a day.
+interval. A new event follows when a checkpoint comes clearly earlier or later than foreseen, or is missing: three times
+at once, and then once in two hours (`CALM`), for there may be no rhythm. After a missing one the next is reported, too.
+So an attempt has two events if it is regular, and otherwise never more than 8, and 24 more a day.
 """
 
 from __future__ import annotations
@@ -64,9 +61,7 @@ class _Heard:
 
 
 class Checkpoints:
-    """Remembers the checkpoints of live attempts. A restart forgets them all, which costs one event for each
-    attempt.
-    """
+    """Remembers the checkpoints of live attempts. A restart forgets them, which costs one event for each attempt."""
 
     def __init__(self) -> None:
         self._heard: dict[AttemptKey, _Heard] = {}
@@ -132,8 +127,7 @@ def _broken(came_s: float, now_s: float, every_s: float) -> tuple[bool, bool]:
     """Return whether a foreseen checkpoint is missing, and whether the newest one came at a time that was not foreseen.
 
     `came_s` is the time of the newest one and `now_s` is now, both in seconds after the checkpoint that the others are
-    foreseen
-    from.
+    foreseen from.
     """
     slack_s = max(SLACK_S, every_s / 4)
     due_s = (now_s - LOOK.total_seconds() - slack_s) // every_s * every_s

@@ -55,8 +55,7 @@ class Liveness:
         """Begin anew after a time in which no heartbeat could be read, or none could be written.
 
         All workers get as much time again before they count as lost, at most five minutes: their networks do not come
-        back at the
-        same moment as ours.
+        back at the same moment as ours.
         """
         self._beats = {}
         self._patience = _as_long_again(seconds)
@@ -65,17 +64,13 @@ class Liveness:
         """Return the workers that count as lost, after a good listing taken at monotonic time `at`.
 
         A silent worker is lost after three missed heartbeats and three good listings. But if many workers, and most of
-        all, are silent
-        at once, the cause is the store or the bastion: then only those are lost that have been silent for an hour in
-        which the bastion
-        itself read and wrote. When this ends, workers that are still silent get new time. A gap between two listings
-        counts as a
-        `doubt`.
+        all, are silent at once, the cause is the store or the bastion: then only those are lost that have been silent
+        for an hour in which the bastion itself read and wrote. When this ends, workers that are still silent get new
+        time. A gap between two listings counts as a `doubt`.
 
         This frees no machine: it stops the attempt, and the runner says when each machine is gone. The reconciler asks
-        the runner in
-        each turn about a machine that is not listed, and a machine that is gone counts as lost, no matter who is
-        silent.
+        the runner in each turn about a machine that is not listed, and a machine that is gone counts as lost, no matter
+        who is silent.
         """
         if at - self._at > _LOST_S:
             self.doubt(at - self._at)

@@ -103,8 +103,7 @@ def take_up(
     """Begin as soon as no other bastion is at work, or at once with `takeover`.
 
     It begins only once the clock is right: with a wrong clock it stands by and tries again. Returns None if asked to
-    stop before
-    it began.
+    stop before it began.
     """
     said = ""
     while takeover or stand_by(doors, me, stopping):
@@ -169,8 +168,7 @@ def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -
     """Take the next epoch with an append, then write `status.json` at once. Nothing else happens before that.
 
     Raises with nothing written: `Newer` if a newer version of Bastion was at work here; `OffTime` if the clock is
-    wrong;
-    `LostEnd` if the bucket knows of more than the end of the journal.
+    wrong; `LostEnd` if the bucket knows of more than the end of the journal.
     """
     fence = LeaderWindow(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))

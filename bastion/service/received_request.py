@@ -76,9 +76,7 @@ class Authors:
         return f"it asks in the name of {user}, and {self.name_of(owner)} wrote it; only root may ask in another's name"
 
     def homeless(self, user: str, owner: int | None, request: Request) -> str:
-        """Return why a job of this user has no account to run as here; empty if it has one, or if no job is
-        submitted.
-        """
+        """Return why a job of this user has no account to run as here; empty if it has one, or no job is submitted."""
         if not isinstance(request, Submit):
             return ""
         if self.as_submitter and self.number_of(user) is None:

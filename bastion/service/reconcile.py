@@ -1,8 +1,8 @@
 """Compare desired with observed machines, create those that are missing, and delete those that should not be.
 
 What cannot be known is left alone. The reconciler runs beside the tick, one turn at a time for each runner. A restart
-after a
-crash is just another turn. A runner gets only what the bucket already holds: orders and stop orders are written first.
+after a crash is just another turn. A runner gets only what the bucket already holds: orders and stop orders are written
+first.
 """
 
 from __future__ import annotations
@@ -129,8 +129,7 @@ class Reconciler:
         """Check later epochs in a listing against `status.json`. Raises `Deposed` if one of them is true.
 
         A listing alone deposes no bastion. One check serves all new claims, and there is at most one in `STRAY_S`: a
-        bastion may act
-        for as long without a write of its own.
+        bastion may act for as long without a write of its own.
         """
         larger = {machine.id for machine in shown if machine.epoch > self.epoch}
         self.refuted &= larger
@@ -217,8 +216,7 @@ class Reconciler:
         """Return the claim of a worker. In place of a damaged claim, its facts name the machine, but not its address.
 
         So facts are enough only for an attempt of one worker, or one that stops. A claim or facts that name a machine
-        of another
-        worker are not believed: this attempt must not end such a machine.
+        of another worker are not believed: this attempt must not end such a machine.
 
         Raises `RecordError`: a worker may run there, and its machine is unknown.
         """

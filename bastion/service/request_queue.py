@@ -60,8 +60,7 @@ class RequestQueue:
     """Takes requests in, tick by tick.
 
     `done` holds keys to remove: their effect is in the journal, or they have none. `backlog`: there is more than was
-    read. `stuck`
-    holds keys that cannot be read or that wait for others, each with the monotonic time since when.
+    read. `stuck` holds keys that cannot be read or that wait for others, each with the monotonic time since when.
     """
 
     def __init__(self, doors: ServiceContext, troubles: Problems, state: State) -> None:

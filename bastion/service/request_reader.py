@@ -124,7 +124,7 @@ def _in_turn(users: Iterable[Iterable[Stat]]) -> tuple[tuple[Stat, ...], tuple[S
 
 
 def age(found: Stat | ReceivedRequest) -> tuple[datetime, str]:
-    """Return the sort key of a request. The store's clock orders one listing; across listings the journal is the order."""
+    """Return the sort key of a request: the store's clock orders one listing; across listings the journal decides."""
     return found.stored if isinstance(found, ReceivedRequest) else found.modified, found.key
 
 
@@ -205,10 +205,8 @@ def in_order(mail: SortedRequests, found: Sequence[ReceivedRequest | Exception |
     """Order what was read: submissions first, so that a request about a job finds it if both came together.
 
     Among submissions, a job comes behind those that it depends on. If one request of a user could not be read, later
-    ones of that
-    user wait for it, so that no release overtakes its hold; a cancel never waits. Requests that need a pass over all
-    pending jobs
-    are limited to `PASSES_MAX` in one tick.
+    ones of that user wait for it, so that no release overtakes its hold; a cancel never waits. Requests that need a
+    pass over all pending jobs are limited to `PASSES_MAX` in one tick.
     """
     letters = [*mail.kept, *(letter for letter in found if isinstance(letter, ReceivedRequest))]
     letters.sort(key=lambda letter: (not isinstance(letter.request, Submit), age(letter)))
@@ -233,8 +231,7 @@ def missed(bucket: Bucket, mail: SortedRequests, letters: Iterable[ReceivedReque
     """List requests that are older than the newest of these and missing from their listing.
 
     A listing that is taken while a user writes may show a release without the hold before it. A second listing, begun
-    after the
-    requests were read, shows both.
+    after the requests were read, shows both.
     """
     newest = max(map(age, letters))
     late = (stat for stat in listed(bucket) if age(stat) < newest and not layout.is_probe(stat.key))

@@ -16,9 +16,7 @@ class TimedTasks:
         self._inner, self._clock = inner, clock
 
     def start(self, name: str, work: Callable[[], Any]) -> bool:
-        """Begin `work`. Return False if it cannot begin now, for one because a task of this name is not collected
-        yet.
-        """
+        """Begin `work`. Return False if it cannot begin now, or a task of this name is not collected yet."""
         begun = self._inner.start(name, work)
         if begun:
             self.since[name] = self._clock.monotonic()

@@ -265,8 +265,7 @@ class Bastion:
         """Read the admin's files. Return False if the store does not answer.
 
         Requests are handled only with files that are no older than they are: a user who sets a quota and then submits
-        meets the
-        new quota.
+        meets the new quota.
         """
         try:
             self.heed(admin_files.read(self.doors.bucket, self.doors.clock))

@@ -1,8 +1,7 @@
 """Find what should move and does not, and say what to do about it, for `bastion status`. Pure but for itself.
 
 Each bound lies after the latest moment at which the bastion itself acts. So what is named here is a fault, or something
-that
-was not foreseen.
+that was not foreseen.
 """
 
 from __future__ import annotations
