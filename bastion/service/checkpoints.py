@@ -61,7 +61,7 @@ class _Heard:
 
 
 class Checkpoints:
-    """Remembers the checkpoints of live attempts. A restart forgets them, which costs one event for each attempt."""
+    """The checkpoints of live attempts. A restart forgets them, which costs one event for each attempt."""
 
     def __init__(self) -> None:
         self._heard: dict[AttemptKey, _Heard] = {}

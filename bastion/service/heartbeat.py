@@ -34,7 +34,7 @@ class BeatsRead:
 
 
 class BeatReader:
-    """Reads the heartbeats of all workers, and remembers which versions of facts it has read."""
+    """The reader of all workers' heartbeats. It remembers which versions of facts it has read."""
 
     def __init__(self, bucket: Bucket, clock: Clock, rows: Callable[[], tuple[Desired, ...]], at_once: Map) -> None:
         self._bucket, self._clock, self._rows, self._at_once = bucket, clock, rows, at_once

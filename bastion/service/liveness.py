@@ -43,7 +43,7 @@ class _Beat:
 
 
 class Liveness:
-    """Compares listings of heartbeats by the observer's own clock. Times that objects claim are never trusted."""
+    """A comparison of heartbeat listings by the observer's own clock. Times that objects claim are never trusted."""
 
     def __init__(self) -> None:
         self._beats: dict[WorkerKey, _Beat] = {}

@@ -43,7 +43,7 @@ class ReceivedRequest:
 
     @property
     def is_somebodys(self) -> bool:
-        """True if its key names a valid user and request id, so that the user can get an answer."""
+        """Return True if its key names a valid user and request id, so that the user can get an answer."""
         return bool(USER.fullmatch(self.user) and REQUEST_ID.fullmatch(self.id))
 
     @property

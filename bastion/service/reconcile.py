@@ -173,7 +173,7 @@ class Reconciler:
         return [sighting for i in unseen if self._may_have_come(row.key, i, there) for sighting in self._claim(row, i)]
 
     def _may_have_come(self, key: AttemptKey, worker: int, listed: Listed) -> bool:
-        """True if a worker's claim should be looked for now: its machine is listed, or enough time has passed.
+        """Return True if a worker's claim should be looked for now: its machine is listed, or enough time has passed.
 
         Where the machine is not listed the pauses grow, up to `ASK_S`: it may be listed late, or be gone.
         """
@@ -344,7 +344,7 @@ def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
 
 
 def _is_claimed(machine: Machine, rows: Mapping[AttemptKey, Desired]) -> bool:
-    """True if the journal has a claim of this worker for this very machine."""
+    """Return True if the journal has a claim of this worker for this very machine."""
     row = rows.get(machine.key)
     return row is not None and machine.worker < len(row.posts) and row.posts[machine.worker].machine == machine.id
 

@@ -54,7 +54,7 @@ A request that is older than `OLDEST` counts as that old.
 
 
 class RequestHandler:
-    """Turns the requests of one tick into events.
+    """The handler of the requests of one tick: it turns them into events.
 
     Capacity and allowed shapes are computed once in a tick: no request changes them.
     """

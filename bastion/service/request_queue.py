@@ -52,12 +52,12 @@ class QueuedRequests:
 
     @property
     def letters(self) -> bool:
-        """True if there are requests to handle."""
+        """Return True if there are requests to handle."""
         return bool(self.read.now or self.read.later)
 
 
 class RequestQueue:
-    """Takes requests in, tick by tick.
+    """The way of requests from the inbox to the journal, tick by tick.
 
     `done` holds keys to remove: their effect is in the journal, or they have none. `backlog`: there is more than was
     read. `stuck` holds keys that cannot be read or that wait for others, each with the monotonic time since when.
@@ -185,7 +185,7 @@ def _submitted(letter: ReceivedRequest) -> set[str]:
 
 
 class _Turn:
-    """Handles the requests of one tick."""
+    """The handling of requests in one tick, with the limits of each user."""
 
     def __init__(
         self, crowd: Crowd, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]

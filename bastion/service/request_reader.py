@@ -57,7 +57,7 @@ class SortedRequests:
 
     @property
     def more(self) -> bool:
-        """True if there is more than is read now."""
+        """Return True if there is more than is read now."""
         return bool(self.later or self.cut)
 
 
@@ -177,7 +177,7 @@ def _forged(letter: ReceivedRequest, owner: int | None, authors: Authors | None)
 
 
 def _has_been(bucket: Bucket, job: str) -> bool:
-    """True if a job of this id was here before and has ended."""
+    """Return True if a job of this id was here before and has ended."""
     try:
         bucket.read(layout.ended(job))
     except Missing:
@@ -239,12 +239,12 @@ def missed(bucket: Bucket, mail: SortedRequests, letters: Iterable[ReceivedReque
 
 
 def keeps_order(letter: ReceivedRequest) -> bool:
-    """True if its effect depends on the requests before it."""
+    """Return True if its effect depends on the requests before it."""
     return not isinstance(letter.request, Submit | Cancel | None)
 
 
 def _takes_a_pass(letter: ReceivedRequest) -> bool:
-    """True if handling it needs a pass over all pending jobs."""
+    """Return True if handling it needs a pass over all pending jobs."""
     request = letter.request
     return isinstance(request, Top) or (isinstance(request, Update) and request.changes.after is not UNSET)
 

@@ -9,7 +9,7 @@ from ..model.interfaces import Clock, Tasks
 
 
 class TimedTasks:
-    """Wraps other `Tasks`. `since` is the monotonic time at which each task began that is not collected yet."""
+    """A wrapper of other `Tasks`. `since` is the monotonic time at which each task began that is not collected yet."""
 
     def __init__(self, inner: Tasks, clock: Clock) -> None:
         self.since: dict[str, float] = {}

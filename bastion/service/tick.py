@@ -278,7 +278,7 @@ class Bastion:
 
     @property
     def undecided(self) -> bool:
-        """True if the schedule must be computed again."""
+        """Return True if the schedule must be computed again."""
         return self._replan and self.journal.state.paused is None
 
     def _schedule(self, now: datetime) -> None:

@@ -77,7 +77,7 @@ class ServiceView:
 
 
 class Watchdog:
-    """Lists what has stopped moving.
+    """The search for what has stopped moving.
 
     It remembers when each attempt was first seen with no process left to run: the state does not hold that.
     """
