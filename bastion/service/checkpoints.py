@@ -24,10 +24,10 @@ SLACK_S = 60.0
 """Seconds by which a checkpoint may miss its time; or a quarter of the interval, if that is more."""
 
 BREAKS = 3
-"""So many changes in the rhythm of an attempt are reported at once."""
+"""The number of changes in an attempt's rhythm that are reported at once."""
 
 CALM = timedelta(hours=2)
-"""After these, one change is reported in this time."""
+"""Time between two reports of further changes."""
 
 SMOOTHING = 4
 """The interval is an average in which the newest one counts a quarter. This levels out pauses and jitter."""

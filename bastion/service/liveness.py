@@ -11,9 +11,9 @@ from ..model.stored.records import BEAT_S
 from .observations import Silent
 
 BEATS_MISSED = 3
-"""A worker is lost after so many missed heartbeats, seen in as many listings."""
+"""The missed heartbeats, seen in as many listings, after which a worker is lost."""
 MANY = 4
-"""So many silent workers, if they are most of all, point to the store or to the bastion itself."""
+"""The number of silent workers that, if they are most of all, point to the store or to the bastion itself."""
 DOUBT_MAX_S = 300.0
 """The longest patience with workers after a silence that was not theirs."""
 FROZEN_MAX_S = 3600.0

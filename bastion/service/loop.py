@@ -32,7 +32,7 @@ log = logging.getLogger("bastion")
 T = TypeVar("T")
 
 LIMITED_MAX = 100
-"""At most this many users over their limits are named in `status.json`."""
+"""The most users over their limits that are named in `status.json`."""
 
 OFF_S = 10.0
 """Seconds between two checks of a clock that is wrong."""
@@ -141,7 +141,8 @@ def turn(bastion: Bastion) -> None:
 def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool]) -> bool:
     """Wait until no other bastion is at work. Return False if asked to stop before that.
 
-    Another bastion counts as gone if its status says so, or if that status does not change for `PATIENCE_S`.
+    Another bastion counts as gone if its status says so, if its process on this host is dead, or if its status does not
+    change for `PATIENCE_S`.
     """
     seen: str | None = None
     since = doors.clock.monotonic()

@@ -133,7 +133,10 @@ class Maintenance:
         self.agenda.take("clock", CLOCK_S)  # the start has just asked it
 
     def hurry(self) -> None:
-        """Make the runners' turns due now: attempts have changed. Their heartbeats may have left objects to remove."""
+        """Make the runners' turns due now, because attempts have changed.
+
+        Attempts that ended may have left heartbeats to remove, so the next heartbeat is due even if no attempt is live.
+        """
         self._leftovers = True
         for reconciler in self.reconcilers:
             self.agenda.hurry(f"{ASKS}{reconciler.runner.name}")

@@ -1,4 +1,4 @@
-"""What was observed outside the bastion, as values, and the events that each observation causes. Pure."""
+"""Observations from outside the bastion, as values, and the events that they cause. Pure."""
 
 from __future__ import annotations
 

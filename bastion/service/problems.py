@@ -1,4 +1,4 @@
-"""What is wrong now, by place: logged when it changes, and shown in `bastion status` for as long as it lasts."""
+"""Current problems by place: logged when they change, and shown in `bastion status` for as long as they last."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ Listed = dict[WorkerKey, list[str]]
 """The machines of each worker, by the backend's own ids."""
 
 OVERTIME = timedelta(seconds=10)
-"""A machine is deleted so long after the deadline of its stop, answered or not."""
+"""Time from the deadline of a stop until the machine is deleted, answered or not."""
 
 
 T = TypeVar("T")
@@ -276,9 +276,9 @@ class Reconciler:
     def _sweep(self, machines: Iterable[Machine], rows: dict[AttemptKey, Desired]) -> None:
         """Delete undesired machines, doomed ones, and second machines of a claimed worker.
 
-        Only listed machines are deleted, each by the backend's own id. One of an unknown attempt is deleted after
-        `STRAY_S`: orders
-        are written before machines are created, so this guards against attempts that this bastion does not know.
+        Only listed machines are deleted, each by the backend's own id. One of an unknown attempt is deleted only after
+        a while (`STRAY_S`): orders are written before machines are created, so this guards against attempts that this
+        bastion does not know.
         """
         at, known = self.clock.monotonic(), self.strays
         self.strays = {machine.id: known.get(machine.id, at) for machine in machines if machine.key not in rows}

@@ -24,7 +24,7 @@ from .received_request import ReceivedRequest
 from .request_handler import RequestHandler, others
 
 REFUSALS_MAX = 100
-"""In one tick, this many rejections of one user get an event each; the rest share one event."""
+"""The most rejections of one user in a tick that get an event each; the rest share one event."""
 
 RELIST_S = 5.0
 """Seconds between two new listings while a long one is worked through: a new request waits at most so long."""
@@ -33,7 +33,7 @@ RELIST_SHARE = 0.1
 """The largest share of the time that listing may take: where it is slow, it is done less often."""
 
 WAITING_BYTES_MAX = 8 * 1024**2
-"""So many bytes of one user's requests are kept in memory while they wait for others."""
+"""The most bytes of one user's requests that are kept in memory while they wait for others."""
 
 
 _Found = ReceivedRequest | Exception | None
@@ -52,7 +52,7 @@ class QueuedRequests:
 
     @property
     def letters(self) -> bool:
-        """Return True if there are requests to handle."""
+        """Return True if there are requests to handle, now or later."""
         return bool(self.read.now or self.read.later)
 
 
@@ -106,8 +106,7 @@ class RequestQueue:
     def _completed(
         self, mail: request_reader.SortedRequests, found: list[_Found]
     ) -> tuple[request_reader.SortedRequests, list[_Found], list[ReceivedRequest]]:
-        """Add requests that are older than those read but were not in the listing. Return the listing, results, and
-        late requests.
+        """Add older requests that were missing from the listing. Return the listing, the results, and late requests.
 
         Where older ones cannot be found now, the requests that depend on order are late: they wait for the next tick.
         """
@@ -139,8 +138,9 @@ class RequestQueue:
     def judge(
         self, mail: QueuedRequests, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
     ) -> None:
-        """Turn requests into events and pass them to `add`. One that waits is kept and not read again, within a memory
-        limit.
+        """Turn requests into events and pass them to `add`.
+
+        One that must wait is kept in memory and not read again, unless that would take too much memory.
         """
         self.done |= dict.fromkeys(mail.sorted.known)
         all_read = not mail.sorted.more and not mail.read.failed
@@ -228,7 +228,7 @@ class _Turn:
         return False
 
     def _ends_something(self, letter: ReceivedRequest) -> bool:
-        """True if this cancels something that still runs: users over their limits can still stop what they have."""
+        """Return True if this cancels something that still runs: users over their limits can still do that."""
         request, state = letter.request, self._state
         job = state.jobs.get(request.job) if isinstance(request, Cancel) else None
         if job is None or not isinstance(request, Cancel) or refusal(request, letter.user, state, self._inputs):

@@ -250,8 +250,9 @@ def _takes_a_pass(letter: ReceivedRequest) -> bool:
 
 
 def _needed_first(letters: Sequence[ReceivedRequest]) -> list[ReceivedRequest]:
-    """Return the same requests, each job behind the jobs of this listing that it depends on, unless they depend on each
-    other.
+    """Return the same requests, each job behind those of this listing that it depends on.
+
+    Jobs that depend on each other keep any order.
     """
     submits = {job_id(one.request.spec.name, one.id): one for one in letters if isinstance(one.request, Submit)}
     needs = {

@@ -116,8 +116,9 @@ class Bastion:
         )
 
     def _look(self) -> None:
-        """Raise `LostEnd` if the journal lost its end; `Deposed` if the cause is that another bastion, or a purge, took
-        over.
+        """Raise `LostEnd` if the journal lost its end.
+
+        Raise `Deposed` instead if the cause is that another bastion, or a purge, took over.
         """
         try:
             self.journal.look()
@@ -177,9 +178,7 @@ class Bastion:
         self._last("status", lambda: self.beacon.swap(ended))
 
     def _last(self, name: str, work: Callable[[], object]) -> None:
-        """Run this as the task `name`, after any task of that name that still runs, and wait for its end. Raises
-        `Deposed`.
-        """
+        """Run this as the task `name`, after one that still runs, and wait for its end. Raises `Deposed`."""
         begun = ended = False
         while not ended:
             begun = begun or self.doors.tasks.start(name, work)

@@ -1,5 +1,4 @@
-"""The identity of a local bucket's folder. An empty mount point, or another folder in its place, is a store that is
-down.
+"""The identity of a local bucket's folder: an empty mount point or another folder in its place is a store that is down.
 
 A marker below `%private/` names the folder; the first writer makes it. In a bucket that several accounts share, each
 has a marker of its own. A share that goes away and comes back may have another device number. So the marker's content
@@ -69,9 +68,8 @@ class FolderIdentity:
         except OSError as error:
             if error.errno in NO_ROOM:
                 self._was_refused = True
-                with suppress(
-                    OSError
-                ):  # an account without the right to write here gets the reason from its own command
+                # An account without the right to write here learns the reason from its own command.
+                with suppress(OSError):
                     self._forget()
                     os.link(self._marker, self._refused, follow_symlinks=False)
             raise
@@ -146,7 +144,7 @@ def was_refused(root: str) -> bool:
 
 
 def is_full(url: str) -> bool:
-    """True if a bucket is a folder on a disk without room, or one in which a write was just refused for lack of it.
+    """Return True if a bucket is a folder without room, or one in which a write was just refused for lack of it.
 
     False for other stores: they do not tell.
     """

@@ -1,12 +1,10 @@
 """The lock of a local bucket, which others can take from a process that stands still.
 
-One process at a time changes the tree, and only by moves out of a folder of its own below `%private/`, or into it: its
-grant. A process that waits for a holder that stands still (SIGSTOP, Ctrl-Z) sets the lock file aside. The first holder
-of the new lock file removes the grant that the old one names, before it does anything else. When the old holder wakes
-up, its next move
-fails: there is nothing to move, and nowhere to move it to. Either it made its move before its grant was removed, or it
-  never
-makes it.
+One process at a time changes the tree, and only by moves out of a folder of its own below `%private/`, or into it. This
+folder is its grant. A process that waits for a holder that stands still (SIGSTOP, Ctrl-Z) sets the lock file aside. The
+first holder of the new lock file removes the grant that the old one names, before it does anything else. When the old
+holder wakes up, its next move must fail, because its grant is gone, and with it the file to move and the folder to move
+into. So the old holder either made its move before its grant was removed, or it never makes it.
 
 A holder first writes the name of its grant, and then checks that the lock is still in its place. A waiter first sets
 the lock aside, and then its successor reads that name. So one of the two sees the other. Raises `OSError`;
@@ -165,7 +163,10 @@ def _said(lock: int) -> tuple[int | None, bytes]:
 
 
 def _is_abandoned(grant: bytes) -> bool:
-    """True if its writer is dead. If it has written nothing yet, its age decides: a live writer would begin anew."""
+    """Return True if its writer is dead. If it has written nothing yet, its age decides.
+
+    A writer that is alive after all begins anew.
+    """
     try:
         return not is_in_use(os.path.join(grant, NEW))
     except FileNotFoundError:

@@ -69,9 +69,7 @@ class FsspecBucket:
         return Stored(data, stored.version)
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our own
-        try.
-        """
+        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
         try:
             return self._put(key, data, mode="create")
         except _Refused:

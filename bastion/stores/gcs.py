@@ -68,9 +68,7 @@ class GcsBucket:
             raise
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our own
-        try.
-        """
+        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
         try:
             return self._upload(key, data, 0)
         except _Refused:

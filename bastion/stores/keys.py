@@ -7,10 +7,13 @@ import re
 from ..model.errors import BastionError, TooLarge
 
 LONGEST_KEY = 900
-"""In bytes of UTF-8: the stores' limit is 1,024, and a bucket's own prefix needs room."""
+"""The longest key, in bytes of UTF-8. The stores' limit is 1,024, and a bucket's own prefix needs room."""
 
 LONGEST_PART = 240
-"""In bytes of UTF-8 between two slashes: file systems take 255, and a local bucket adds a mark to some."""
+"""The longest part between two slashes, in bytes of UTF-8.
+
+File systems take 255, and a local bucket adds a mark to some parts.
+"""
 
 PAGE = 1000
 """The objects in one answer to a list request."""
@@ -30,7 +33,7 @@ def check_prefix(prefix: str) -> None:
 
 
 def is_key(text: str) -> bool:
-    """True if `text` can name an object. Strangers put other things into buckets, and listings leave them out."""
+    """Return True if `text` can name an object. Strangers put other things into buckets; listings leave them out."""
     return (_flaw(text) or _flaw_of_parts(text.split("/"))) is None
 
 

@@ -36,7 +36,7 @@ _SEAL = b"/" + layout.SEAL.encode()
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _TRIES = 10
 _AT_ONCE = 16
-"""So many objects are removed under one lock."""
+"""The most objects that are removed under one lock."""
 
 T = TypeVar("T")
 
@@ -69,11 +69,7 @@ class LocalBucket:
             if create:
                 os.makedirs(self._root, exist_ok=True)
             self._folder = FolderIdentity(self._root, private, shared_folder.CLOSED if self._shared else 0o777)
-        with (
-            suppress(Denied),
-            self._asking(""),
-            suppress(FileNotFoundError),
-        ):  # an account with only read rights need not
+        with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # readers may lack the right
             self._guard.sweep()
 
     def read(self, key: str, limit: int | None = None) -> Stored:

@@ -72,9 +72,7 @@ class S3Bucket:
         return stored
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our own
-        try.
-        """
+        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
         try:
             return self._put(key, data, IfNoneMatch="*")
         except _Refused:

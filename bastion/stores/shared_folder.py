@@ -40,8 +40,9 @@ NOBODY = -1
 
 
 def folder_mode(parts: Sequence[bytes]) -> int:
-    """Return the mode of a folder, from its path below the bucket's root: a bastion's name, then one of its
-    prefixes, and so on.
+    """Return the mode of a folder from its path below the bucket's root.
+
+    The path begins with a bastion's name and one of its prefixes.
     """
     prefix = _prefix(parts)
     if prefix in _CLOSED:

@@ -54,9 +54,7 @@ class ProcessFleet:
         # Stop both before the kill, so that neither reacts to the death of the other.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in workers(machine):
-                with suppress(
-                    ProcessLookupError
-                ):  # a child between fork and exec looks like the worker, and may be gone
+                with suppress(ProcessLookupError):  # a child before its exec looks like the worker, and may be gone
                     os.kill(pid, number)
         self.until(lambda: not workers(machine), "the worker's death")
 

@@ -1,6 +1,4 @@
-"""The tests that every runner must pass. Subclass `RunnerContract`, and give it a `fleet` of the runner's own
-machines.
-"""
+"""The tests of every runner: subclass `RunnerContract`, and give it a `fleet` of the runner's own machines."""
 
 from __future__ import annotations
 

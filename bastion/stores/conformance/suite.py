@@ -11,13 +11,13 @@ from . import promises, races
 from .bench import Broken, Check, Scale, TestStore
 
 FULL = Scale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
-"""For the tests of a store that ships with Bastion."""
+"""The scale for tests of a store that ships with Bastion."""
 
 HANDY = Scale(rewrites=20, many=1100, big=8 << 20, rounds=5, racers=32, swaps=5, turns=8)
-"""For a user's own store, over a network: about three thousand requests, and 40 MiB."""
+"""The scale for a user's own store, over a network: about three thousand requests, and 40 MiB."""
 
 QUICK = Scale(rewrites=3, many=0, big=0, rounds=3, racers=16, swaps=2, turns=0)
-"""For a store that a bastion is about to use: about a hundred small requests."""
+"""The scale for a store that a bastion is about to use: about a hundred small requests."""
 
 FENCES: tuple[Check, ...] = (
     promises.create_refuses_a_taken_key,
@@ -66,7 +66,7 @@ class Finding:
 
     name: name of the check.
     promise: the promise, in one sentence.
-    problem: how the store broke it; "": it did not.
+    problem: what went wrong; "": the promise is kept.
     advice: what to do about the problem.
     broken: the store gave a wrong answer, and did not just fail to answer.
     """
