@@ -131,9 +131,8 @@ def age(found: Stat | ReceivedRequest) -> tuple[datetime, str]:
 def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors | None = None) -> ReceivedRequest | None:
     """Read one request. Return None if it is gone. Raises `BucketError`.
 
-    `recall`: the bastion has forgotten some jobs, so a submit may repeat one of them, from a client that slept for
-      months.
-    `authors` checks the account that wrote the request; None: no check.
+    `authors` checks the account that wrote the request; None means no check. With `recall`, a submit is also checked
+    against jobs that the bastion has forgotten: a client that slept for months may send one again.
     """
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
     letter = partial(ReceivedRequest, stat.key, user, request_id, stored=stat.modified, size=stat.size)
