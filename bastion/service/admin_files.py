@@ -1,4 +1,4 @@
-"""The admin's two files, read again and again: the last good version of each stays in force."""
+"""Read the admin's two files again and again. The last good version of each stays in force."""
 
 from __future__ import annotations
 
@@ -24,7 +24,13 @@ FILE_BYTES_MAX = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FileRead:
-    """A file as it lies in the bucket; `data` None: there is none, or it was not read for this `problem`."""
+    """One file as it is in the bucket.
+
+    file: "quota" or "config".
+    version: its version in the bucket; "": there is none.
+    data: its content; None: there is none, or `problem` says why it was not read.
+    problem: why it was not read; "": it was.
+    """
 
     file: str
     version: str
@@ -34,14 +40,18 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class AdminFilesRead:
-    """Both files, by a look that began at monotonic time `at`."""
+    """Both files, from one reading.
+
+    at: monotonic time at which the reading began.
+    files: the files.
+    """
 
     at: float
     files: tuple[FileRead, ...]
 
 
 def read(bucket: Bucket, clock: Clock) -> AdminFilesRead:
-    """Both files. Raises `BucketError`."""
+    """Read both files. Raises `BucketError`."""
     return AdminFilesRead(clock.monotonic(), tuple(_read(bucket, file) for file in KEYS))
 
 
@@ -57,14 +67,15 @@ def _read(bucket: Bucket, file: str) -> FileRead:
 
 def _deleted(file: str, known: File) -> FileChanged | FileBroken:
     if not known.text:
-        return FileChanged(file=file, version="", text="")  # there never was a good one: as if it had never been
+        # There never was a good version: the file counts as one that never existed.
+        return FileChanged(file=file, version="", text="")
     return FileBroken(file=file, version="", problem=f"{KEYS[file]} was deleted; the last good one stays in force")
 
 
 def note(
     state: State, seen: FileRead, vet: Callable[[config.Config], Iterable[str]]
 ) -> Iterator[FileChanged | FileBroken]:
-    """The event that a reading asks for; none if it is what we know. `vet` says what is wrong with settings here."""
+    """Return the event that a reading causes; none if nothing changed. `vet` lists what is wrong with settings here."""
     known = state.files.get(seen.file)
     if known is not None and known.version == seen.version:
         return

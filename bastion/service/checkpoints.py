@@ -1,9 +1,9 @@
-"""What workers say of their checkpoints, against what the journal foresees: only what it does not is told. Pure but for itself.
+"""Report checkpoints of workers to the journal, but only those that it does not foresee. Pure but for itself.
 
-A job that saves every ten minutes is told twice and never again: when it first did, and how often it does. It is told
-anew when a checkpoint comes clearly earlier or later than foreseen, or does not come: three times, and then once in two
-hours (`CALM`), for there may be no rhythm. After a missing one the next is told. So an attempt has two events if it is
-regular, and never more than 8 and 24 a day.
+A job that saves every ten minutes causes two events and no more: one for its first checkpoint, and one for its
+interval. A new event follows when a checkpoint comes clearly earlier or later than foreseen, or is missing: three times
+at once, and then once in two hours (`CALM`), for there may be no rhythm. After a missing one the next is reported, too.
+So an attempt has two events if it is regular, and otherwise never more than 8, and 24 more a day.
 """
 
 from __future__ import annotations
@@ -18,26 +18,30 @@ from ..model.stored.events import Saved
 from .observations import FactsRead
 
 LOOK = timedelta(seconds=60)
-"""Between two comparisons; also how late the facts of a checkpoint may be."""
+"""Time between two comparisons; the facts of a checkpoint may also be late by this much."""
 
 SLACK_S = 60.0
-"""By how much a checkpoint may miss its time, or a quarter of their interval if that is more."""
+"""Seconds by which a checkpoint may miss its time; or a quarter of the interval, if that is more."""
 
 BREAKS = 3
-"""How often in a row it is told at once that the rhythm of an attempt is another."""
+"""The number of changes in an attempt's rhythm that are reported at once."""
 
 CALM = timedelta(hours=2)
-"""After that it is told once in so long."""
+"""Time between two reports of further changes."""
 
 SMOOTHING = 4
-"""The interval is an average in which the newest one counts a quarter: pauses and jitter level out."""
+"""The interval is an average in which the newest one counts a quarter. This levels out pauses and jitter."""
 
 
 @dataclass(slots=True)
 class _Heard:
-    """Of one attempt: its workers' last checkpoints, as told and by our clock; the oldest of these; how often it moves.
+    """The checkpoints of one attempt.
 
-    `breaks` says of how many breaks of its rhythm it was told of late; one in `CALM` is forgotten, from `since` on.
+    workers: each worker's last checkpoint: its time as reported, and by our clock.
+    at: the oldest of these, by our clock.
+    every_s: smoothed seconds between two checkpoints; None: not known yet.
+    breaks: changes of its rhythm that were reported lately; one is forgotten in each `CALM`.
+    since: when `breaks` was last brought up to date.
     """
 
     workers: dict[int, tuple[datetime, datetime]] = field(default_factory=dict)
@@ -47,7 +51,7 @@ class _Heard:
     since: datetime | None = None
 
     def may_break(self, now: datetime) -> bool:
-        """Take note of a break of its rhythm. False if there were too many of late."""
+        """Count a change of its rhythm. Return False if there were too many lately."""
         forgotten = (now - (self.since or now)) / CALM
         self.breaks, self.since = max(0.0, self.breaks - forgotten), now
         if self.breaks > BREAKS - 1:
@@ -57,14 +61,14 @@ class _Heard:
 
 
 class Checkpoints:
-    """Remembers what was heard of the attempts that run. Forgetting all of it, as a restart does, costs an event each."""
+    """The checkpoints of live attempts. A restart forgets them, which costs one event for each attempt."""
 
     def __init__(self) -> None:
         self._heard: dict[AttemptKey, _Heard] = {}
         self._looked: datetime | None = None
 
     def news(self, state: State, facts: Iterable[FactsRead], now: datetime) -> list[Saved]:
-        """Take in these facts. What the journal has to be told, once a minute."""
+        """Take in these facts. Once a minute, return the events that the journal needs."""
         for seen in facts:
             self._hear(state, seen, now)
         if self._looked and now - self._looked < LOOK:
@@ -98,12 +102,12 @@ def _live(state: State, key: AttemptKey) -> Attempt | None:
 
 
 def _by_our_clock(said: datetime, attempt: Attempt, now: datetime) -> datetime:
-    """Whole seconds, for nobody needs more. A worker's clock may be anything: not before its attempt, and not after now."""
+    """Return the time in whole seconds, not before the attempt and not after now: a worker's clock may be wrong."""
     return min(max(said.replace(microsecond=0), attempt.started), now)
 
 
 def _judge(key: AttemptKey, attempt: Attempt, heard: _Heard, now: datetime) -> Saved | None:
-    """What is to be told of an attempt, if anything."""
+    """Return the event that the journal needs for an attempt, if any."""
     assert heard.at is not None
     every_s = max(1.0, round(heard.every_s, 1)) if heard.every_s else None
     if attempt.saved is not None:
@@ -120,9 +124,10 @@ def _judge(key: AttemptKey, attempt: Attempt, heard: _Heard, now: datetime) -> S
 
 
 def _broken(came_s: float, now_s: float, every_s: float) -> tuple[bool, bool]:
-    """Whether a checkpoint that was foreseen is missing, and whether the newest came at another time than any of these.
+    """Return whether a foreseen checkpoint is missing, and whether the newest one came at a time that was not foreseen.
 
-    `came_s` is the newest one and `now_s` is now, both in seconds since the one that the others were foreseen from.
+    `came_s` is the time of the newest one and `now_s` is now, both in seconds after the checkpoint that the others are
+    foreseen from.
     """
     slack_s = max(SLACK_S, every_s / 4)
     due_s = (now_s - LOOK.total_seconds() - slack_s) // every_s * every_s

@@ -1,4 +1,4 @@
-"""What new settings change, and for whom: lines for the people who edit them. Pure."""
+"""Describe what new settings change, and for whom, in lines for the people who edit them. Pure."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..schedule.usage import held
 
 
 def diff(old: Config, new: Config) -> list[str]:
-    """One line for each setting that differs."""
+    """Return one line for each setting that differs."""
     pairs = ((key, getattr(old, key), getattr(new, key)) for key in new.__struct_fields__)
     return [f"{key}: {whole(was)} -> {whole(now)}" for key, was, now in pairs if was != now]
 
 
 def affected(state: State, old: Config, new: Config) -> list[str]:
-    """One line for each person and kind of machine that the change touches."""
+    """Return one line for each person and each kind of machine that the change affects."""
     return [*_admins(old, new), *_capacity(state, old, new), *_placing(state, old, new), *_jobs(old, new)]
 
 

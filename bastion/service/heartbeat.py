@@ -1,4 +1,4 @@
-"""Beats and facts of all workers: two listings a heartbeat, and a read for each fact that changed."""
+"""Read the heartbeats and facts of all workers: two listings each time, and a read for each fact that changed."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from .reconcile import read_facts
 
 @dataclass(frozen=True, slots=True)
 class BeatsRead:
-    """What a good pair of listings showed, begun at monotonic time `at`: beats by version, facts, and all keys.
+    """The result of one good pair of listings.
 
-    `refused`: facts that are not of the machine that has claimed, in words.
+    at: monotonic time at which they began.
+    beats: version of each worker's heartbeat.
+    facts: the facts that changed.
+    keys: all keys that were listed, with their workers.
+    refused: facts that come from another machine than the one that claimed, in words.
     """
 
     at: float
@@ -30,20 +34,20 @@ class BeatsRead:
 
 
 class BeatReader:
-    """Listens to all workers; remembers the versions of facts that it has read."""
+    """The reader of all workers' heartbeats. It remembers which versions of facts it has read."""
 
     def __init__(self, bucket: Bucket, clock: Clock, rows: Callable[[], tuple[Desired, ...]], at_once: Map) -> None:
         self._bucket, self._clock, self._rows, self._at_once = bucket, clock, rows, at_once
         self._read: dict[WorkerKey, str] = {}
 
     def listen(self) -> BeatsRead:
-        """One heartbeat's listings. Raises `BucketError`: a listing that failed says nothing about anybody."""
+        """Make the listings of one heartbeat. Raises `BucketError`: a failed listing says nothing about any worker."""
         at = self._clock.monotonic()
         beats = self._list(layout.BEATS)
         facts = self._list(layout.FACTS)
         self._read = {named: version for named, version in self._read.items() if named in facts}
         machines = {(row.key, i): post.machine for row in self._rows() for i, post in enumerate(row.posts)}
-        # Of a worker without a claim that we know of, nobody can tell yet whether its facts are its own.
+        # Skip workers without a known claim: it is not clear yet whether facts in their name are their own.
         news = [named for named, v in facts.items() if machines.get(named) and self._read.get(named) != v]
         read = [seen for seen in self._at_once(self._facts, news) if seen is not None]
         other = [seen for seen in read if seen.facts and seen.facts.machine != machines[seen.key, seen.worker]]
@@ -53,7 +57,7 @@ class BeatReader:
         return BeatsRead(at, beats, read, keys, [_refusal(seen, machines[seen.key, seen.worker]) for seen in other])
 
     def _facts(self, named: WorkerKey) -> FactsRead | None:
-        """Facts that are new; None if they cannot be known now: they are asked for again at the next heartbeat."""
+        """Read new facts. Return None if that is not possible now: the next heartbeat asks again."""
         try:
             return FactsRead(*named, read_facts(self._bucket, *named))
         except (BucketError, Newer):

@@ -1,4 +1,4 @@
-"""Signs of life: a worker whose beat stands still for too long counts as lost."""
+"""Find workers that count as lost, because their heartbeat has not changed for too long."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from ..model.stored.records import BEAT_S
 from .observations import Silent
 
 BEATS_MISSED = 3
+"""The missed heartbeats, seen in as many listings, after which a worker is lost."""
 MANY = 4
+"""The number of silent workers that, if they are most of all, point to the store or to the bastion itself."""
 DOUBT_MAX_S = 300.0
+"""The longest patience with workers after a silence that was not theirs."""
 FROZEN_MAX_S = 3600.0
-"""So long most workers may be silent at once before it is held against them: an hour's outage costs no job anything."""
+"""Seconds for which most workers may be silent at once before they are lost: an hour's outage costs no job anything."""
 
 _LOST_S = BEATS_MISSED * BEAT_S
 
@@ -22,7 +25,7 @@ WorkerKey = tuple[AttemptKey, int]
 
 
 def at_work(state: State) -> list[WorkerKey]:
-    """The workers whose process runs, as far as is known: they ought to beat."""
+    """List the workers whose process runs, as far as is known: these should send heartbeats."""
     return [
         (key, i)
         for key, _, attempt in state.live_attempts()
@@ -40,7 +43,7 @@ class _Beat:
 
 
 class Liveness:
-    """Compares listings of beats on the observer's own clock; ages in objects are never trusted."""
+    """A comparison of heartbeat listings by the observer's own clock. Times that objects claim are never trusted."""
 
     def __init__(self) -> None:
         self._beats: dict[WorkerKey, _Beat] = {}
@@ -49,22 +52,25 @@ class Liveness:
         self._frozen = False
 
     def doubt(self, seconds: float) -> None:
-        """For so long nothing was heard, or nothing could have been: listen anew, and be patient with all for as long again,
-        at most for five minutes. The networks of workers do not come back at the same moment as ours.
+        """Begin anew after a time in which no heartbeat could be read, or none could be written.
+
+        All workers get as much time again before they count as lost, at most five minutes: their networks do not come
+        back at the same moment as ours.
         """
         self._beats = {}
         self._patience = _as_long_again(seconds)
 
     def judge(self, live: Iterable[WorkerKey], listed: Mapping[WorkerKey, str], at: float) -> list[Silent]:
-        """Who counts as lost, after a good listing taken at monotonic time `at`.
+        """Return the workers that count as lost, after a good listing taken at monotonic time `at`.
 
-        Silent workers are lost after three missed beats and three good listings; but if many, and most of all, are
-        silent at once, then it is the store or ourselves, and nobody is but who has been silent for an hour, in which we read
-        and wrote ourselves. When that ends, those who are silent still are listened to anew. A gap between two listings is as
-        good as a doubt.
+        A silent worker is lost after three missed heartbeats and three good listings. But if many workers, and most of
+        all, are silent at once, the cause is the store or the bastion: then only those are lost that have been silent
+        for an hour in which the bastion itself read and wrote. When this ends, workers that are still silent get new
+        time. A gap between two listings counts as a `doubt`.
 
-        Nothing is free by this verdict: it stops the attempt, and the runner says of each machine when it is gone. Of a machine
-        that is not listed it is asked at each turn, and whoever is gone is lost, whatever is silent.
+        This frees no machine: it stops the attempt, and the runner says when each machine is gone. The reconciler asks
+        the runner in each turn about a machine that is not listed, and a machine that is gone counts as lost, no matter
+        who is silent.
         """
         if at - self._at > _LOST_S:
             self.doubt(at - self._at)
@@ -90,5 +96,5 @@ class Liveness:
 
 
 def _as_long_again(seconds: float) -> float:
-    """How long to be patient after a silence that was not theirs."""
+    """Return the seconds to be patient after a silence that was not the workers' own."""
     return min(max(seconds, _LOST_S), DOUBT_MAX_S)

@@ -1,4 +1,4 @@
-"""The only endless loop: stand by, take over, tick, and stop when asked to or deposed."""
+"""The only endless loop: stand by, take over, tick. It ends when asked to stop, or when another bastion takes over."""
 
 from __future__ import annotations
 
@@ -32,21 +32,26 @@ log = logging.getLogger("bastion")
 T = TypeVar("T")
 
 LIMITED_MAX = 100
-"""So many users are named in `status.json` who have sent too much."""
+"""The most users over their limits that are named in `status.json`."""
 
 OFF_S = 10.0
-"""Between two looks at a clock that is wrong."""
+"""Seconds between two checks of a clock that is wrong."""
 
 FALLEN_S = 5.0
-"""How long the loop rests at most after a tick that fell."""
+"""The longest pause of the loop after a tick that failed, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThisBastion:
-    """Who runs this loop: the bastion's name, and the process as the system knows it.
+    """The identity of this process: the bastion's name, its host, and its accounts.
 
-    `boot` names this boot of the host; `alive` says whether a process of this host is there. `account` is this process's,
-    `jobs_as` that of jobs' processes.
+    name: the bastion's name.
+    host: name of the host.
+    boot: id of this boot of the host.
+    pid: process id of the bastion.
+    alive: says whether a process with this id exists on this host.
+    account: the account that the bastion runs as.
+    jobs_as: the account that jobs' processes run as.
     """
 
     name: str
@@ -66,7 +71,10 @@ def run(
     poll_s: float | None = None,
     takeover: bool = False,
 ) -> None:
-    """Be the bastion until `stopping`. Raises `Deposed` when another one took over, `LostEnd` if the journal lost its end."""
+    """Run the bastion until `stopping`.
+
+    Raises `Deposed` if another bastion took over, `LostEnd` if the journal lost its end.
+    """
     bastion = take_up(doors, me, stopping, poll_s, takeover=takeover)
     if bastion is None:
         return
@@ -92,7 +100,11 @@ def take_up(
     *,
     takeover: bool = False,
 ) -> Bastion | None:
-    """Begin when nobody else is at work, or at once; and only by the right time. None if asked to stop before that."""
+    """Begin as soon as no other bastion is at work, or at once with `takeover`.
+
+    It begins only once the clock is right: with a wrong clock it stands by and tries again. Returns None if asked to
+    stop before it began.
+    """
     said = ""
     while takeover or stand_by(doors, me, stopping):
         try:
@@ -100,7 +112,8 @@ def take_up(
         except OffTime as off:
             if str(off) != said:
                 log.warning("standing by: %s", off)
-            doors.clock.sleep(OFF_S if str(off) == said else 1.0)  # soon once more: then `clock.json` says why
+            # The first retry is soon: only the second request writes the reason into `clock.json`.
+            doors.clock.sleep(OFF_S if str(off) == said else 1.0)
             said = str(off)
         if stopping():
             break
@@ -108,7 +121,10 @@ def take_up(
 
 
 def turn(bastion: Bastion) -> None:
-    """One tick. What goes wrong in it is a problem to show, not the end: all that was decided is kept."""
+    """Run one tick. An error in it becomes a problem to show and does not end the loop; decisions made so far are kept.
+
+    Raises `Deposed` and `LostEnd`.
+    """
     try:
         bastion.tick()
     except (Deposed, LostEnd):
@@ -123,7 +139,11 @@ def turn(bastion: Bastion) -> None:
 
 
 def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool]) -> bool:
-    """Wait until nobody is at work. False if asked to stop before that."""
+    """Wait until no other bastion is at work. Return False if asked to stop before that.
+
+    Another bastion counts as gone if its status says so, if its process on this host is dead, or if its status does not
+    change for `PATIENCE_S`.
+    """
     seen: str | None = None
     since = doors.clock.monotonic()
     while not stopping():
@@ -131,7 +151,7 @@ def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool
             status, version = read(doors.bucket)
         except BucketError as error:
             log.warning("standing by: %s", error)
-            since = doors.clock.monotonic()
+            since = doors.clock.monotonic()  # an unchanged version proves nothing while the bucket is unreachable
         else:
             if not version or vacant(status, me.host, me.boot, status is not None and me.alive(status.pid)):
                 return True
@@ -146,10 +166,10 @@ def stand_by(doors: ServiceContext, me: ThisBastion, stopping: Callable[[], bool
 
 
 def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -> Bastion:
-    """Take the next epoch by an append, then at once say so in `status.json`; only then can anything else happen.
+    """Take the next epoch with an append, then write `status.json` at once. Nothing else happens before that.
 
-    Raises with nothing written: `Newer`, if a newer version of Bastion was at work here; `OffTime`; `LostEnd`, if the bucket
-    knows more than the end of the journal.
+    Raises with nothing written: `Newer` if a newer version of Bastion was at work here; `OffTime` if the clock is
+    wrong; `LostEnd` if the bucket knows of more than the end of the journal.
     """
     fence = LeaderWindow(doors.clock)
     _, version = _patiently(doors, lambda: read(doors.bucket))
@@ -175,7 +195,7 @@ def begin(doors: ServiceContext, me: ThisBastion, poll_s: float | None = None) -
 
 
 def _epoch(doors: ServiceContext, me: ThisBastion, fence: LeaderWindow) -> tuple[Journal, LeaderTime, tuple[int, str]]:
-    """The journal, ours from here on; the time; and the end that it had."""
+    """Return the journal, which is ours from here on; the time; and the end that the journal had before."""
     while True:
         state, upto = _load(doors)
         _share(state)
@@ -189,8 +209,9 @@ def _epoch(doors: ServiceContext, me: ThisBastion, fence: LeaderWindow) -> tuple
 
 
 def _load(doors: ServiceContext) -> tuple[State, int]:
-    """The state, of which nothing is lost, and how far a snapshot goes. First what the bucket knows: what others write
-    meanwhile is in the journal by then.
+    """Return the state, checked to have lost nothing, and the number that the newest snapshot goes up to.
+
+    The other objects of the bucket are read first: what another bastion writes meanwhile is then in the journal.
     """
     known = _patiently(doors, lambda: lost_tail.gather(doors.bucket))
     state = _patiently(doors, lambda: load(doors.bucket, doors.tasks.map))
@@ -199,14 +220,14 @@ def _load(doors: ServiceContext) -> tuple[State, int]:
 
 
 def _time(doors: ServiceContext, state: State) -> LeaderTime:
-    """The time, held against the store's. Raises `OffTime`."""
+    """Return the time, checked against the store's clock if there is one. Raises `OffTime`."""
     store = doors.store_clock
     asked = _patiently(doors, lambda: store.held(state.now)) if store else None
     return LeaderTime(doors.clock, state.now, asked)
 
 
 def _share(state: State) -> None:
-    """A state that was read holds equal values many times over: keep one of each."""
+    """Keep one object for each of the many equal values in a state that was just read. This saves memory."""
     for job in state.jobs.values():
         job.share()
     known = {job.request: job.request for job in state.jobs.values()} | {job.id: job.id for job in state.jobs.values()}
@@ -217,16 +238,16 @@ def _share(state: State) -> None:
 
 
 def _read_files(doors: ServiceContext, bastion: Bastion) -> None:
-    """Know quota and settings before the first decision."""
+    """Read quota and settings before the first decision."""
     bastion.heed(_patiently(doors, lambda: admin_files.read(doors.bucket, doors.clock)))
 
 
 def _ask_capacity(doors: ServiceContext, bastion: Bastion) -> None:
-    """Know what there is before the first request is judged, as far as runners can tell at once."""
+    """Ask runners for their capacity before the first request is handled, as far as they can answer at once."""
     for name, runner in doors.runners.items():
         try:
             seen = ask_capacity(runner)
-        except Exception as error:  # whatever it is: one bad runner keeps no bastion from its start
+        except Exception as error:  # any error at all: one bad runner must not stop the bastion from starting
             log.warning("runner %s: %s", name, error if isinstance(error, RunnerError) else repr(error))
             continue
         for event in observations.note(bastion.journal.state, seen, bastion.time.now()):
@@ -234,6 +255,7 @@ def _ask_capacity(doors: ServiceContext, bastion: Bastion) -> None:
 
 
 def _patiently(doors: ServiceContext, ask: Callable[[], T]) -> T:
+    """Repeat this call once a second until the bucket answers."""
     while True:
         try:
             return ask()
@@ -243,7 +265,7 @@ def _patiently(doors: ServiceContext, ask: Callable[[], T]) -> T:
 
 
 def status_of(bastion: Bastion, me: ThisBastion, state: str) -> Status:
-    """The sign of life."""
+    """Build the heartbeat that goes into `status.json`."""
     journal = bastion.journal
     return Status(
         name=me.name,
@@ -275,7 +297,7 @@ def status_of(bastion: Bastion, me: ThisBastion, state: str) -> Status:
 
 
 def problems(bastion: Bastion) -> list[str]:
-    """What an admin should know, loudest first."""
+    """List what an admin should know, the most urgent first."""
     state = bastion.journal.state
     wrong = [
         f"{admin_files.KEYS[name]} cannot be used, {_in_force(file.text)}: {file.problem}"

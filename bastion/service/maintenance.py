@@ -1,4 +1,4 @@
-"""What the bastion does beside its tick: each chore a task, begun when it is due, its result collected by a later tick."""
+"""The tasks beside the tick: each begins when it is due, and a later tick collects its result."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from .observations import BuildEnded, Trouble
 from .received_request import Authors
 from .reconcile import Reconciler
 
+# Seconds between two runs of each chore; a snapshot also needs enough new journal objects.
 SWAP_S = 5.0
 FILES_S = 10.0
 STRAYS_S = 10.0
@@ -35,11 +36,18 @@ CLOCK_S, CLOCK_AGAIN_S = 300.0, 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceContext:
-    """All that the bastion needs of the world. `snapshot` makes a snapshot of the journal, beside this process.
+    """All that the bastion needs from outside.
 
-    `builds` is where the images are built that jobs wait for; None: nowhere. `vet` says what is wrong with settings for the
-    runners that are installed here. `store_clock` is what our time is held against; None: it is not. `authors` knows the
-    accounts of those who write requests; None: nobody asks.
+    bucket: its bucket.
+    runners: its runners, by name.
+    clock: the clock of this machine.
+    ids: source of new ids.
+    tasks: starts work beside the tick.
+    snapshot: makes a snapshot of the journal, beside this process.
+    builds: where the images that jobs wait for are built; None: nowhere.
+    vet: lists what is wrong with settings, for the runners that are installed here.
+    store_clock: the clock that our time is checked against; None: no check.
+    authors: checks the accounts that write requests; None: no check.
     """
 
     bucket: Bucket
@@ -55,14 +63,14 @@ class ServiceContext:
 
 
 class Agenda:
-    """When what is due next, on the monotonic clock. What was never done is due at once."""
+    """The times at which work is due next, on the monotonic clock. Work that was never done is due at once."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._at: dict[str, float] = {}
 
     def take(self, what: str, every_s: float) -> bool:
-        """True once every so many seconds."""
+        """Return True once in this many seconds, and plan the next time."""
         now = self._clock.monotonic()
         if now < self._at.get(what, now):
             return False
@@ -70,22 +78,27 @@ class Agenda:
         return True
 
     def hurry(self, what: str) -> None:
-        """It is due now."""
+        """Make it due now."""
         self._at.pop(what, None)
 
     def again(self, what: str, after_s: float) -> None:
-        """It is due so many seconds from now."""
+        """Make it due this many seconds from now."""
         self._at[what] = self._clock.monotonic() + after_s
 
     def next_s(self) -> float:
-        """Seconds until the next of what is to come."""
+        """Return the seconds until the next work that is still to come."""
         now = self._clock.monotonic()
         return min((at - now for at in self._at.values() if at > now), default=float("inf"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TickSummary:
-    """What chores need to know of the tick that begins them."""
+    """The facts about one tick that its chores need.
+
+    rows: the desired attempts.
+    state: the state after the tick.
+    poll_s: seconds between two reads of the inbox.
+    """
 
     rows: Sequence[Desired]
     state: State
@@ -94,9 +107,15 @@ class TickSummary:
 
 @dataclass(slots=True, kw_only=True)
 class Maintenance:
-    """The tasks of one bastion. A chore that fails is begun again when it is due again.
+    """The tasks of one bastion. A chore that fails begins again when it is due again.
 
-    `look` raises `LostEnd` if the journal is not there any more as it was written.
+    doors: the service context.
+    beacon: the writer of `status.json`.
+    own_log: the bastion's own log.
+    look: checks the journal; raises `LostEnd` if it is not there as it was written.
+    ear: reads heartbeats and facts.
+    reconcilers: one for each runner.
+    agenda: when each chore is due.
     """
 
     doors: ServiceContext
@@ -111,22 +130,25 @@ class Maintenance:
 
     def __post_init__(self) -> None:
         self.agenda = Agenda(self.doors.clock)
-        self.agenda.take("clock", CLOCK_S)  # it was asked right before
+        self.agenda.take("clock", CLOCK_S)  # the start has just asked it
 
     def hurry(self) -> None:
-        """Attempts have changed: runners have something to do, and some may have left something."""
+        """Make the runners' turns due now, because attempts have changed.
+
+        Attempts that ended may have left heartbeats to remove, so the next heartbeat is due even if no attempt is live.
+        """
         self._leftovers = True
         for reconciler in self.reconcilers:
             self.agenda.hurry(f"{ASKS}{reconciler.runner.name}")
 
     def show(self, status: Callable[[], Status]) -> None:
-        """Begin to swap the sign of life, if it is due."""
+        """Begin to write the heartbeat, if it is due."""
         if self.agenda.take("status", SWAP_S):
             now = status()
             self.doors.tasks.start("status", lambda: self.beacon.swap(now))
 
     def begin(self, seen: TickSummary) -> None:
-        """Begin all else that is due."""
+        """Begin all other chores that are due."""
         tasks, take = self.doors.tasks, self.agenda.take
         self._runners(seen)
         if take("files", min(FILES_S, 10 * seen.poll_s)):
@@ -146,16 +168,16 @@ class Maintenance:
         self.own_log.flush_beside(tasks)
 
     def remove(self, keys: Sequence[str]) -> bool:
-        """Remove objects whose effect is in the journal. False if an earlier removal is still under way."""
+        """Remove objects whose effect is in the journal. Return False if an earlier removal is still running."""
         return self.doors.tasks.start("consumed", lambda: self.doors.bucket.delete(keys))
 
     def retire(self, retired: Retired) -> None:
-        """Let jobs go that ended long ago."""
+        """Remove jobs that ended long ago."""
         if retired.jobs:
             self.doors.tasks.start("retire", lambda: remove(self.doors.bucket, retired, self.doors.tasks.map))
 
     def next_s(self) -> float:
-        """Seconds until something is due."""
+        """Return the seconds until something is due."""
         return self.agenda.next_s()
 
     def _runners(self, seen: TickSummary) -> None:
@@ -163,7 +185,7 @@ class Maintenance:
             runner, name = reconciler.runner, f"{ASKS}{reconciler.runner.name}"
             due = self.agenda.take(name, runner.pace_s if seen.rows else STRAYS_S)
             if due and not self.doors.tasks.start(name, reconciler.turn):
-                self.agenda.hurry(name)  # an older turn is still at work: again when it is collected
+                self.agenda.hurry(name)  # an older turn still runs: begin again when it is collected
             if self.agenda.take(f"folders {runner.name}", FOLDERS_S):
                 self.doors.tasks.start(f"folders {runner.name}", runner.sweep)
 

@@ -1,4 +1,4 @@
-"""What was seen outside, as values; and the events that each sight asks for. Pure."""
+"""Observations from outside the bastion, as values, and the events that they cause. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ from ..model.stored.records import Claim, Facts
 from ..model.wording import one_line
 
 WAITS_MAX = 1_024
-"""Characters of what is said of a wait."""
+"""The most characters that are kept of the reason for a wait."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimRead:
-    """The claim of a worker: its own, or the bastion's void in its place."""
+    """The claim of one worker: its own, or the void that the bastion put in its place.
+
+    key: the attempt.
+    worker: number of the worker in the attempt.
+    claim: the claim that is in the bucket.
+    """
 
     key: AttemptKey
     worker: int
@@ -28,7 +33,13 @@ class ClaimRead:
 
 @dataclass(frozen=True, slots=True)
 class FactsRead:
-    """The facts of a worker. `gone`: they were read after the runner had said that the machine is gone."""
+    """The facts of one worker, as they were read.
+
+    key: the attempt.
+    worker: number of the worker in the attempt.
+    facts: its facts; None: there are none, or none that can be used.
+    gone: the runner had said that the machine is gone before they were read, so they are the last.
+    """
 
     key: AttemptKey
     worker: int
@@ -38,7 +49,12 @@ class FactsRead:
 
 @dataclass(frozen=True, slots=True)
 class Silent:
-    """A worker whose beat has not changed for so long that it counts as lost."""
+    """A worker that counts as lost, because its heartbeat has not changed for too long.
+
+    key: the attempt.
+    worker: number of the worker in the attempt.
+    seconds: how long its heartbeat has not changed.
+    """
 
     key: AttemptKey
     worker: int
@@ -47,7 +63,12 @@ class Silent:
 
 @dataclass(frozen=True, slots=True)
 class CapacityRead:
-    """What a runner says that its machines hold, and the kinds that it names as its own."""
+    """The capacity that a runner reports.
+
+    runner: name of the runner.
+    resources: amount of each resource kind that its machines hold; None: it cannot tell.
+    offers: the resource kinds that it names as its own; None: it names none, so it may have any.
+    """
 
     runner: str
     resources: dict[str, int] | None
@@ -56,7 +77,11 @@ class CapacityRead:
 
 @dataclass(frozen=True, slots=True)
 class MachinesAwaited:
-    """What an attempt without machines waits for, as its runner says; "": for its workers only."""
+    """The reason why an attempt waits for its machines.
+
+    key: the attempt.
+    said: the reason, as the runner gives it; "": it waits only for its workers.
+    """
 
     key: AttemptKey
     said: str
@@ -71,14 +96,18 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Stray:
-    """A machine of somebody's making, or one that nobody desires, and how it was made; for `bastion status`."""
+    """A listed machine that this bastion did not make, or one of an epoch that does not exist; for `bastion status`."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class BuildEnded:
-    """A build of images has ended."""
+    """A build of images that has ended.
+
+    build: name of the build.
+    end: its images, or its problem.
+    """
 
     build: str
     end: Built
@@ -88,7 +117,7 @@ Sighting = ClaimRead | FactsRead | Silent | CapacityRead | MachinesAwaited | Bui
 
 
 def note(state: State, seen: Sighting, now: datetime) -> Iterator[AnyEvent]:
-    """The events that a sighting asks for; none if it is old news."""
+    """Return the events that an observation causes; none if it is not new."""
     match seen:
         case ClaimRead():
             yield from _claim(state, seen)
@@ -156,7 +185,7 @@ def _facts(state: State, seen: FactsRead, now: datetime) -> Iterator[AnyEvent]:
 
 
 def _bounded(said: datetime | None, least: datetime, now: datetime) -> datetime | None:
-    """What a worker says of a time; it cannot have been before the journal promised it room, nor is it still to come."""
+    """Bound a time that a worker reports: not before its attempt was started, and not after now."""
     return None if said is None else max(least, min(said, now))
 
 

@@ -1,4 +1,4 @@
-"""One request of the inbox, as it was read, and whose it is. Pure."""
+"""One request as it was read from the inbox, and the check of the account that wrote it. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,16 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One request of the inbox; `name` is what the state knows it by. `problem` says why it is no request at all.
+    """One request as it was read from the inbox.
 
-    `stored` is by the store's clock, `size` in bytes. `job` are the names of one that cannot be read otherwise.
+    key: its key in the bucket.
+    user: the user in whose name it asks.
+    id: its request id.
+    request: the request; None: it is not valid.
+    problem: why it is not valid; "": it is.
+    stored: when it was stored, by the store's clock.
+    size: its size in bytes.
+    job: the names of its job, where the request itself is not valid; None: there are none.
     """
 
     key: str
@@ -36,22 +43,24 @@ class ReceivedRequest:
 
     @property
     def is_somebodys(self) -> bool:
-        """Its key names a user who may be told."""
+        """Return True if its key names a valid user and request id, so that the user can get an answer."""
         return bool(USER.fullmatch(self.user) and REQUEST_ID.fullmatch(self.id))
 
     @property
     def name(self) -> str:
-        """User and id."""
+        """The user and the id, as the state names this request."""
         return layout.request_name(self.key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authors:
-    """Decides whether an account may ask in a user's name, where the store tells which account wrote a request.
+    """The accounts that may ask in each user's name, where the store tells which account wrote a request.
 
-    `own` is the bastion's account by its number: it and root may write in anybody's name. `number_of` looks an account up by
-    its name, None if there is none; `name_of` the other way round. `as_submitter`: jobs run as the account of their user.
-    `refused`: why the jobs of other accounts do not run here; "": they do.
+    own: number of the bastion's own account: it and root may write in the name of any user.
+    number_of: returns the number of the account with this name; None if there is none.
+    name_of: returns the name of the account with this number.
+    as_submitter: jobs run as the account of their user.
+    refused: why jobs of other accounts do not run here; "": they do.
     """
 
     own: int
@@ -61,13 +70,13 @@ class Authors:
     refused: str = ""
 
     def forged(self, user: str, owner: int | None) -> str:
-        """What is wrong with a request in this user's name that this account wrote; empty if nothing is."""
+        """Return what is wrong with a request in this user's name that this account wrote; empty if nothing is."""
         if owner is None or self._may_act_for_others(owner) or self.number_of(user) == owner:
             return ""
         return f"it asks in the name of {user}, and {self.name_of(owner)} wrote it; only root may ask in another's name"
 
     def homeless(self, user: str, owner: int | None, request: Request) -> str:
-        """Why a job of this user cannot run here as anybody's; empty if it can, or the request is for no job."""
+        """Return why a job of this user has no account to run as here; empty if it has one, or no job is submitted."""
         if not isinstance(request, Submit):
             return ""
         if self.as_submitter and self.number_of(user) is None:

@@ -1,7 +1,8 @@
-"""Desired against observed: what is missing is created, what should not be is deleted, what cannot be known is left alone.
+"""Compare desired with observed machines, create those that are missing, and delete those that should not be.
 
-Runs beside the tick, one turn at a time for each runner. Restart after a crash is just another turn. A runner is told
-only what the bucket already says: orders and stops are written first.
+What cannot be known is left alone. The reconciler runs beside the tick, one turn at a time for each runner. A restart
+after a crash is just another turn. A runner gets only what the bucket already holds: orders and stop orders are written
+first.
 """
 
 from __future__ import annotations
@@ -27,17 +28,20 @@ from .observations import CapacityRead, ClaimRead, FactsRead, MachinesAwaited, S
 from .spec_cache import SpecCache
 
 ASK_S = 60.0
-"""How long a creation is given before it is asked for again, and the longest between two looks for a claim."""
+"""Seconds until a creation is requested again, and the longest time between two looks for a claim."""
 
 STRAY_S = 30.0
-"""How long a machine of no known attempt is left alone: as long as a bastion may act that has just lost its place."""
+"""Seconds for which a machine of an unknown attempt is left alone.
+
+A bastion that has just lost leadership may act for as long.
+"""
 
 WorkerKey = tuple[AttemptKey, int]
 Listed = dict[WorkerKey, list[str]]
-"""The machines of each worker."""
+"""The machines of each worker, by the backend's own ids."""
 
 OVERTIME = timedelta(seconds=10)
-"""How long after the deadline of a stop the machine is deleted, answered or not."""
+"""Time from the deadline of a stop until the machine is deleted, answered or not."""
 
 
 T = TypeVar("T")
@@ -47,7 +51,31 @@ log = logging.getLogger("bastion")
 
 @dataclass(slots=True)
 class Reconciler:
-    """One runner's turns. What is kept only saves requests: all of it is idempotent, and a restart begins with nothing."""
+    """The turns of one runner, and what they remember.
+
+    It remembers things only to save requests: all calls are idempotent, and after a restart it begins with nothing.
+
+    runner: the runner of these turns.
+    bucket: the bucket of the bastion.
+    clock: the monotonic clock.
+    ids: source of nonces for void claims.
+    fence: says whether runners may be called now.
+    specs: cache of the specs that orders are made of.
+    epoch: the epoch of this bastion.
+    desired: returns the desired attempts of all runners.
+    now: the time that decisions use.
+    at_once: maps a function over items concurrently; an exception takes the place of its result.
+    verify: checks `status.json`; True if no later epoch is there, False if unknown. Raises `Deposed`.
+    asked: monotonic time at which the machines of each attempt were last requested.
+    images: the pinned image of each attempt's order.
+    written: keys of objects that are known to be in the bucket.
+    poked: machines that were asked to stop.
+    looked: monotonic times of the first and the last look for a worker's claim.
+    refused: errors of runner calls since the last turn.
+    strays: monotonic time since when each machine of an unknown attempt has been listed.
+    refuted: machines that claim a later epoch that does not exist.
+    verified: monotonic time of the last call of `verify`.
+    """
 
     runner: Runner
     bucket: Bucket
@@ -71,9 +99,13 @@ class Reconciler:
     verified: float = float("-inf")
 
     def turn(self) -> list[Sighting]:
-        """One pass. Raises `RunnerError` if the runner is blind, `Deposed` if what a listing claims of an epoch is true."""
+        """Make one pass and return what was observed.
+
+        Raises `RunnerError` if the runner is unreachable, `Deposed` if a machine is of a later epoch that really
+        exists.
+        """
         shown = self.runner.list()
-        # Read after the listing has answered: every listed machine was promised by what is read here.
+        # Read after the listing has answered: each machine in it was requested by one of the rows that are read here.
         rows = {row.key: row for row in self.desired() if row.runner == self.runner.name}
         self._verify(shown)
         machines = [machine for machine in shown if machine.ours or _is_claimed(machine, rows)]
@@ -94,9 +126,10 @@ class Reconciler:
         return seen + [Trouble(what) for what in refused] + list(self._strays(shown, machines))
 
     def _verify(self, shown: Iterable[Machine]) -> None:
-        """A listing deposes nobody: whether its larger epochs are true, `status.json` says. Raises `Deposed` if they are.
+        """Check later epochs in a listing against `status.json`. Raises `Deposed` if one of them is true.
 
-        It is looked at once for all that are new, and not more often than a bastion may act without a word of its own.
+        A listing alone deposes no bastion. One check serves all new claims, and there is at most one in `STRAY_S`: a
+        bastion may act for as long without a write of its own.
         """
         larger = {machine.id for machine in shown if machine.epoch > self.epoch}
         self.refuted &= larger
@@ -106,7 +139,7 @@ class Reconciler:
             self.refuted |= larger if self.verify() else set()
 
     def _strays(self, shown: Sequence[Machine], machines: Sequence[Machine]) -> Iterator[Stray]:
-        """What was listed and is not believed."""
+        """List the machines that are not believed."""
         ours = {machine.id for machine in machines}
         for machine in shown:
             said = (
@@ -126,7 +159,7 @@ class Reconciler:
         self.poked &= {post.machine for row in rows.values() for post in row.posts}
 
     def _paper(self, row: Desired, listed: Listed, waiting: Container[AttemptKey]) -> list[Sighting]:
-        """What the bucket has to say before anybody is called, and what the workers have said."""
+        """Write the objects that an attempt needs before the runner is called, and read the claims of its workers."""
         if row.state is AttemptState.STARTING:
             self._write(layout.order(row.key), lambda: self._order(row))
         elif row.state is AttemptState.RUNNING and len(row.posts) > 1:
@@ -140,7 +173,10 @@ class Reconciler:
         return [sighting for i in unseen if self._may_have_come(row.key, i, there) for sighting in self._claim(row, i)]
 
     def _may_have_come(self, key: AttemptKey, worker: int, listed: Listed) -> bool:
-        """A worker is looked for where its machine is listed; else ever less often, for it may be listed late or be gone."""
+        """Return True if a worker's claim should be looked for now: its machine is listed, or enough time has passed.
+
+        Where the machine is not listed the pauses grow, up to `ASK_S`: it may be listed late, or be gone.
+        """
         now = self.clock.monotonic()
         first, last = self.looked.get((key, worker), (now, float("-inf")))
         if (key, worker) not in listed and now - last < min(ASK_S, (now - first) / 4):
@@ -164,20 +200,25 @@ class Reconciler:
         except Missing:
             return []
         except TooLarge:
-            data = b""  # as good as one that is damaged
+            data = b""  # handle it like a damaged one
         return [self._claimed(data, row, worker)]
 
     def _void(self, row: Desired, worker: int) -> list[Sighting]:
-        """Take the claim of a worker that was not seen. Whoever holds it then, the answer is final."""
+        """Take the claim in place of a worker that was not seen, and read it back.
+
+        The object that is there afterwards is final: the void, or the worker's own claim if that came first.
+        """
         void = encode(Claim(void=True, nonce=self.ids.new()))
         data = create_once(self.bucket, layout.claim(row.key, worker), void).stored
         return [self._claimed(data, row, worker)]
 
     def _claimed(self, data: bytes, row: Desired, worker: int) -> ClaimRead:
-        """Whose the claim is. Where it is damaged its worker's facts say it, but not its address. Neither is believed that
-        names a machine of another worker's: such a machine is not ours to end.
+        """Return the claim of a worker. In place of a damaged claim, its facts name the machine, but not its address.
 
-        Raises `RecordError`: somebody may run there, and nobody knows on which machine.
+        So facts are enough only for an attempt of one worker, or one that stops. A claim or facts that name a machine
+        of another worker are not believed: this attempt must not end such a machine.
+
+        Raises `RecordError`: a worker may run there, and its machine is unknown.
         """
         try:
             claim = _claim_of(data, row.key, worker)
@@ -192,12 +233,12 @@ class Reconciler:
             known = facts is not None and facts.machine and self.runner.is_of(facts.machine, row.key, worker)
             if facts and known and (len(row.posts) == 1 or row.state is AttemptState.STOPPING):
                 return ClaimRead(row.key, worker, Claim(machine=facts.machine, nonce=""))
-            self.looked.pop((row.key, worker), None)  # so that it is said in each turn
+            self.looked.pop((row.key, worker), None)  # look again in the next turn, so that each turn reports it
             by_hand = encode(Claim(void=True, nonce="by hand")).decode()
             raise RecordError(f"{damage}; once no machine of this worker is left, replace it by {by_hand}") from damage
 
     def _machines(self, row: Desired, listed: Listed) -> None:
-        """Create what is missing, stop and delete what is listed."""
+        """Create the machines that are missing; stop and delete those that are listed and should end."""
         if row.state is AttemptState.STARTING:
             self._create(row, listed)
         for i, post in enumerate(row.posts):
@@ -212,31 +253,32 @@ class Reconciler:
         missing = any(not post.machine and not listed.get((row.key, i)) for i, post in enumerate(row.posts))
         ready = layout.order(row.key) in self.written
         due = self.clock.monotonic() - self.asked.get(row.key, float("-inf")) > ASK_S
-        if missing and ready and due:  # nothing is read here, which may take long, between the fence and the call
+        if missing and ready and due:  # no slow read here: it would come between the check of the fence and the call
             placement = replace(row.placement, image=self.images[row.key])
             if self._call(self.runner.create, placement):
                 self.asked[row.key] = self.clock.monotonic()
 
     def _look(self, place: tuple[Desired, int, Listed]) -> list[Sighting]:
-        """The direct question about a claimed machine that is not listed."""
+        """Ask the runner directly about a claimed machine that is not listed."""
         row, worker, listed = place
         machine = row.posts[worker].machine
-        if not self.runner.is_of(machine, row.key, worker):  # taken in by an older version, which believed every claim
+        if not self.runner.is_of(machine, row.key, worker):  # an older version accepted this claim without this check
             return [] if listed.get((row.key, worker)) else [FactsRead(row.key, worker, None, gone=True)]
         sight = self.runner.look(machine)
         if sight is Sight.THERE and (row.posts[worker].exited or self._overdue(row)):
             self._call(self.runner.delete, machine)
         if sight is not Sight.GONE:
             return []
-        # Begun after the machine was gone: these are the last facts there can be.
+        # This read begins after the machine was gone: no later facts can follow.
         facts = read_facts(self.bucket, row.key, worker)
         return [FactsRead(row.key, worker, facts if facts and facts.machine == machine else None, gone=True)]
 
     def _sweep(self, machines: Iterable[Machine], rows: dict[AttemptKey, Desired]) -> None:
-        """Delete what nobody desires, what is doomed, twins of claimed machines: only what was listed, by the backend's own id.
+        """Delete undesired machines, doomed ones, and second machines of a claimed worker.
 
-        Of an attempt that is not known a machine is deleted once it has been so for a while. Machines are promised before
-        they are created, so this guards against what we do not know of.
+        Only listed machines are deleted, each by the backend's own id. One of an unknown attempt is deleted only after
+        a while (`STRAY_S`): orders are written before machines are created, so this guards against attempts that this
+        bastion does not know.
         """
         at, known = self.clock.monotonic(), self.strays
         self.strays = {machine.id: known.get(machine.id, at) for machine in machines if machine.key not in rows}
@@ -252,20 +294,20 @@ class Reconciler:
         return row.deadline is not None and self.now() > row.deadline + OVERTIME
 
     def _call(self, verb: Callable[[Any], None], what: Any) -> bool:
-        """Call the runner, if we still may. False if that came to nothing: a later turn tries again."""
+        """Call the runner, if this bastion may still act. Return False if that failed: a later turn tries again."""
         try:
             if self.fence.may_act():
                 verb(what)
                 return True
         except Later:
             return False
-        except Exception as error:  # whatever it is: what a runner cannot do for one attempt is in no other's way
+        except Exception as error:  # any error at all: a failure for one attempt must not block the others
             self.refused.append(str(error) if isinstance(error, RunnerError) else repr(error))
         return False
 
 
 def ask_capacity(runner: Runner) -> CapacityRead:
-    """What a runner says that it has. Raises what it raises."""
+    """Return the runner's capacity and the resource kinds that it names. Raises what the runner raises."""
     capacity, offers = runner.capacity(), runner.offers
     return CapacityRead(
         runner.name, dict(capacity) if capacity is not None else None, sorted(offers) if offers is not None else None
@@ -273,7 +315,10 @@ def ask_capacity(runner: Runner) -> CapacityRead:
 
 
 def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
-    """A worker's facts; None if there are none, or none that make sense, which is logged. Raises `BucketError`, and `Newer`."""
+    """Return a worker's facts; None if there are none, or if they are damaged, which is logged.
+
+    Raises `BucketError`, and `Newer`.
+    """
     try:
         name = layout.facts(key, worker)
         return decode(bucket.read(name, PAPER_BYTES_MAX).data, Facts, name)
@@ -287,7 +332,7 @@ def read_facts(bucket: Bucket, key: AttemptKey, worker: int) -> Facts | None:
 
 
 def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
-    """The claim. One that cannot be read is no void: whoever wrote it may live. Raises `RecordError`."""
+    """Decode a claim. An unreadable one does not count as void: its writer may be alive. Raises `RecordError`."""
     try:
         claim = decode(data, Claim, layout.claim(key, worker))
     except Newer:
@@ -299,7 +344,7 @@ def _claim_of(data: bytes, key: AttemptKey, worker: int) -> Claim:
 
 
 def _is_claimed(machine: Machine, rows: Mapping[AttemptKey, Desired]) -> bool:
-    """The journal knows this very machine: its worker has claimed."""
+    """Return True if the journal has a claim of this worker for this very machine."""
     row = rows.get(machine.key)
     return row is not None and machine.worker < len(row.posts) and row.posts[machine.worker].machine == machine.id
 
@@ -314,7 +359,7 @@ def _by_worker(machines: Iterable[Machine]) -> Listed:
 
 
 def _awaited(rows: Mapping[AttemptKey, Desired], waiting: Mapping[AttemptKey, str]) -> Iterator[MachinesAwaited]:
-    """What attempts wait for now, where that is not what is known."""
+    """List what attempts wait for now, where it differs from what the state says."""
     for key, row in rows.items():
         said = waiting.get(key, "")
         if row.state is AttemptState.STARTING and said != row.waits_for:
@@ -330,7 +375,10 @@ def _unlisted(row: Desired, listed: Listed) -> list[int]:
 
 
 def _unless_blind(told: Any) -> list[Sighting]:
-    """Not knowing is a fact: what could not be asked is asked again in the next turn, and no other attempt waits for it."""
+    """Return the observations of one row. None if the store or the runner did not answer: the next turn asks again.
+
+    No other attempt waits for this one. Raises `Deposed`; any other error becomes a `Trouble`.
+    """
     if isinstance(told, (BucketError, RunnerError)):
         return []
     if isinstance(told, Deposed):

@@ -1,4 +1,4 @@
-"""What a request becomes: an event, that says why if it has no effect. Pure."""
+"""Turn requests into events. Each event of a rejected request says why it has no effect. Pure."""
 
 from __future__ import annotations
 
@@ -47,18 +47,27 @@ from ..schedule.runner_choice import RunnerChoice, places
 from .received_request import LONG_AGO, ReceivedRequest
 
 LATE, OLDEST = timedelta(seconds=10), timedelta(days=30)
-"""A request that was stored so long before it was judged keeps its own time, but for no longer than this."""
+"""A job counts as submitted when its request was stored, if that was more than `LATE` before the bastion handles it.
+
+A request that is older than `OLDEST` counts as that old.
+"""
 
 
 class RequestHandler:
-    """Judges the requests of one tick. What the pool holds, and which shapes it takes, is found once: no request changes it."""
+    """The handler of the requests of one tick: it turns them into events.
+
+    Capacity and allowed shapes are computed once in a tick: no request changes them.
+    """
 
     def __init__(self, state: State, inputs: Inputs) -> None:
         self._state, self._inputs = state, inputs
         self._faults_of = cache(self._found_faults)
 
     def event(self, letter: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
-        """What a request becomes; None if it has to wait until all others of its listing are read."""
+        """Return the event that a request becomes.
+
+        Return None if it has an event already, or if it must wait until all others of its listing are read.
+        """
         request = letter.request
         if letter.name in self._state.requests:
             return None
@@ -72,7 +81,7 @@ class RequestHandler:
 
     @cached_property
     def _sides(self) -> tuple[Resources, ...] | None:
-        """What each side of the pool holds; None if nobody has said it yet."""
+        """The capacity of each partition; None if no runner has reported yet."""
         return pool_of(self._state, self._inputs).of_sides() if self._state.capacity else None
 
     @cached_property
@@ -80,14 +89,17 @@ class RequestHandler:
         return places(self._state, self._inputs.config)
 
     def _faults(self, resources: Resources, max_tier: int | None) -> Sequence[str]:
-        """What keeps jobs of this shape from their runner."""
+        """Return what keeps jobs of this shape from their runner."""
         return self._faults_of(tuple(resources.items()), max_tier)
 
     def _found_faults(self, kinds: tuple[tuple[str, int], ...], max_tier: int | None) -> tuple[str, ...]:
         return tuple(self._places.faults(dict(kinds), max_tier))
 
     def _unread(self, letter: ReceivedRequest) -> AnyEvent:
-        """What is no request is shown as a job that was rejected, so that its user sees why; also where its name is no name."""
+        """Reject a request that cannot be read, as a rejected job where possible, so that its user sees why.
+
+        Its job then has the names that could still be read, or the stand-in for a name.
+        """
         job = job_id(letter.job.name, letter.id) if letter.job else ""
         if letter.job is None or job in self._state.jobs:
             return RequestRejected(request=letter.name, user=letter.user, reason=letter.problem)
@@ -128,7 +140,10 @@ class RequestHandler:
         return Submitted(request=letter.name, job=job, spec=spec, at=self._asked_at(letter))
 
     def _asked_at(self, letter: ReceivedRequest) -> datetime | None:
-        """When its request was stored, if that was long before now. A file's owner can date it as he likes: within bounds."""
+        """Return when a request was stored, if that was long before now; else None.
+
+        It is at most `OLDEST` before now: the owner of a file can set any date.
+        """
         now = self._state.now
         if now is None or letter.stored == LONG_AGO or now - letter.stored <= LATE:
             return None
@@ -164,7 +179,7 @@ class RequestHandler:
 
 
 def others(letter: ReceivedRequest) -> set[str]:
-    """The jobs that have to be known before it can be judged."""
+    """List the jobs that must be known before this request can be handled."""
     request = letter.request
     if request is None or isinstance(request, (Pause, Resume)):
         return set()

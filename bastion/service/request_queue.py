@@ -1,4 +1,4 @@
-"""The inbox from tick to tick: what was read and waits, what is done with, and who sends more than is heeded."""
+"""The inbox from tick to tick: requests that were read and wait, keys to remove, and users who exceed their limits."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .received_request import ReceivedRequest
 from .request_handler import RequestHandler, others
 
 REFUSALS_MAX = 100
-"""So many refusals of one user are told one by one in a tick; those beyond become one event."""
+"""The most rejections of one user in a tick that get an event each; the rest share one event."""
 
 RELIST_S = 5.0
-"""While a long listing is worked off, a new one is taken this often: so long waits who comes meanwhile."""
+"""Seconds between two new listings while a long one is worked through: a new request waits at most so long."""
 
 RELIST_SHARE = 0.1
-"""Where listing takes long, more seldom: it is to take no more than this share of the time."""
+"""The largest share of the time that listing may take: where it is slow, it is done less often."""
 
 WAITING_BYTES_MAX = 8 * 1024**2
-"""So many bytes of one user's requests are held in memory while they wait for others."""
+"""The most bytes of one user's requests that are kept in memory while they wait for others."""
 
 
 _Found = ReceivedRequest | Exception | None
@@ -41,21 +41,26 @@ _Found = ReceivedRequest | Exception | None
 
 @dataclass(frozen=True, slots=True)
 class QueuedRequests:
-    """What one look into the inbox brought."""
+    """The result of one look into the inbox.
+
+    sorted: the listing, sorted by what to do with each request.
+    read: the requests that were read from it, in order.
+    """
 
     sorted: request_reader.SortedRequests
     read: request_reader.RequestsRead
 
     @property
     def letters(self) -> bool:
-        """There is something to judge."""
+        """Return True if there are requests to handle, now or later."""
         return bool(self.read.now or self.read.later)
 
 
 class RequestQueue:
-    """Takes requests in. `done` are keys to remove: their effect is known, or they have none.
+    """The way of requests from the inbox to the journal, tick by tick.
 
-    `backlog`: there is more than was read. `stuck` are keys that cannot be read, or wait for others, since when.
+    `done` holds keys to remove: their effect is in the journal, or they have none. `backlog`: there is more than was
+    read. `stuck` holds keys that cannot be read or that wait for others, each with the monotonic time since when.
     """
 
     def __init__(self, doors: ServiceContext, troubles: Problems, state: State) -> None:
@@ -73,8 +78,8 @@ class RequestQueue:
         self._dropped: set[str] = set()
 
     def fetch(self, state: State) -> QueuedRequests | None:
-        """List, unless much is left of the last listing, and read. None if the store does not answer."""
-        self.backlog = False  # unless the store answers: nobody hurries a store that is away
+        """List the inbox, unless much is left of the last listing, and read requests. None if the store is away."""
+        self.backlog = False  # so that a store that does not answer is asked again only after the usual pause
         try:
             mail = self._sorted(state)
         except BucketError as error:
@@ -101,7 +106,10 @@ class RequestQueue:
     def _completed(
         self, mail: request_reader.SortedRequests, found: list[_Found]
     ) -> tuple[request_reader.SortedRequests, list[_Found], list[ReceivedRequest]]:
-        """With what was asked before what was read, and not listed with it. Where that is not known now, the latter is late."""
+        """Add older requests that were missing from the listing. Return the listing, the results, and late requests.
+
+        Where older ones cannot be found now, the requests that depend on order are late: they wait for the next tick.
+        """
         new = {one.key: one for one in found if isinstance(one, ReceivedRequest) and request_reader.keeps_order(one)}
         if not new:
             return mail, found, []
@@ -115,7 +123,7 @@ class RequestQueue:
         return replace(mail, read=tuple(stat for stat, _ in kept)), [one for _, one in kept], list(new.values())
 
     def _sorted(self, state: State) -> request_reader.SortedRequests:
-        rest, self._rest = self._rest, ()  # what is read now, and not judged for want of the files, is listed again
+        rest, self._rest = self._rest, ()  # a request that is read now, but not handled (no files), is listed again
         began = self._clock.monotonic()
         if rest and began < self._relist_at:
             mail = request_reader.sort(state, rest, {}, self._dropped)
@@ -130,14 +138,17 @@ class RequestQueue:
     def judge(
         self, mail: QueuedRequests, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
     ) -> None:
-        """Requests become events, by `add`; what has to wait is not read again, unless it would take too much memory."""
+        """Turn requests into events and pass them to `add`.
+
+        One that must wait is kept in memory and not read again, unless that would take too much memory.
+        """
         self.done |= dict.fromkeys(mail.sorted.known)
         all_read = not mail.sorted.more and not mail.read.failed
         turn = _Turn(self.crowd, state, inputs, now, add)
         self._waiting, held, unborn = {}, Counter[str](), set[str]()
         for letter in mail.read.now:
-            # That a job is not there is told by a listing begun after the request about it was read: one that was taken
-            # while both were written may show the later one alone. Nor is one not there whose submission waits itself.
+            # Only a listing begun after the request was read can prove that its job is missing: an earlier one may show
+            # the request without the submission before it. A job whose submission still waits is not missing either.
             settled = all_read and letter.key in self._known and unborn.isdisjoint(others(letter))
             event = turn.event(letter, all_read=settled)
             if event is None and letter.name not in state.requests and held[letter.user] > WAITING_BYTES_MAX:
@@ -157,7 +168,7 @@ class RequestQueue:
         self.done |= dict.fromkeys(turn.dropped)
 
     def limited(self, state: State, now: datetime, inputs: Inputs) -> dict[str, str]:
-        """The users of whom nothing more is heeded today, and why."""
+        """Return the users from whom no more requests are accepted today, each with the reason."""
         limits = inputs.config.limits
         told = ((user, self.crowd.too_many(user, state, now, limits)) for user in self.crowd.senders())
         return {user: why for user, why in told if why}
@@ -168,12 +179,13 @@ class RequestQueue:
 
 
 def _submitted(letter: ReceivedRequest) -> set[str]:
+    """Return the job that this request submits, if any."""
     request = letter.request
     return {job_id(request.spec.name, letter.id)} if isinstance(request, Submit) else set()
 
 
 class _Turn:
-    """One tick's judgements."""
+    """The handling of requests in one tick, with the limits of each user."""
 
     def __init__(
         self, crowd: Crowd, state: State, inputs: Inputs, now: datetime, add: Callable[[AnyEvent], bool]
@@ -185,11 +197,11 @@ class _Turn:
         self._told: dict[str, tuple[int, str]] = {}
 
     def event(self, letter: ReceivedRequest, *, all_read: bool) -> AnyEvent | None:
-        """What it becomes; None if it has to wait."""
+        """Return the event that the request becomes; None if it has to wait."""
         return self._judge.event(letter, all_read=all_read)
 
     def takes(self, letter: ReceivedRequest, event: AnyEvent) -> bool:
-        """Add the event, or count it among the dropped. True if it was added."""
+        """Add the event, or drop the request and count it. Return True if the event was added."""
         user = letter.user
         closed = self._crowd.too_many(user, self._state, self._now, self._inputs.config.limits)
         if closed and not self._ends_something(letter):
@@ -206,7 +218,7 @@ class _Turn:
         return True
 
     def close(self) -> None:
-        """One event for each user of whom something was dropped."""
+        """Add one event for each user who had requests dropped."""
         for user, (count, reason) in self._told.items():
             self._add(RequestsDropped(user=user, count=count, reason=reason))
 
@@ -216,7 +228,7 @@ class _Turn:
         return False
 
     def _ends_something(self, letter: ReceivedRequest) -> bool:
-        """A user who sent too much can still stop what they have."""
+        """Return True if this cancels something that still runs: users over their limits can still do that."""
         request, state = letter.request, self._state
         job = state.jobs.get(request.job) if isinstance(request, Cancel) else None
         if job is None or not isinstance(request, Cancel) or refusal(request, letter.user, state, self._inputs):

@@ -1,4 +1,4 @@
-"""Requests in: listed with one request, read in turn, and put into the order in which they are judged."""
+"""Read the inbox: list it, choose requests from each user in turn, and put them into order."""
 
 from __future__ import annotations
 
@@ -22,22 +22,29 @@ from .received_request import Authors, ReceivedRequest
 
 READS_MAX = 2_000
 READ_BYTES_MAX = 32 * 1024**2
-"""So many requests, and so many bytes of them, are read in one tick."""
+"""The most requests, and the most bytes of them, that are read in one tick."""
 
 EACH_MAX = 10_000
-"""So many requests of one user are seen in one listing."""
+"""The most requests of one user that are used from one listing."""
 
 PASSES_MAX = 32
+"""The most requests in one tick that need a pass over all pending jobs."""
+
 _AFTER_SLASH = "0"  # the character that follows `/`: `a0` is greater than every key of the folder `a`
 PROBLEM_MAX = 2_048
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SortedRequests:
-    """A listing: what to read now, what has to wait, keys whose effect is known, names that are still there.
+    """One listing of the inbox, sorted by what to do with each request.
 
-    `kept` are those that were read before, and wait for what the others say. Of the users in `cut` there is more. `fresh`:
-    it was taken now, and is not what was left of an earlier one.
+    read: what to read now, oldest first.
+    later: what is left for a later tick.
+    known: keys to remove: their effect is in the journal, or they were dropped.
+    names: names of all requests that are still in the inbox.
+    kept: requests that were read before and wait for others.
+    cut: users with more requests than one listing shows.
+    fresh: it was taken now; False: it is the rest of an earlier one.
     """
 
     read: tuple[Stat, ...]
@@ -50,12 +57,15 @@ class SortedRequests:
 
     @property
     def more(self) -> bool:
-        """There is more than is to be read now."""
+        """Return True if there is more than is read now."""
         return bool(self.later or self.cut)
 
 
 def listed(bucket: Bucket) -> Iterator[Stat]:
-    """The inbox, but of one user no more than 10,000 and one: whoever floods it costs a few list requests more, and no memory."""
+    """List the inbox, with at most 10,001 requests of one user.
+
+    A flood of requests costs a few more list requests, and no memory.
+    """
     after, going_on = "", True
     while going_on:
         user, count, going_on = "", 0, False
@@ -74,9 +84,11 @@ def sort(
     waiting: Mapping[str, ReceivedRequest],
     dropped: Collection[str] = frozenset(),
 ) -> SortedRequests:
-    """What to read of a listing: at most 2,000 and 32 MiB, one of each user in turn, so that no flood hides others.
+    """Choose what to read of a listing: at most 2,000 requests and 32 MiB.
 
-    `waiting` are letters that were read before, by key; `dropped` the keys of those that had no effect.
+    They are taken from each user in turn, so that a flood by one user does not hide the requests of others.
+
+    `waiting` holds requests that were read before, by key; `dropped` the keys of those that had no effect.
     """
     known, kept, users, names = [], [], defaultdict[str, deque[Stat]](deque), set()
     counts = Counter[str]()
@@ -105,22 +117,22 @@ def _in_turn(users: Iterable[Iterable[Stat]]) -> tuple[tuple[Stat, ...], tuple[S
     while waiting and len(chosen) < READS_MAX and size < READ_BYTES_MAX:
         queue = waiting.popleft()
         chosen.append(queue.popleft())
-        size += chosen[-1].size if chosen[-1].size <= REQUEST_BYTES_MAX else 0  # of a larger one nothing is read
+        size += chosen[-1].size if chosen[-1].size <= REQUEST_BYTES_MAX else 0  # a larger one is never read
         if queue:
             waiting.append(queue)
     return tuple(sorted(chosen, key=age)), tuple(chain.from_iterable(waiting))
 
 
 def age(found: Stat | ReceivedRequest) -> tuple[datetime, str]:
-    """The store's clock orders what one listing shows; beyond that, the journal is the order."""
+    """Return the sort key of a request: the store's clock orders one listing; across listings the journal decides."""
     return found.stored if isinstance(found, ReceivedRequest) else found.modified, found.key
 
 
 def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors | None = None) -> ReceivedRequest | None:
-    """One request; None if it is gone. Raises `BucketError`.
+    """Read one request. Return None if it is gone. Raises `BucketError`.
 
-    `recall`: jobs were forgotten, so a submit may be one of those, sent again by a client that slept for months.
-    `authors` knows the accounts of those who write; None: nobody asks who wrote it.
+    `authors` checks the account that wrote the request; None means no check. With `recall`, a submit is also checked
+    against jobs that the bastion has forgotten: a client that slept for months may send one again.
     """
     user, request_id = layout.request_of(stat.key) or ("", stat.key)
     letter = partial(ReceivedRequest, stat.key, user, request_id, stored=stat.modified, size=stat.size)
@@ -135,11 +147,11 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
         stored = bucket.read(stat.key, REQUEST_BYTES_MAX)
     except Missing:
         return None
-    except TooLarge as error:  # of which nothing was read but whose it is
+    except TooLarge as error:  # only its owner was read, not its data
         if forged := _forged(letter(None), error.owner, authors):
             return forged
         return letter(None, large or str(error), job=NAMELESS)
-    # Before it is parsed: what a complaint repeats of it would be shown to an account that may not read it.
+    # Check this before parsing: an error message may quote the request, to an account that may not read it.
     if forged := _forged(letter(None), stored.owner, authors):
         return forged
     try:
@@ -154,13 +166,17 @@ def read(bucket: Bucket, stat: Stat, *, recall: bool = False, authors: Authors |
 
 
 def _forged(letter: ReceivedRequest, owner: int | None, authors: Authors | None) -> ReceivedRequest | None:
-    """The refusal of a request in another's name, which is its writer's own, and counts as theirs; None if it is none."""
+    """Return the rejection of a request in another user's name; None if it is genuine.
+
+    The rejection counts as a request of the account that wrote it.
+    """
     if authors is None or owner is None or not (problem := authors.forged(letter.user, owner)):
         return None
     return replace(letter, user=authors.name_of(owner), problem=problem)
 
 
 def _has_been(bucket: Bucket, job: str) -> bool:
+    """Return True if a job of this id was here before and has ended."""
     try:
         bucket.read(layout.ended(job))
     except Missing:
@@ -170,7 +186,13 @@ def _has_been(bucket: Bucket, job: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestsRead:
-    """Letters to judge now, in order; those that wait for the next tick; what went wrong, and with which."""
+    """The requests of one look into the inbox, split by when they are handled.
+
+    now: requests to handle now, in order.
+    later: requests that wait for the next tick.
+    failed: errors of reads that failed.
+    missed: the listing's entries for these reads.
+    """
 
     now: tuple[ReceivedRequest, ...]
     later: tuple[ReceivedRequest, ...]
@@ -179,11 +201,11 @@ class RequestsRead:
 
 
 def in_order(mail: SortedRequests, found: Sequence[ReceivedRequest | Exception | None]) -> RequestsRead:
-    """What came of reading a listing, submissions first, so that what is asked of a job finds it if it came along, and of
-    these first those that others wait for.
+    """Order what was read: submissions first, so that a request about a job finds it if both came together.
 
-    What a user asked after a request that cannot be read now waits for that one, lest a release go before its hold; an end
-    may be asked for at any time. And of what takes a pass over all who wait there is only so much in one tick.
+    Among submissions, a job comes behind those that it depends on. If one request of a user could not be read, later
+    ones of that user wait for it, so that no release overtakes its hold; a cancel never waits. Requests that need a
+    pass over all pending jobs are limited to `PASSES_MAX` in one tick.
     """
     letters = [*mail.kept, *(letter for letter in found if isinstance(letter, ReceivedRequest))]
     letters.sort(key=lambda letter: (not isinstance(letter.request, Submit), age(letter)))
@@ -205,8 +227,10 @@ def in_order(mail: SortedRequests, found: Sequence[ReceivedRequest | Exception |
 
 
 def missed(bucket: Bucket, mail: SortedRequests, letters: Iterable[ReceivedRequest]) -> tuple[Stat, ...]:
-    """What is older than the newest of these letters, and was not listed with them: a listing that is taken while somebody writes
-    may show a release, and not the hold before it. One more listing, begun after the letters were read, shows both.
+    """List requests that are older than the newest of these and missing from their listing.
+
+    A listing that is taken while a user writes may show a release without the hold before it. A second listing, begun
+    after the requests were read, shows both.
     """
     newest = max(map(age, letters))
     late = (stat for stat in listed(bucket) if age(stat) < newest and not layout.is_probe(stat.key))
@@ -214,17 +238,21 @@ def missed(bucket: Bucket, mail: SortedRequests, letters: Iterable[ReceivedReque
 
 
 def keeps_order(letter: ReceivedRequest) -> bool:
-    """What it comes to depends on what was asked before it."""
+    """Return True if its effect depends on the requests before it."""
     return not isinstance(letter.request, Submit | Cancel | None)
 
 
 def _takes_a_pass(letter: ReceivedRequest) -> bool:
+    """Return True if handling it needs a pass over all pending jobs."""
     request = letter.request
     return isinstance(request, Top) or (isinstance(request, Update) and request.changes.after is not UNSET)
 
 
 def _needed_first(letters: Sequence[ReceivedRequest]) -> list[ReceivedRequest]:
-    """The same, each job behind those of the listing that it waits for; as far as they do not wait for each other."""
+    """Return the same requests, each job behind those of this listing that it depends on.
+
+    Jobs that depend on each other keep any order.
+    """
     submits = {job_id(one.request.spec.name, one.id): one for one in letters if isinstance(one.request, Submit)}
     needs = {
         one.key: iter([submits[each.job] for each in conditions(one.request.spec.after) if each.job in submits])

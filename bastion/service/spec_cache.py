@@ -1,4 +1,4 @@
-"""The specs of jobs that are about to start: kept while they are young, read from the journal otherwise."""
+"""The specs of jobs that are about to start: new ones come from memory, others from the journal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KEPT_BYTES = 32 * 1024 * 1024
 
 
 class SpecCache:
-    """A small cache in front of the journal; safe to ask from any thread."""
+    """A small cache in front of the journal. It may be used from any thread."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
@@ -28,7 +28,7 @@ class SpecCache:
         self._bytes = 0
 
     def keep(self, job: str, spec: JobSpec) -> None:
-        """Remember a spec; the oldest are dropped where there are many, or large ones."""
+        """Remember a spec. The oldest are dropped if there are too many, or if they are too large together."""
         size = len(encode(spec))
         with self._lock:
             self._bytes += size - self._specs.pop(job, (spec, 0))[1]
@@ -37,12 +37,12 @@ class SpecCache:
                 self._bytes -= self._specs.popitem(last=False)[1][1]
 
     def revised(self, row: Desired) -> JobSpec:
-        """The spec that an attempt is to run, with what updates changed. Raises `BucketError`, `RecordError`."""
+        """Return the spec that an attempt runs, with the changes of updates. Raises `BucketError`, `RecordError`."""
         spec, command = self.of(row.key.job, row.seq, row.index), command_of(self._bucket, row.renewed)
         return revised(spec, command, row.changes, digest=row.digest)
 
     def of(self, job: str, seq: int, index: int) -> JobSpec:
-        """The spec of a job that lies at (seq, index) in the journal. Raises `BucketError`, `RecordError`."""
+        """Return the spec of a job from its place (seq, index) in the journal. Raises `BucketError`, `RecordError`."""
         with self._lock:
             known = self._specs.get(job)
         if known is not None:

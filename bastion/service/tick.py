@@ -1,4 +1,4 @@
-"""One turn of the bastion: read, decide, append, act. It may fall at any line: memory is only a cache of the journal."""
+"""One turn of the bastion: read, decide, append, act. It may crash anywhere: memory is only a cache of the journal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,28 @@ log = logging.getLogger("bastion")
 
 @dataclass(slots=True, kw_only=True)
 class Bastion:
-    """The scheduler between two appends."""
+    """The scheduler and all that it keeps in memory between two appends.
+
+    doors: the service context; its `tasks` are `timed`.
+    journal: the journal of this epoch, with the state.
+    time: the time that decisions use.
+    fence: the time window in which runners may be called.
+    beacon: the writer of `status.json`.
+    own_log: the bastion's own log, which is sent to the bucket.
+    status: builds the content of `status.json` for a bastion and "running" or "stopped".
+    poll_s: seconds between two reads of the inbox; None: as the settings say.
+    specs: cache of the specs of jobs that start soon.
+    inputs: quota and settings in force, parsed.
+    rows: the desired attempts as of the last commit, one row for each live attempt.
+    ticks: number of ticks that are complete.
+    last_tick: time of the last complete tick; before the first, of the start.
+    troubles: what is wrong now.
+    chores: the tasks beside the tick.
+    mail: the request queue.
+    timed: the tasks, with the time at which each was begun.
+    watchman: finds what does not move any more.
+    vitals: measurements of the last ticks.
+    """
 
     doors: ServiceContext
     journal: Journal
@@ -95,7 +116,10 @@ class Bastion:
         )
 
     def _look(self) -> None:
-        """Raise `LostEnd` if the journal lost its end, `Deposed` if that is because another bastion went on, or a purge."""
+        """Raise `LostEnd` if the journal lost its end.
+
+        Raise `Deposed` instead if the cause is that another bastion, or a purge, took over.
+        """
         try:
             self.journal.look()
         except LostEnd:
@@ -119,11 +143,11 @@ class Bastion:
 
     @property
     def poll(self) -> float:
-        """Seconds between two looks into the inbox."""
+        """Seconds between two reads of the inbox."""
         return self.poll_s if self.poll_s is not None else self.inputs.config.poll
 
     def tick(self) -> None:
-        """Read, decide, append, act. Raises `Deposed` when another bastion has taken over."""
+        """Read, decide, append, act. Raises `Deposed` if another bastion has taken over."""
         began, now = self.doors.clock.monotonic(), self.time.now()
         self.journal.begin(now)
         self._collect(now)
@@ -140,21 +164,21 @@ class Bastion:
         self._act()
 
     def close(self) -> None:
-        """Say that this bastion stopped; what runs goes on."""
+        """Write that this bastion stopped. Running jobs go on."""
         self._commit()
         self._last("log", self.own_log.send)
         stopped = self.status(self, "stopped")
         self._last("status", lambda: self.beacon.swap(stopped))
 
     def give_up(self, error: Exception) -> None:
-        """Say that this bastion ended, and why: the journal is not what it wrote. Nothing more is appended."""
+        """Write that this bastion ended, and why: the journal is not what it wrote. Append nothing more."""
         self.troubles.say("journal", error)
         ended = self.status(self, "stopped")
         self._last("log", self.own_log.send)
         self._last("status", lambda: self.beacon.swap(ended))
 
     def _last(self, name: str, work: Callable[[], object]) -> None:
-        """Do this as the task of its name, after one that may be under way. Raises `Deposed`."""
+        """Run this as the task `name`, after one that still runs, and wait for its end. Raises `Deposed`."""
         begun = ended = False
         while not ended:
             begun = begun or self.doors.tasks.start(name, work)
@@ -167,7 +191,7 @@ class Bastion:
     # Read
 
     def _collect(self, now: datetime) -> None:
-        """Take in what the tasks brought back."""
+        """Take in the results of finished tasks."""
         for name, result, error in self.doors.tasks.finished():
             if isinstance(error, Deposed | LostEnd):
                 raise error
@@ -200,7 +224,7 @@ class Bastion:
             self.troubles.tell("clock", [what] if off else [])
 
     def heed(self, reading: admin_files.AdminFilesRead) -> None:
-        """Put the admin's files in force, unless a later look was faster."""
+        """Put the admin's files in force, unless a later reading of them was faster."""
         if reading.at < self._files_at:
             return
         self._files_at = reading.at
@@ -211,9 +235,9 @@ class Bastion:
 
     def _hear(self, heard: BeatsRead, now: datetime) -> None:
         state = self.journal.state
-        # Only what is known to have ended: what we do not know may be a successor's, and alive.
+        # Remove only objects of attempts that are known to have ended: an unknown one may be a successor's, and alive.
         self.mail.done |= {key: None for key, named in heard.keys.items() if self._has_ended(named[0])}
-        if (age := self.fence.age_s()) > BEAT_S:  # a store that takes no word of ours takes no beat either
+        if (age := self.fence.age_s()) > BEAT_S:  # a store that refuses our writes refuses workers' beats, too
             self._watch.doubt(age)
         self.troubles.tell("facts", heard.refused)
         self._note([*heard.facts, *self._watch.judge(at_work(state), heard.beats, heard.at)], now)
@@ -237,7 +261,11 @@ class Bastion:
             self._add_all(list(lifecycle.forget(self.journal.state, mail.sorted.names, now, mail.sorted.cut)))
 
     def _read_files(self) -> bool:
-        """Requests are judged by files that are no older: who sets a quota and then submits meets the new one."""
+        """Read the admin's files. Return False if the store does not answer.
+
+        Requests are handled only with files that are no older than they are: a user who sets a quota and then submits
+        meets the new quota.
+        """
         try:
             self.heed(admin_files.read(self.doors.bucket, self.doors.clock))
         except BucketError as error:
@@ -249,11 +277,11 @@ class Bastion:
 
     @property
     def undecided(self) -> bool:
-        """The schedule should be asked again."""
+        """Return True if the schedule must be computed again."""
         return self._replan and self.journal.state.paused is None
 
     def _schedule(self, now: datetime) -> None:
-        """Ask the policy, if anything changed or time alone may change its answer."""
+        """Ask the policy, if anything changed or if time alone may change its answer."""
         if not self._replan and (self._plan_at is None or now < self._plan_at):
             self.vitals.decided = self.doors.clock.monotonic()
             return
@@ -263,7 +291,7 @@ class Bastion:
             self._replan, self._plan_at = True, None
             if not state.pending:
                 self.vitals.decided = self.doors.clock.monotonic()
-            return  # blind: start nothing, stop nothing, until it has answered
+            return  # all runners are unreachable: start nothing and stop nothing until one answers
         self._add_all(plan.dropped(state, self.inputs))
         answer = decision_record.decided(
             state, replace(self.inputs, blind=seats.passed_over, rules=RULES), now, seats.of, self._lineup
@@ -301,12 +329,12 @@ class Bastion:
             before, self.rows = self.rows, desired(self.journal.state)
             if self.rows != before:
                 self.chores.hurry()
-            # Who slept cannot go by the number of its append alone: somebody may have removed the journal meanwhile.
+            # After a sleep, a successful append alone proves nothing: somebody may have removed the journal meanwhile.
             if self.fence.may_act() or self.beacon.look(self.journal.epoch):
                 self.fence.confirm(first)
 
     def _act(self) -> None:
-        """Begin the tasks that are due; what they bring back is collected by a later tick."""
+        """Begin the tasks that are due. A later tick collects their results."""
         self.show()
         self.chores.begin(TickSummary(rows=self.rows, state=self.journal.state, poll_s=self.poll))
         if self.chores.agenda.take("retire", RETIRE_S):
@@ -315,18 +343,18 @@ class Bastion:
             self.mail.done = {}
 
     def counts(self) -> dict[str, int]:
-        """How many tasks of open jobs stand where; counted anew only if the journal has grown."""
+        """Count the tasks of open jobs by their state. It is counted again only if the journal has grown."""
         seq = self.journal.state.seq
         if self._counted[0] != seq:
             self._counted = seq, standing(self.journal.state)
         return self._counted[1]
 
     def show(self) -> None:
-        """Give the sign of life, if it is due."""
+        """Write the heartbeat, if it is due."""
         self.chores.show(lambda: self.status(self, "running"))
 
     def idle_s(self) -> float:
-        """Seconds until something is due."""
+        """Return the seconds until something is due."""
         if self.mail.backlog:
             return 0.0
         wakes = [self.poll, self.chores.next_s()]

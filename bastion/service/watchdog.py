@@ -1,6 +1,7 @@
-"""What stands still that ought to move, and what to do about it, for `bastion status`. Pure: it remembers only since when.
+"""Find what should move and does not, and say what to do about it, for `bastion status`. Pure but for itself.
 
-Every bound is behind the latest moment at which the design itself acts; so whatever is named here is broken or unheard of.
+Each bound lies after the latest moment at which the bastion itself acts. So what is named here is a fault, or something
+that was not foreseen.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ from ..model.wording import clock
 from ..schedule.lifecycle import FORMING, forming_since
 
 MARGIN = timedelta(minutes=5)
-"""Behind a deadline of ours: time for a bucket that is away a while, and for a backend that takes its time."""
+"""Time after one of our deadlines, for a bucket that is away for a while and for a slow backend."""
 
+# Seconds after which each case counts as stalled.
 GONE_S = 600.0
 UNDECIDED_S = 300.0
 REQUEST_S = 600.0
 TASK_S: Mapping[str, float] = {"snapshot": 900.0, "consumed": 3600.0, "retire": 3600.0, "folders": 3600.0}
 TASK_USUAL_S = 300.0
-"""A call to a store is given up after a minute, and a task makes a few one after the other; these make thousands."""
+"""Seconds that a task may take if `TASK_S` does not name it.
+
+A call to a store is given up after a minute, and a usual task makes a few calls in turn. Those in `TASK_S` make
+thousands.
+"""
 
 LAG_S = 30.0
 LAG_SHOWN_S = 600.0
@@ -34,8 +40,11 @@ SHOWN = 20
 
 @dataclass(slots=True, kw_only=True)
 class Vitals:
-    """How the last ticks went; times are monotonic. `decided` is when nothing was left to decide, `lag` when a slow tick
-    ended, with its length. `overlooked` are jobs that may start and that the schedule does not know.
+    """Measurements of the last ticks. Times are monotonic.
+
+    decided: when the schedule was last up to date.
+    lag: when the last slow tick ended, and its length in seconds; None: no tick was slow.
+    overlooked: jobs that may start and are missing from the schedule.
     """
 
     decided: float
@@ -45,9 +54,16 @@ class Vitals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceView:
-    """What a bastion sees of itself, at `now` by its time and `at` by its monotonic clock.
+    """The bastion's view of itself at one moment.
 
-    `due`: the schedule should be asked again. `tasks` run and `requests` lie unread since then, by that clock.
+    state: the state.
+    now: the moment, by the time that decisions use.
+    at: the same moment, by the monotonic clock.
+    runners: names of the runners that are configured.
+    vitals: measurements of the last ticks.
+    due: the schedule must be computed again.
+    tasks: running tasks, with the monotonic time at which each began.
+    requests: keys of requests without an effect, with the monotonic time since when.
     """
 
     state: State
@@ -61,13 +77,16 @@ class ServiceView:
 
 
 class Watchdog:
-    """Tells what stands still. Since when an attempt has had nothing to run is only known here."""
+    """The search for what has stopped moving.
+
+    It remembers when each attempt was first seen with no process left to run: the state does not hold that.
+    """
 
     def __init__(self) -> None:
         self._over: dict[AttemptKey, float] = {}
 
     def stalls(self, scene: ServiceView) -> list[str]:
-        """A line each for the first twenty, the bastion's own first."""
+        """Return one line for each of the first twenty problems, the bastion's own first."""
         live = scene.state.live_attempts()
         over = [key for key, _, attempt in live if all(w.over or w.cause is not None for w in attempt.workers)]
         self._over = {key: self._over.get(key, scene.at) for key in over}

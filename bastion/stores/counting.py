@@ -1,4 +1,4 @@
-"""Counts the requests that a bucket is asked, as a cloud store would bill them."""
+"""Count the requests to a bucket, as a cloud store would bill them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from .keys import PAGE
 
 
 class CountingBucket:
-    """The inner bucket, with `counts` of requests by method: one a page for `list`, one a key for `delete`."""
+    """A wrapper of a bucket with `counts` of requests by method.
+
+    One request is counted for each page of `list`, and for each key of `delete`.
+    """
 
     def __init__(self, inner: Bucket) -> None:
         self.url = inner.url
@@ -46,7 +49,7 @@ class CountingBucket:
         self._inner.delete(doomed)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Count each page that is begun and pass on."""
+        """Count each page that is begun, and pass on."""
         stats = self._inner.list(prefix, after=after)
         return self._pages(stats)
 

@@ -1,4 +1,4 @@
-"""Create an object once, and know whose it is."""
+"""Create an object once, and learn whether it is ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """What stands in the bucket after a create. `mine`: it is what we wrote. A stranger's that is too large is not `stored`."""
+    """The object that is in the bucket after a create.
+
+    mine: it is what we wrote.
+    stored: its content; empty for a stranger's that is too large.
+    version: its version; "" for a stranger's that is too large.
+    """
 
     mine: bool
     stored: bytes
@@ -26,10 +31,11 @@ class Once:
 
 
 def create_once(bucket: Bucket, key: str, data: bytes) -> Once:
-    """Write an object that must not exist yet, and settle a refusal by reading back.
+    """Write an object that must not exist yet. If the store refuses, read back to learn whose object is there.
 
-    A store's client asks again when an answer is lost, and is then refused by its own object. So put a nonce into
-    `data`: equal bytes are ours. Raises `BucketError` if the outcome is unknown, also if the object keeps vanishing.
+    A store's client retries when an answer is lost, and then its own object may make the store refuse. So put a nonce
+    into `data`: equal bytes are ours. Raises `BucketError` if the outcome is unknown, also if the object keeps
+    vanishing.
     """
     for _ in range(_TRIES):
         version = bucket.create(key, data)
@@ -38,7 +44,7 @@ def create_once(bucket: Bucket, key: str, data: bytes) -> Once:
         try:
             found = bucket.read(key, max(len(data), PAPER_BYTES_MAX))
         except Missing:
-            continue  # deleted since it refused us: the key is free again
+            continue  # it was deleted after the refusal: the key is free again
         except TooLarge:
             return Once(False, b"", "")
         return Once(found.data == data, found.data, found.version)
@@ -46,8 +52,10 @@ def create_once(bucket: Bucket, key: str, data: bytes) -> Once:
 
 
 def settled(write: Callable[[], T]) -> T:
-    """What a write that may be made again answers, made again while its outcome is unknown: three times, each as patient as
-    the store's client. Raises `BucketError`: a refusal says that nothing was written, any other that nobody knows.
+    """Make a write that may be repeated, up to three times while its outcome is unknown, and return its answer.
+
+    Each time is as patient as the store's client. Raises `BucketError`: `Denied`, `Full` and `NoBucket` say that
+    nothing was written; after any other, the outcome is unknown.
     """
     for _ in range(_ASKED - 1):
         try:

@@ -1,4 +1,4 @@
-"""What may leave a bucket because it is old: bundles that no job needs, logs and outputs of jobs that have ended. Pure."""
+"""Find what is old enough to remove: bundles that no job needs, logs and outputs of jobs that have ended. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from ..model.state.state import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Term:
-    """How many days things stay; 0: for ever."""
+    """The days for which objects are kept; 0 means for ever.
+
+    bundles_days: for bundles.
+    logs_days: for logs.
+    outputs_days: for outputs.
+    """
 
     bundles_days: int
     logs_days: int
@@ -26,9 +31,9 @@ class Term:
 def term(
     config: Config, *, bundles_days: int | None = None, logs_days: int | None = None, outputs_days: int | None = None
 ) -> Term:
-    """The days that the settings say, unless they are said here. Raises `UsageError`.
+    """Return the days that the settings give, unless they are given here. Raises `UsageError`.
 
-    A bundle older than half its days is uploaded again by who launches: one that is younger may be counted on.
+    A launch uploads a bundle again if it is older than half its days: so it can count on a younger one.
     """
     said = Term(
         bundles_days=config.bundles_days if bundles_days is None else bundles_days,
@@ -48,14 +53,14 @@ def term(
 
 
 def old_bundles(stats: Iterable[Stat], days: int, now: datetime) -> list[Stat]:
-    """The bundles that are older than this."""
+    """List the bundles that are older than this many days."""
     return [stat for stat in stats if is_old(stat, days, now)]
 
 
 def old_logs(stats: Iterable[Stat], days: int, now: datetime, state: State) -> Iterator[Stat]:
-    """The segments of logs whose last one is older than this, and whose job, or bastion, is not at work.
+    """List the segments of logs whose newest segment is older than this, and whose job, or bastion, is not at work.
 
-    `stats` are in the order of their keys. Whole logs only: a log with a hole at its beginning is damaged.
+    `stats` are in the order of their keys. Only whole logs are listed: a log with a gap at its beginning is damaged.
     """
     for log, segments in groupby(stats, _log):
         listed = list(segments)
@@ -66,10 +71,10 @@ def old_logs(stats: Iterable[Stat], days: int, now: datetime, state: State) -> I
 def old_outputs(
     stats: Iterable[Stat], days: int, now: datetime, state: State, in_use: Collection[str]
 ) -> Iterator[Stat]:
-    """The files of output folders in which nothing is younger than this, and in which no job works that has not ended.
+    """List the files of output folders in which nothing is younger than this, and which no open job uses.
 
-    `stats` are in the order of their keys. Whole folders only: a checkpoint without its neighbours is none. `in_use` are
-    prefixes of keys that open jobs name as their folders, as one does that goes on from another one's checkpoints.
+    `stats` are in the order of their keys. Only whole folders are listed: a checkpoint with missing files is useless.
+    `in_use` are prefixes of keys that open jobs name as their folders: a job may go on from the checkpoints of another.
     """
     for folder, files in groupby(stats, _task_of):
         listed = list(files)
@@ -81,12 +86,12 @@ def old_outputs(
 
 
 def _task_of(stat: Stat) -> str:
-    """`outputs/<job>/<task>/`; what lies there under another name is a folder of its own."""
+    """Return `outputs/<job>/<task>/`. A file that lies elsewhere below `outputs/` counts as in a folder of its own."""
     return "/".join(stat.key.split("/")[:3]) + "/"
 
 
 def lives(log: str, state: State) -> bool:
-    """True if somebody may still write this log, or look at it for what he runs now."""
+    """Return True if this log may still be written, or may be read for a job that still runs."""
     if log.startswith(BASTION_LOG):
         return log.removeprefix(BASTION_LOG).rstrip("/") == f"{state.epoch:06d}"
     job = state.jobs.get(log.removeprefix(LOGS).split("/", 1)[0])
@@ -94,7 +99,7 @@ def lives(log: str, state: State) -> bool:
 
 
 def is_old(stat: Stat, days: int, now: datetime) -> bool:
-    """True if the store got it more than this many days ago."""
+    """Return True if the store received it more than this many days ago."""
     return days > 0 and now - stat.modified > timedelta(days=days)
 
 

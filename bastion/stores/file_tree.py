@@ -1,7 +1,8 @@
-"""The files of a local bucket: where an object lies, how it is read, which ones a folder holds.
+"""The files of a local bucket: find the file of an object, read it, list a folder, change the tree.
 
-What changes the tree is to be called under the bucket's lock, with a grant of the `guard`: whatever leaves the tree goes there,
-and what steps aside goes through it. What is not moved so does no harm when it is done late. Raises `OSError`.
+Call the functions that change the tree under the bucket's lock, with a grant of `folder_lock`: a file that leaves the
+tree moves into the grant, and one that steps aside goes through it. Changes that are not such moves do no harm if they
+come late. Raises `OSError`.
 """
 
 from __future__ import annotations
@@ -24,17 +25,18 @@ _NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 
 OwnerOf = Callable[[os.stat_result], int]
-"""The account that put a file there."""
+"""Returns the account that put a file there."""
 
 Kept = Callable[[bytes, os.stat_result], bool]
-"""True for a folder that stays when it is empty."""
+"""Returns True for a folder that stays when it is empty."""
 
 
 @contextmanager
 def _way(folder: bytes, root: bytes) -> Iterator[list[int]]:
-    """The descriptors of the root and of each folder from there to this one, which lies below it.
+    """Open the root and each folder from there to this one, which lies below it. Return the descriptors.
 
-    No link below the root is followed: where others may change folders, one could be swapped for a link between two looks at it.
+    No link below the root is followed: where others may change folders, one could become a link between two looks at
+    it.
     """
     way = [os.open(root, _FOLDER)]
     try:
@@ -52,10 +54,10 @@ def _parts(folder: bytes, root: bytes) -> list[bytes]:
 
 @contextmanager
 def held(path: bytes, root: bytes, place: tuple[int, int] | None = None) -> Iterator[tuple[bytes, int]]:
-    """The same path by a descriptor of its folder, and the descriptor; no link below the root was followed on the way there.
+    """Return the same path by a descriptor of its folder, and the descriptor. No link below the root was followed.
 
-    `place` are the device and the inode that the root has to have. A system without `/proc` has no such paths; there the path
-    itself was only looked at.
+    `place` is the device and the inode that the root must have. A system without `/proc` has no such paths: there the
+    result is the path itself, which was only checked.
     """
     with _way(os.path.dirname(path), root) as way:
         at = os.fstat(way[0])
@@ -69,15 +71,16 @@ def _at(path: bytes, folder: int) -> bytes:
 
 
 def read(path: bytes, key: str, limit: int | None, owner: OwnerOf = lambda file: file.st_uid) -> Stored | None:
-    """The object of this path; None if there is none. First its place, then aside: objects move only that way.
+    """Read the object of this path; None if there is none.
 
-    Raises `TooLarge`, naming the key, for one of more than `limit` bytes.
+    It looks in the object's place first, and then aside: objects move only in this direction. Raises `TooLarge`, naming
+    the key, for one of more than `limit` bytes.
     """
     return _read_file(path, key, limit, owner) or _read_file(path + ASIDE, key, limit, owner)
 
 
 def facts(path: bytes) -> os.stat_result | None:
-    """The file of the object of this path; None if there is none."""
+    """Return the `stat` of the object's file; None if there is none."""
     for place in (path, path + ASIDE):
         with suppress(FileNotFoundError, NotADirectoryError):
             found = os.lstat(place)
@@ -87,22 +90,22 @@ def facts(path: bytes) -> os.stat_result | None:
 
 
 def version(file: os.stat_result) -> str:
-    """Changes with every write: writers give each file a modification time of its own."""
+    """Return the version of a file. It changes with every write: each file gets a modification time of its own."""
     return f"{file.st_mtime_ns}-{file.st_ino}"
 
 
 def home(path: bytes, grant: bytes | None) -> bytes:
-    """Where the object of this path lies, or would lie."""
+    """Return the place where the object of this path lies, or would lie."""
     aside = path + ASIDE
     if not os.path.lexists(aside):
         return aside if os.path.isdir(path) else path
-    if os.path.lexists(path) and not os.path.isdir(path):  # whoever made it step aside did not come to the end
+    if os.path.lexists(path) and not os.path.isdir(path):  # a writer began to set it aside and did not finish
         _take(path, grant)
     return aside
 
 
 def make_folder(folder: bytes, root: bytes, grant: bytes, made: Callable[[bytes], None] = lambda _: None) -> None:
-    """Make a folder and those above it, below the root; `made` is told of each. An object in the way steps aside."""
+    """Make a folder and those above it, below the root; call `made` for each. An object in the way is set aside."""
     missing = []
     while not os.path.isdir(folder):
         if folder == root:
@@ -122,27 +125,27 @@ def make_folder(folder: bytes, root: bytes, grant: bytes, made: Callable[[bytes]
 
 
 def remove(path: bytes, root: bytes, grant: bytes | None, kept: Kept) -> bytes:
-    """Remove an object, if there is one, and the folders that this empties, but those that are `kept`. The folder whose entries
-    changed.
+    """Remove an object, if there is one, and the folders that become empty, except those that are `kept`.
 
-    No link is followed: a job's account may have put one in the place of a folder that it has in the bucket, since it was listed.
+    Return the folder whose entries changed. No link is followed: a job's account may have put one in the place of a
+    folder that it has in the bucket, since it was listed.
     """
     folder = os.path.dirname(path)
     try:
         with _way(folder, root) as way:
             _take(home(_at(path, way[-1]), grant), grant)
-            with suppress(OSError):  # it is not empty: the usual end
+            with suppress(OSError):  # the usual end: the folder is not empty
                 while len(way) > 1 and not kept(folder, os.fstat(way[-1])):
                     os.rmdir(os.path.basename(folder), dir_fd=way[-2])
                     os.close(way.pop())
                     folder = os.path.dirname(folder)
     except (FileNotFoundError, NotADirectoryError):
-        os.stat(grant or root)  # or is it that which is not there any more?
+        os.stat(grant or root)  # raises if the grant, or the root, is what is missing
     return folder
 
 
 def _take(place: bytes, grant: bytes | None) -> None:
-    """Out of the tree, and into the grant if there is one."""
+    """Move a file out of the tree: into the grant if there is one."""
     if grant is None:
         os.unlink(place)
     else:
@@ -160,7 +163,7 @@ def sync(folder: bytes) -> None:
 
 
 def entries(path: bytes, folder: str, prefix: str, after: str) -> list[tuple[str, bytes]]:
-    """(key, path) of what a folder holds and a listing may want, last key first; a folder's key ends in a slash."""
+    """List (key, path) of what a listing may want from a folder, last key first; a folder's key ends in a slash."""
     try:
         found = os.scandir(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -172,12 +175,12 @@ def entries(path: bytes, folder: str, prefix: str, after: str) -> list[tuple[str
 
 
 def _may_follow(name: bytes, least: bytes) -> bool:
-    """False for a name that lies before `least`, told before anything costs: of a long journal only the end is asked for."""
+    """Return False for a name before `least`. This cheap check lets a listing skip most of a long journal."""
     return name >= least or least.startswith(name) or b"%" in name
 
 
 def _key(entry: os.DirEntry[bytes], folder: str) -> str | None:
-    """The key of what lies in a folder; None if it is none of ours: a link, a pipe, a name that no key has."""
+    """Return the key of a folder's entry; None if it is none of ours: a link, a pipe, a name that no key has."""
     named = part_of(entry.name)
     if named is None or not is_key(folder + named[0]):
         return None
@@ -187,12 +190,12 @@ def _key(entry: os.DirEntry[bytes], folder: str) -> str | None:
 
 
 def _wanted(key: str, prefix: str, after: str) -> bool:
-    """Is this key asked for, or, of a folder, may one below it be?"""
+    """Return True if this key is asked for, or, for a folder, if a key below it may be."""
     return key.startswith(prefix) and (key > after or (key.endswith("/") and after.startswith(key)))
 
 
 def _read_file(path: bytes, key: str, limit: int | None, owner: OwnerOf) -> Stored | None:
-    """What an ordinary file holds; None for anything else. A link or a pipe in its place must not fool or hang us."""
+    """Read an ordinary file; None for anything else. A link or a pipe in its place must not mislead or block us."""
     try:
         file = os.open(path, _READ)
     except OSError as error:

@@ -1,12 +1,13 @@
-"""Which folder a local bucket is: an empty mount point, or another folder in its place, is a store that is down.
+"""The identity of a local bucket's folder: an empty mount point or another folder in its place is a store that is down.
 
-A marker below `%private/` names the folder; the first who writes makes it. In a bucket that several accounts share each has
-one of its own. A share that drops and comes back may have another
-device number, so the marker's content decides, and its place on the disk only saves the reading. Who opened a folder without a
-marker, as an older bastion left it, goes by the device and the inode of the folder. Raises `OSError`.
+A marker below `%private/` names the folder; the first writer makes it. In a bucket that several accounts share, each
+has a marker of its own. A share that goes away and comes back may have another device number. So the marker's content
+decides, and its place on the disk only saves reading it. A folder without a marker, as an older bastion left it, is
+identified by its device and inode. Raises `OSError`.
 
-Whoever is refused a write for want of room says so in the folder, by a second name of the marker: that takes no room itself, on
-a full disk or at the end of an account's quota. It is for those who read: what nobody can write they would miss too late.
+A process whose write is refused for lack of room says so in the folder, by a second name of the marker. That takes no
+room itself, even on a full disk or at the end of an account's quota. It is for readers: without it they would learn too
+late that nothing can be written.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from .file_paths import PRIVATE
 
 MARK = b"store"
 FULL = b"full" + PRIVATE
-"""The name, right below the folder, that says that somebody was refused. No key can name it."""
+"""The name, right below the folder, that says that a write was refused. No key can name it."""
 
 ROOM_BYTES = 64 * 1024
-"""With less of it a folder cannot take a sign of life and the journal's next object."""
+"""With less free room a folder cannot take a heartbeat and the journal's next object."""
 
 FULL_S = 60.0
-"""So long a refusal counts. A bastion is refused again every second, and takes the name away when it is not."""
+"""Seconds for which a refusal counts. A bastion is refused again every second, and removes the name once it is not."""
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MODE = 0o666  # the umask decides, as with all objects
@@ -47,7 +48,7 @@ class Swapped(OSError):
 class FolderIdentity:
     """The folder that was there when this was made. Raises `FileNotFoundError` if there is none.
 
-    Its marker lies in the folder `private` below it, which is made, if need be, with this mode.
+    Its marker lies in the folder `private` below it, which is made with this mode if it is missing.
     """
 
     def __init__(self, root: bytes, private: bytes = PRIVATE, mode: int = 0o777) -> None:
@@ -61,13 +62,14 @@ class FolderIdentity:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Around a write: say in the folder that there was no room for it, or no more that there was none."""
+        """Wrap a write: note in the folder that there was no room for it, or remove this note if there was."""
         try:
             yield
         except OSError as error:
             if error.errno in NO_ROOM:
                 self._was_refused = True
-                with suppress(OSError):  # the account may not write here: its own command fails with the same reason
+                # An account without the right to write here learns the reason from its own command.
+                with suppress(OSError):
                     self._forget()
                     os.link(self._marker, self._refused, follow_symlinks=False)
             raise
@@ -81,7 +83,7 @@ class FolderIdentity:
             os.unlink(self._refused)
 
     def require(self) -> None:
-        """Raise `Swapped` unless it is still there; `FileNotFoundError` if nothing is. One look at the disk."""
+        """Raise `Swapped` unless the folder is still there; `FileNotFoundError` if nothing is. One look at the disk."""
         if not self._mark:
             if _place(self._root) != self._folder:
                 raise Swapped
@@ -96,14 +98,15 @@ class FolderIdentity:
         raise Swapped
 
     def claim(self) -> None:
-        """Before a write: the same, and give the folder its marker if it has none."""
+        """Do the same before a write, and give the folder its marker if it has none."""
         self.require()
         if self._mark:
             return
         with suppress(FileExistsError):
             os.mkdir(self._private, self._mode)
         new = os.path.join(self._private, b"%s.%s" % (MARK, uuid4().hex.encode()))
-        file = os.open(new, _NEW, _MODE & self._mode)  # by its second name others get at it, too
+        # The mode matters: `FULL`, its second name, is where other accounts can reach it.
+        file = os.open(new, _NEW, _MODE & self._mode)
         try:
             os.write(file, uuid4().hex.encode())
             os.fsync(file)
@@ -116,7 +119,7 @@ class FolderIdentity:
         self._at = self._mark and _place(self._marker)
 
     def _marked(self) -> bytes:
-        """What the marker says; empty if there is none, or we may not read it."""
+        """Return the content of the marker; empty if there is none, or if we may not read it."""
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             file = os.open(self._marker, _READ)
             try:
@@ -132,7 +135,7 @@ def _place(path: bytes) -> Place:
 
 
 def was_refused(root: str) -> bool:
-    """True if somebody was refused a write to this folder a moment ago, for want of room."""
+    """Return True if a write to this folder was refused for lack of room within the last `FULL_S`."""
     try:
         told = os.lstat(os.path.join(os.fsencode(root), FULL)).st_ctime
     except OSError:
@@ -141,8 +144,9 @@ def was_refused(root: str) -> bool:
 
 
 def is_full(url: str) -> bool:
-    """True if a bucket is a folder on a disk without room, or in which somebody, as the bastion, was just refused for want of it.
-    Of other stores nobody knows.
+    """Return True if a bucket is a folder without room, or one in which a write was just refused for lack of it.
+
+    False for other stores: they do not tell.
     """
     if not url.startswith("file://"):
         return False

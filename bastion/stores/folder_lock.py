@@ -1,12 +1,14 @@
-"""The lock of a local bucket, which is taken away from a process that stands still.
+"""The lock of a local bucket, which others can take from a process that stands still.
 
-One at a time changes the tree, and only by moves out of a folder of its own below `%private/`, or into it: its grant. Who
-waits for a holder that stands still (SIGSTOP, Ctrl-Z) sets the lock file aside; the first holder of the new one removes
-the grant that is named in the old one, before it does anything. So when the one who slept goes on, its next move fails: there
-is nothing to move, and nowhere to move it to. Either its move was made before its grant was removed, or it is never made.
+One process at a time changes the tree, and only by moves out of a folder of its own below `%private/`, or into it. This
+folder is its grant. A process that waits for a holder that stands still (SIGSTOP, Ctrl-Z) sets the lock file aside. The
+first holder of the new lock file removes the grant that the old one names, before it does anything else. When the old
+holder wakes up, its next move must fail, because its grant is gone, and with it the file to move and the folder to move
+into. So the old holder either made its move before its grant was removed, or it never makes it.
 
-To name the grant comes before the look whether the lock is still in its place, and to set the lock aside before the look at
-the name: one of the two sees the other. Raises `OSError`; `FileNotFoundError` also where a grant was taken away.
+A holder first writes the name of its grant, and then checks that the lock is still in its place. A waiter first sets
+the lock aside, and then its successor reads that name. So one of the two sees the other. Raises `OSError`;
+`FileNotFoundError` also where a grant was taken away.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 NEW = b"new"
-"""The file of a grant that is to become an object. Who writes it holds its own lock on it."""
+"""The file of a grant that is to become an object. Its writer holds a lock on it."""
 
 MODE = 0o666  # the umask decides who shares the bucket
 OWN = 0o600
@@ -35,7 +37,7 @@ _SAID = re.compile(rb"([0-9]{1,16})\n(?:([0-9a-f]{32})\n)?")  # microseconds unt
 
 
 class FolderLock:
-    """The lock and the grants below one folder. `patience_s`: so long one and the same holder is waited for."""
+    """The lock and the grants below one folder. `patience_s`: seconds to wait for one and the same holder."""
 
     def __init__(self, private: bytes, patience_s: float) -> None:
         self._private, self._patience_s = private, patience_s
@@ -43,7 +45,7 @@ class FolderLock:
 
     @contextmanager
     def granted(self) -> Iterator[bytes]:
-        """A new folder, which is removed in the end with all that is in it."""
+        """Make a new folder, and remove it in the end with all that is in it."""
         grant = os.path.join(self._private, uuid4().hex.encode())
         os.mkdir(grant)
         try:
@@ -53,15 +55,16 @@ class FolderLock:
 
     @contextmanager
     def locked(self, grant: bytes | None, now: int = 0, *, anew: bool = False) -> Iterator[int]:
-        """Hold the lock, with a stamp: microseconds since 1970, larger than every stamp before. None: not to be stopped.
+        """Hold the lock, and give a stamp: microseconds since 1970, larger than every stamp before.
 
-        `now` is the file system's time; 0: the stamp dates nothing. `anew`: go by that alone, for a clock was ahead before.
+        `grant` None: this change cannot be stopped. `now` is the file system's time; 0: the stamp dates nothing.
+        `anew`: go by `now` alone, because a clock was ahead before.
         """
         lock = self._open()
         try:
             yield self._enter(lock, grant, now, anew)
         finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone would not do while a forked child holds a copy
+            fcntl.flock(lock, fcntl.LOCK_UN)  # closing alone does not unlock while a forked child holds a copy
             os.close(lock)
 
     def sweep(self) -> None:
@@ -72,7 +75,7 @@ class FolderLock:
                     _remove(entry.path)
 
     def _open(self) -> int:
-        """The lock file, locked; it may have been set aside meanwhile."""
+        """Open and lock the lock file, again if it was set aside meanwhile."""
         while True:
             lock = os.open(self._lock, _LOCK, MODE)
             try:
@@ -84,7 +87,7 @@ class FolderLock:
             os.close(lock)
 
     def _wait(self, lock: int) -> bool:
-        """Lock it. False if it had to be set aside, since its holder stood still."""
+        """Lock the file. Return False if it had to be set aside, because its holder stood still."""
         holder, since, (nap, longest) = b"", time.monotonic(), _NAPS_S
         while True:
             try:
@@ -103,6 +106,7 @@ class FolderLock:
             nap = min(2 * nap, longest)
 
     def _enter(self, lock: int, grant: bytes | None, now: int, anew: bool) -> int:
+        """Write the stamp and the grant into the lock file, and revoke the grants of locks that were set aside."""
         last, _ = _said(lock)
         asides = self._revoked() if last is None else {}
         newest = max(last or 0, *asides.values(), 0)
@@ -116,7 +120,7 @@ class FolderLock:
         return stamp
 
     def _revoked(self) -> dict[bytes, int]:
-        """The locks that were set aside, with their stamps, after the grants that they name were taken away."""
+        """Remove the grants that set-aside locks name. Return these locks with their stamps."""
         found = {}
         for name in os.listdir(self._private):
             path = os.path.join(self._private, name)
@@ -133,7 +137,7 @@ class FolderLock:
         return found
 
     def _is_ours(self, lock: int) -> bool:
-        """The lock file that we have opened is the one in its place."""
+        """Return True if the lock file that we have opened is the one in its place."""
         try:
             return os.path.samestat(os.fstat(lock), os.stat(self._lock))
         except FileNotFoundError:
@@ -141,7 +145,7 @@ class FolderLock:
 
 
 def is_in_use(path: bytes) -> bool:
-    """Somebody holds a lock on this file. Raises `FileNotFoundError`."""
+    """Return True if a process holds a lock on this file. Raises `FileNotFoundError`."""
     file = os.open(path, _OLD)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -153,13 +157,16 @@ def is_in_use(path: bytes) -> bool:
 
 
 def _said(lock: int) -> tuple[int | None, bytes]:
-    """The last stamp and the grant of the last holder; None if nobody has said anything that makes sense."""
+    """Return the last stamp and the last holder's grant; None for the stamp if the file holds nothing valid."""
     found = _SAID.match(os.pread(lock, 64, 0))
     return (int(found[1]), found[2] or b"") if found else (None, b"")
 
 
 def _is_abandoned(grant: bytes) -> bool:
-    """Its writer is dead. Of one that writes nothing it is known by its age: should it live, it begins anew."""
+    """Return True if its writer is dead. If it has written nothing yet, its age decides.
+
+    A writer that is alive after all begins anew.
+    """
     try:
         return not is_in_use(os.path.join(grant, NEW))
     except FileNotFoundError:
@@ -169,7 +176,7 @@ def _is_abandoned(grant: bytes) -> bool:
 
 
 def _remove(grant: bytes) -> None:
-    """Remove a grant with its files, whoever else puts some in or takes some out: after this nobody does any more."""
+    """Remove a grant with its files, even while others put files in or take some out: afterwards they no longer can."""
     while True:
         try:
             for name in os.listdir(grant):

@@ -1,9 +1,9 @@
-"""A bucket of any store that fsspec knows, as far as the store can be a bucket: `az://container/prefix` and others.
+"""A bucket in any store that fsspec knows, if that store can be a bucket: `az://container/prefix` and others.
 
-fsspec promises less than a bucket needs. Exclusive create is its `mode="create"`, which some of its file systems only
-pretend to have: `conformance` proves it before a bastion moves in. It has no words for a swap at all: `_SWAPS` has them
-for the file systems that take them, and without them a store can hold bundles and logs, but no bastion.
-Each write adds a `tail` of its own, so that who reads back knows whether it reads its own write.
+fsspec promises less than a bucket needs. Exclusive create is its `mode="create"`, which some of its file systems accept
+but do not keep: `conformance` tests it before a bastion uses the store. fsspec has no call for a swap: `_SWAPS` has the
+arguments for file systems that support one. Without a swap a store can hold bundles and logs, but no bastion. Each
+write adds a salt of its own (`version_salt`), so that a writer that reads back can recognise its own write.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VERSION = re.compile(r"[!#-)+-~]{1,128}")  # never `*`, which would mean: any
 _LONGEST_PREFIX = 120
 _VERSION_WORDS = ("etag", "ETag", "generation", "version_id", "uid")
 _MODIFIED_WORDS = ("last_modified", "LastModified", "updated", "mtime", "created")
-_GONE = "gone"  # the version of a write that was overwritten before it could be seen: no object ever has it
+_GONE = "gone"  # the version of a write that was overwritten before it could be read: no object ever has it
 
 T = TypeVar("T")
 Info = Mapping[str, Any]
@@ -39,14 +39,14 @@ def _azure(version: str) -> dict[str, Any]:
 
 
 _SWAPS: dict[str, Callable[[str], dict[str, Any]]] = {"abfs": _azure}
-"""What more to tell `pipe_file` so that it writes only over this version, by a protocol of the file system."""
+"""Extra arguments of `pipe_file` that make it overwrite only this version, by protocol of the file system."""
 
 
 class FsspecBucket:
     """A folder of a file system of fsspec as a `Bucket`. Safe for threads. A read costs three requests, a write four.
 
-    A listing is not lazy: fsspec has no pages. What fails for the moment is asked again for `limit_s` seconds.
-    Raises `UsageError` for a scheme that fsspec does not know, or whose package is not installed.
+    A listing is not lazy: fsspec has no pages. Transient failures are retried for `limit_s` seconds. Raises
+    `UsageError` for a scheme that fsspec does not know, or whose package is not installed.
     """
 
     def __init__(self, url: str, *, limit_s: float = 60.0) -> None:
@@ -62,21 +62,24 @@ class FsspecBucket:
         self._limit_s = limit_s
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object. Raises `Missing`, `TooLarge`."""
+        """Return the whole object. Raises `Missing`, `TooLarge`."""
         stored = self._raw(key, None if limit is None else limit + version_salt.LENGTH)
         data = version_salt.strip(stored.data)
         check_size(len(data), key, limit)
         return Stored(data, stored.version)
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Its version; None if the key is taken, maybe by our lost try."""
+        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
         try:
             return self._put(key, data, mode="create")
         except _Refused:
             return None
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        """Write if the object still has this version. Return the new version; None if it has another or is gone.
+
+        Raises `BucketError` if fsspec has no swap for this store.
+        """
         check_key(key)
         if self._swap is None:
             raise BucketError(
@@ -90,11 +93,11 @@ class FsspecBucket:
             return None
 
     def write(self, key: str, data: bytes) -> str:
-        """Write, whatever is there. The new version."""
+        """Write, whatever is there. Return the new version."""
         return self._put(key, data)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; missing ones are no error."""
+        """Remove objects. Missing ones are no error."""
         doomed = tuple(keys)
         for key in doomed:
             check_key(key)
@@ -103,7 +106,7 @@ class FsspecBucket:
                 self._ask("delete", key, lambda key=key: self._files.rm_file(self._root + key))  # type: ignore[misc]
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys."""
+        """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys."""
         check_prefix(prefix)
         return self._stats(prefix, after)
 
@@ -120,7 +123,7 @@ class FsspecBucket:
                 yield Stat(key, self._version(info), version_salt.size(int(info["size"])), _modified(info))
 
     def _raw(self, key: str, limit: int | None = None) -> Stored:
-        """The bytes as they are stored, and their version: that before the reading, if it still is that after it."""
+        """Return the bytes as they are stored, and their version, which must be the same before and after reading."""
         check_key(key)
 
         def request() -> Stored:
@@ -137,7 +140,7 @@ class FsspecBucket:
         return self._ask("read", key, request)
 
     def _put(self, key: str, data: bytes, **how: Any) -> str:
-        """The new version. Raises `_Refused` or `Missing` if the object is not as the condition wants it."""
+        """Write, and return the new version. Raises `_Refused` or `Missing` if the object fails the condition."""
         check_key(key)
         body = version_salt.add(data, os.urandom(version_salt.NONCE_BYTES))
         self._ask("write", key, lambda: self._files.pipe_file(self._root + key, body, **how))
@@ -154,7 +157,7 @@ class FsspecBucket:
         raise UsageError(f"{self.url}: fsspec shows no version of an object there; use another store")
 
     def _ask(self, verb: str, key: str, request: Callable[[], T]) -> T:
-        """The answer to a request, asked again while that may help."""
+        """Make a request, and retry it while that may help."""
         try:
             return ask(request, _is_transient, self._limit_s)
         except BastionError:
@@ -164,15 +167,15 @@ class FsspecBucket:
 
 
 class _Refused(BastionError):
-    """The object is not as the condition of a write wants it."""
+    """The object does not meet the condition of a write."""
 
 
 class _Moved(Exception):
-    """The object was written while it was read."""
+    """The object was written while it was being read."""
 
 
 def _open_files(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path in it. Raises `UsageError`."""
+    """Return the file system of a URL, and the path in it. Raises `UsageError`."""
     from fsspec.core import url_to_fs
 
     try:
@@ -195,13 +198,13 @@ def _modified(info: Info) -> datetime:
 
 
 def _status(error: BaseException) -> int:
-    """The HTTP status that an error of a client carries; 0 if there was none."""
+    """Return the HTTP status of a client's error; 0 if there is none."""
     said = getattr(error, "status_code", None) or getattr(error, "status", None) or getattr(error, "code", None)
     return said if isinstance(said, int) else 0
 
 
 def _is_transient(error: BaseException) -> bool:
-    """Does asking again help?"""
+    """Return True if a retry may help."""
     if isinstance(error, (FileExistsError, FileNotFoundError, PermissionError)) or _status(error) == 412:
         return False
     refused = _status(error) == 409 and "exist" in str(error).lower()

@@ -1,8 +1,8 @@
 """A bucket of Google Cloud Storage: `gs://bucket` or `gs://bucket/some/prefix`. An object's version is its generation.
 
-google-cloud-storage is imported when a bucket is opened. Its own retries are switched off: `asking` is the one place
-that asks again. It may do so after an answer that was lost, so a refused create or replace may be refused by our own
-first try: who needs to know reads back.
+google-cloud-storage is imported when a bucket is opened. Its own retries are switched off: only `retries` repeats a
+request. It may do so after an answer that was lost, so our own first try may be the reason why a create or replace is
+refused. A caller that needs to know reads back.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 
 class GcsBucket:
-    """A bucket, or all below a prefix of it, as a `Bucket`. Safe for threads. `STORAGE_EMULATOR_HOST` is honoured.
+    """A bucket, or all below a prefix of it, as a `Bucket`. Safe for threads. It follows `STORAGE_EMULATOR_HOST`.
 
-    A request may be silent for `request_s` seconds; what fails for the moment is asked again, ever more slowly, until
-    `limit_s` seconds have passed since the first try. Raises `UsageError` for a URL that makes no sense and `Denied`
-    if there are no credentials.
+    A request may be silent for `request_s` seconds. Transient failures are retried, with growing pauses, until
+    `limit_s` seconds have passed since the first try. Raises `UsageError` for an invalid URL and `Denied` if there are
+    no credentials.
     """
 
     def __init__(self, url: str, *, limit_s: float = 60.0, request_s: float = 20.0) -> None:
@@ -53,7 +53,7 @@ class GcsBucket:
         self._client.close()
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object. Raises `Missing`, `TooLarge`."""
+        """Return the whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
 
         def request() -> Stored:
@@ -68,16 +68,16 @@ class GcsBucket:
             raise
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Its version; None if the key is taken, maybe by our lost try."""
+        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
         try:
             return self._upload(key, data, 0)
         except _Refused:
             return None
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        """Write if the object still has this version. Return the new version; None if it has another or is gone."""
         check_key(key)
-        if not re.fullmatch("[1-9][0-9]{0,18}", version):  # 0 would mean: if it does not exist
+        if not re.fullmatch("[1-9][0-9]{0,18}", version):  # to Google, 0 means: if it does not exist
             return None
         try:
             return self._upload(key, data, int(version))
@@ -85,32 +85,33 @@ class GcsBucket:
             return None
 
     def write(self, key: str, data: bytes) -> str:
-        """Write, whatever is there. The new version."""
+        """Write, whatever is there. Return the new version."""
         return self._upload(key, data, None)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects, many at a time; missing ones are no error."""
+        """Remove objects, many at a time. Missing ones are no error."""
         doomed = tuple(keys)
         for key in doomed:
             check_key(key)
         if doomed:
             with ThreadPoolExecutor(min(len(doomed), _CONNECTIONS)) as pool:
-                any(pool.map(self._delete, doomed))  # raises the first failure, and begins nothing more after it
+                any(pool.map(self._delete, doomed))  # raises the first failure, and then begins no more
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
+        """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
 
-        One request a page of 1,000, when it is needed. Names that are no keys (a console's folders) are left out.
+        It makes one request for each page of 1,000, when the page is needed. Names that are no keys (a console's
+        folders) are left out.
         """
         check_prefix(prefix)
         return self._pages(prefix, after)
 
     def rules(self) -> Sequence[dict[str, Any]]:
-        """The lifecycle rules of the whole bucket, in Google's words."""
+        """Return the lifecycle rules of the whole bucket, in Google's format."""
         return self._ask("read the lifecycle rules of", self._name, lambda: [dict(rule) for rule in self._loaded()])
 
     def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
-        """Put these in the place of all lifecycle rules of the bucket."""
+        """Replace all lifecycle rules of the bucket with these."""
 
         def request() -> None:
             self._objects.lifecycle_rules = list(rules)
@@ -119,7 +120,10 @@ class GcsBucket:
         self._ask("change the lifecycle rules of", self._name, request)
 
     def rights(self) -> tuple[Any, Any]:
-        """Who has which role in the whole bucket, and how it is guarded, in Google's words: `bindings`, `iamConfiguration`."""
+        """Return the roles of all accounts in the whole bucket, and its guards, in Google's format.
+
+        These are `bindings` and `iamConfiguration`.
+        """
 
         def request() -> tuple[Any, Any]:
             policy = self._objects.get_iam_policy(requested_policy_version=3, **self._call)
@@ -129,7 +133,7 @@ class GcsBucket:
         return self._ask("read the rights in", self._name, request)
 
     def held(self, rights: Sequence[str]) -> Sequence[str]:
-        """Those of these rights that we have in the whole bucket."""
+        """Return those of these rights that we have in the whole bucket."""
 
         def request() -> Sequence[str]:
             return [str(right) for right in self._objects.test_iam_permissions(list(rights), **self._call)]
@@ -148,7 +152,7 @@ class GcsBucket:
             yield from stats
 
     def _page(self, prefix: str, after: str, token: str) -> tuple[tuple[Stat, ...], str | None]:
-        """One request: its objects, and where the next page begins (None: nowhere)."""
+        """Make one request. Return its objects, and where the next page begins (None: there is none)."""
 
         def request() -> tuple[tuple[Stat, ...], str | None]:
             pages = self._client.list_blobs(
@@ -178,7 +182,7 @@ class GcsBucket:
             self._ask("delete", key, lambda: self._blob(key).delete(**self._call))
 
     def _upload(self, key: str, data: bytes, generation: int | None) -> str:
-        """The new version. Raises `_Refused` if the object's generation is another."""
+        """Write, and return the new version. Raises `_Refused` if the object's generation is another."""
         check_key(key)
 
         def request() -> str:
@@ -195,7 +199,7 @@ class GcsBucket:
         return self._objects.blob(self._root + key)
 
     def _require_bucket(self) -> None:
-        """Raise `NoBucket` unless the bucket was ever listed: "not found" does not say what was not."""
+        """Raise `NoBucket` unless the bucket was ever listed: "not found" may be about the object or the bucket."""
         if not self._found:
             self._page("", "", "")
 
@@ -204,7 +208,7 @@ class GcsBucket:
         return NoBucket(f"{self.url}: there is no such bucket; {advice}")
 
     def _ask(self, verb: str, key: str, request: Callable[[], T]) -> T:
-        """The answer to a request, asked again while that may help.
+        """Make a request, and retry it while that may help.
 
         Raises `Missing` for 404, `_Refused` for 412, `Denied`, or `BucketError` when the time is over.
         """
@@ -217,7 +221,7 @@ class GcsBucket:
 
 
 class _Sink(BytesIO):
-    """Takes in what is downloaded, and breaks the download off where it gets too large: what was taken is checked whole."""
+    """A buffer for a download, which it breaks off when that gets too large. What it holds was checked as a whole."""
 
     def __init__(self, key: str, limit: int | None) -> None:
         super().__init__()
@@ -229,7 +233,7 @@ class _Sink(BytesIO):
 
 
 class _Refused(BastionError):
-    """The object is not as the condition of a write wants it."""
+    """The object does not meet the condition of a write."""
 
 
 def _open_client(url: str) -> Any:
@@ -237,7 +241,7 @@ def _open_client(url: str) -> Any:
     from google.cloud import storage
     from requests.adapters import HTTPAdapter
 
-    # The library would ask for the bucket's metadata from a thread of its own, for traces that nobody takes.
+    # Otherwise the library reads the bucket's metadata in a thread of its own, for traces that are not collected.
     os.environ.setdefault("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
     try:
         client = storage.Client(project=None)
@@ -249,13 +253,13 @@ def _open_client(url: str) -> Any:
 
 
 def _code(error: BaseException) -> int:
-    """The HTTP status that an error of the library carries; 0 if there was none."""
+    """Return the HTTP status of an error of the library; 0 if it has none."""
     code = getattr(error, "code", 0)
     return int(code) if isinstance(code, int) else 0
 
 
 def _is_transient(error: BaseException) -> bool:
-    """Does asking again help? 409 is a collision of writers, not an answer."""
+    """Return True if a retry may help. 409 is a collision of writers, not an answer."""
     from google.auth.exceptions import GoogleAuthError, TransportError
     from google.cloud.storage.exceptions import DataCorruption
     from requests.exceptions import RequestException

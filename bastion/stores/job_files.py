@@ -1,4 +1,4 @@
-"""The files that a job left in its output folder: any URL that fsspec knows, or a path."""
+"""The files that a job left in its output folder: at any URL that fsspec knows, or a path."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _EXTRAS = {"gs": "gcsfs", "gcs": "gcsfs", "s3": "s3", "s3a": "s3"}
 
 @dataclass(frozen=True, slots=True)
 class JobFile:
-    """A file by its path below the folder."""
+    """One file of an output folder.
+
+    name: its path below the folder.
+    size: its size in bytes.
+    modified: when it was written; None: the store does not tell.
+    """
 
     name: str
     size: int
@@ -30,7 +35,10 @@ class JobFile:
 
 
 class JobFiles:
-    """An output folder, read with the same credentials as buckets. Raises `UsageError` without the package it takes."""
+    """An output folder, read with the same credentials as buckets.
+
+    Raises `UsageError` if a package that it needs is missing.
+    """
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -43,7 +51,7 @@ class JobFiles:
         return "://" not in self.url or self.url.startswith("file://")
 
     def files(self) -> list[JobFile]:
-        """All files, by name; none if there is no such folder. Raises `BucketError`."""
+        """List all files, by name; none if there is no such folder. Raises `BucketError`."""
         if self._is_local:
             self._place = _place(self._root)
             if self._place is None:
@@ -64,7 +72,7 @@ class JobFiles:
         ]
 
     def top(self) -> set[str]:
-        """The names of files and folders right below it; none if there is no such folder. Raises `BucketError`."""
+        """List the names of files and folders right below it; none if there is no such folder. Raises `BucketError`."""
         try:
             found = self._files.ls(self._root, detail=False)
         except FileNotFoundError:
@@ -74,7 +82,7 @@ class JobFiles:
         return {PurePosixPath(path).name for path in found if str(path).rstrip("/") != self._root}
 
     def fetch(self, file: JobFile, folder: Path) -> Path:
-        """Copy a file into a folder, whole or not at all. Where it is now. Raises `BastionError`."""
+        """Copy a file into a folder, whole or not at all. Return its new path. Raises `BastionError`."""
         target = folder / _below(file.name)
         half = target.with_name(f".{target.name}.half")
         try:
@@ -99,7 +107,7 @@ class JobFiles:
             raise _failure(error, f"cannot store {self.url}/{name}") from error
 
     def delete(self, files: Sequence[JobFile]) -> None:
-        """Remove these files, many in one request where the store can. Raises `BastionError`."""
+        """Remove these files, many in one request where the store can do that. Raises `BastionError`."""
         if self._is_local:
             self._unlink(files)
             return
@@ -126,8 +134,9 @@ class JobFiles:
 
     @contextmanager
     def _held(self, file: JobFile) -> Iterator[str]:
-        """The path of a file, by descriptors. The folder is its job's: a link may have come into it since it was listed, or
-        in its place. Raises `OSError`.
+        """Return the path of a file by descriptors, which follow no link. Raises `OSError`.
+
+        The folder belongs to a job: a link may have come into it, or into its place, since it was listed.
         """
         path = os.fsencode(f"{self._root}/{_below(file.name)}")
         with file_tree.held(path, os.fsencode(self._root), self._place) as (place, _):
@@ -135,7 +144,7 @@ class JobFiles:
 
 
 def _place(folder: str) -> tuple[int, int] | None:
-    """Which folder this is; None if there is none. Raises `BastionError`."""
+    """Return the identity of this folder on the disk; None if there is none. Raises `BastionError`."""
     try:
         found = os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
@@ -146,7 +155,7 @@ def _place(folder: str) -> tuple[int, int] | None:
 
 
 def _below(name: str) -> PurePosixPath:
-    """The name as a path that stays below its folder. Raises `BastionError` for one that would not."""
+    """Return the name as a path that stays below its folder. Raises `BastionError` for one that would not."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.name:
         raise BastionError(f"{name[:100]!r} is no name of a file below a folder; fetch it by hand")
@@ -155,7 +164,7 @@ def _below(name: str) -> PurePosixPath:
 
 def _open(url: str) -> tuple[Any, str]:
     scheme = url.partition("://")[0] if "://" in url else "file"
-    if scheme in ("gs", "gcs"):  # gcsfs would ask for the kind of bucket over gRPC, and wait long where there is none
+    if scheme in ("gs", "gcs"):  # gcsfs would ask for the kind of bucket over gRPC, and wait long without gRPC
         os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
     from fsspec.core import url_to_fs
 
@@ -174,7 +183,7 @@ def _open(url: str) -> tuple[Any, str]:
 
 
 def _modified(info: dict[str, Any]) -> datetime | None:
-    """When it was written, in whichever way the file system says it."""
+    """Return when it was written, in any of the forms that file systems use."""
     for said in filter(None, map(info.get, _MODIFIED)):
         if isinstance(said, str):
             said = datetime.fromisoformat(said)

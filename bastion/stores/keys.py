@@ -1,4 +1,4 @@
-"""Which keys a bucket takes: one rule for all stores, so that what works on one works on the others. Pure."""
+"""Check which keys a bucket takes: one rule for all stores, so that what works on one works on the others. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import re
 from ..model.errors import BastionError, TooLarge
 
 LONGEST_KEY = 900
-"""Bytes of UTF-8: 1,024 is the stores' limit, and a bucket's own prefix needs room."""
+"""The longest key, in bytes of UTF-8. The stores' limit is 1,024, and a bucket's own prefix needs room."""
 
 LONGEST_PART = 240
-"""Bytes of UTF-8 between two slashes: file systems take 255, and a local bucket adds a mark to some."""
+"""The longest part between two slashes, in bytes of UTF-8.
+
+File systems take 255, and a local bucket adds a mark to some parts.
+"""
 
 PAGE = 1000
-"""Objects that one list request answers."""
+"""The objects in one answer to a list request."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -30,12 +33,12 @@ def check_prefix(prefix: str) -> None:
 
 
 def is_key(text: str) -> bool:
-    """Can `text` name an object? Strangers put other things into buckets: listings leave them out."""
+    """Return True if `text` can name an object. Strangers put other things into buckets; listings leave them out."""
     return (_flaw(text) or _flaw_of_parts(text.split("/"))) is None
 
 
 def check_size(size: int, key: str, limit: int | None, owner: int | None = None) -> None:
-    """Raise `TooLarge` for an object of more bytes than `limit`, with the account that put it there."""
+    """Raise `TooLarge` for an object of more than `limit` bytes; the error names the account that put it there."""
     if limit is not None and size > limit:
         large = TooLarge(f"{key} is too large; at most {limit} bytes are allowed")
         large.owner = owner

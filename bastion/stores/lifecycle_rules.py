@@ -1,8 +1,8 @@
-"""Lifecycle rules: what a cloud store removes by itself, in the words of each store. Pure.
+"""Lifecycle rules: what a cloud store removes by itself, in the format of each store. Pure.
 
-Only bundles and logs have rules, each below a bastion's own prefix: names in the journal and among the claims fence, and
-are not to be reused. Outputs have none, for a store goes by the age of each file, and would take old files from the folder of
-a job that still runs: `bastion gc` removes them. Rules that others made stay as they are.
+Only bundles and logs have rules, each below a bastion's own prefix. The journal and claims have none: their names
+fence, and must not be used again. Outputs have none either: a store goes by the age of each file, and would remove old
+files from the folder of a job that still runs. `bastion gc` removes outputs. Rules that others made stay as they are.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Ruled(Protocol):
     """A store that removes objects by rules of its own."""
 
     def rules(self) -> Sequence[Json]:
-        """Those of the whole bucket, in the store's words. Raises `BucketError`."""
+        """Return those of the whole bucket, in the store's format. Raises `BucketError`."""
 
     def set_rules(self, rules: Sequence[Json]) -> None:
-        """Put these in the place of all of them. Raises `BucketError`."""
+        """Replace all of them with these. Raises `BucketError`."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -32,20 +32,24 @@ class Ruled(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LifecycleRule:
-    """Objects whose name in the store begins with `prefix` are removed after `days`; 0: there is no such rule."""
+    """A rule that removes old objects.
+
+    prefix: the names of these objects in the store begin with it.
+    days: the age at which they are removed; 0: there is no such rule.
+    """
 
     prefix: str
     days: int
 
 
 def wanted(term: Term, below: Callable[[str], str]) -> list[tuple[str, LifecycleRule]]:
-    """(prefix of keys, its rule) for all that expires. `below` turns a prefix of keys into one of names in the store."""
+    """List (prefix of keys, its rule) for all that expires. `below` turns a prefix of keys into a prefix of names."""
     days = {BUNDLES: term.bundles_days, LOGS: term.logs_days, BASTION_LOG: term.logs_days}
     return [(prefix, LifecycleRule(below(prefix), kept)) for prefix, kept in days.items()]
 
 
 def to_google(rules: Iterable[LifecycleRule], there: Sequence[Json] = ()) -> list[Json]:
-    """The rules of a bucket of Google Cloud Storage: those that are there, with ours among them once."""
+    """Return the rules of a bucket of Google Cloud Storage: those that are there, with ours among them once."""
     ours = list(rules)
     prefixes = [[rule.prefix] for rule in ours]
     kept = [rule for rule in there if rule.get("condition", {}).get("matchesPrefix") not in prefixes]
@@ -58,7 +62,7 @@ def to_google(rules: Iterable[LifecycleRule], there: Sequence[Json] = ()) -> lis
 
 
 def to_s3(rules: Iterable[LifecycleRule], there: Sequence[Json] = ()) -> list[Json]:
-    """The rules of a bucket of S3: those that are there, with ours among them once."""
+    """Return the rules of a bucket of S3: those that are there, with ours among them once."""
     ours = list(rules)
     names = {_name(rule) for rule in ours}
     kept = [rule for rule in there if rule.get("ID") not in names]
@@ -80,12 +84,12 @@ def _name(rule: LifecycleRule) -> str:
 
 
 def for_google(rules: Sequence[Json]) -> Json:
-    """The file for `gcloud storage buckets update --lifecycle-file`."""
+    """Return the content of the file for `gcloud storage buckets update --lifecycle-file`."""
     return {"rule": list(rules)}
 
 
 def for_s3(rules: Sequence[Json]) -> Json:
-    """The file for `aws s3api put-bucket-lifecycle-configuration`."""
+    """Return the content of the file for `aws s3api put-bucket-lifecycle-configuration`."""
     return {"Rules": list(rules)}
 
 
@@ -97,4 +101,4 @@ DIALECTS: Mapping[str, tuple[Callable[..., list[Json]], Callable[[Sequence[Json]
         "aws s3api put-bucket-lifecycle-configuration --bucket {bucket} --lifecycle-configuration file://FILE",
     ),
 }
-"""By the scheme of a store: rules into its words, its words into a file, and the command that takes the file."""
+"""For the scheme of each store: rules into its format, its format into a file, and the command that takes the file."""

@@ -1,9 +1,10 @@
 """A bucket that is a folder of this machine: `file:///path`. Objects are ordinary files.
 
-A new object is written and synced to the disk under `%private/`, and appears whole: by a hard link, which refuses
-to overwrite (create), or by a rename (write, replace). Whatever changes the tree does so under the bucket's lock (for
-microseconds: the data is on the disk by then). The system takes it back from a process that dies, and the others do from one
-that stands still: see `guard`. A folder that is not the one that we began on is a store that is down: see `folder`.
+A new object is written and synced to the disk under `%private/`, and then appears whole: by a hard link, which refuses
+to overwrite (create), or by a rename (write, replace). Each change of the tree happens under the bucket's lock, for
+microseconds: the data is on the disk by then. The system releases the lock of a process that dies; other processes take
+it from one that stands still, see `folder_lock`. If another folder lies in the place of the one that we began on, the
+store counts as down, see `folder_identity`.
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from .shared_folder import USERS
 
 _SCHEME = "file://"
 _SEAL = b"/" + layout.SEAL.encode()
-"""What its owner alone reads."""
+"""The end of the key's path that only its owner may read."""
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _TRIES = 10
 _AT_ONCE = 16
-"""So many objects are removed under one lock."""
+"""The most objects that are removed under one lock."""
 
 T = TypeVar("T")
 
 
 class LocalBucket:
-    """A folder as a `Bucket`. Processes and threads of one machine may use it at once.
+    """A folder as a `Bucket`. Processes and threads of one machine may use it at the same time.
 
-    `url` is `file://` and an absolute path, taken as it stands (no percent-encoding). `create` makes the folder.
-    For `patience_s` a writer that stands still is waited for. Raises `NoBucket` if there is no such folder, `Denied` if it
-    may not be made.
+    `url` is `file://` and an absolute path, taken as it is (no percent-encoding). `create` makes the folder.
+    `patience_s` is how long to wait for a writer that stands still, in seconds. Raises `NoBucket` if there is no such
+    folder, `Denied` if it may not be made.
 
-    Where the folder is shared by several accounts (see `sharing`), each has a lock of its own, and `logs_of` is the account
-    that alone may read what is written below `logs/`; None: all may.
+    Where several accounts share the folder (see `shared_folder`), each has a lock of its own, and `logs_of` is the
+    account that alone may read what is written below `logs/`; None: all may.
     """
 
     def __init__(
@@ -68,11 +69,11 @@ class LocalBucket:
             if create:
                 os.makedirs(self._root, exist_ok=True)
             self._folder = FolderIdentity(self._root, private, shared_folder.CLOSED if self._shared else 0o777)
-        with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # who may only read need not
+        with suppress(Denied), self._asking(""), suppress(FileNotFoundError):  # readers may lack the right
             self._guard.sweep()
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object. Raises `Missing`, `TooLarge`."""
+        """Return the whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
         with self._asking(key):
             stored = self._read_shared(key, limit) if self._shared else file_tree.read(self._path(key), key, limit)
@@ -82,7 +83,7 @@ class LocalBucket:
         return stored
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Its version; None if the key is taken."""
+        """Write an object that must not exist yet. Return its version; None if the key is taken."""
         check_key(key)
         path = self._path(key)
 
@@ -97,7 +98,7 @@ class LocalBucket:
             return self._put(path, data, place)
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        """Write if the object still has this version. Return the new version; None if it has another or is gone."""
         check_key(key)
         path = self._path(key)
 
@@ -113,7 +114,7 @@ class LocalBucket:
             return self._put(path, data, place)
 
     def write(self, key: str, data: bytes) -> str:
-        """Write, whatever is there. The new version."""
+        """Write, whatever is there. Return the new version."""
         check_key(key)
         path = self._path(key)
 
@@ -129,7 +130,7 @@ class LocalBucket:
         return version
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects, and the folders that this empties; missing ones are no error."""
+        """Remove objects, and the folders that become empty. Missing objects are no error."""
         paths = []
         for key in keys:
             check_key(key)
@@ -148,12 +149,12 @@ class LocalBucket:
                 except OSError as error:
                     if error.errno not in NO_ROOM:
                         raise
-                    remove(some, None)  # there is no room even for a grant: this makes some
+                    remove(some, None)  # no room even for a grant: remove without one, which frees some
             for folder in changed:
                 file_tree.sync(folder)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
+        """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
 
         Only folders that can hold such keys are read. Links, and files that no key can name, are left out.
         """
@@ -161,8 +162,10 @@ class LocalBucket:
         return self._walk(prefix, after)
 
     def ahead_s(self, *, heal: bool = False) -> float:
-        """How far the dates of objects run ahead of the file system's clock, since what was written last was dated by a clock
-        that was ahead. `heal`: from now on they do not; what is dated already stays.
+        """Return the seconds by which dates of objects run ahead of the file system's clock.
+
+        They do if a clock was ahead when the last object was written. `heal`: new objects get the right date again;
+        those that have a date keep it.
         """
 
         def change(grant: bytes) -> float:
@@ -193,13 +196,13 @@ class LocalBucket:
                 elif found := file_tree.facts(path):
                     modified = datetime.fromtimestamp(found.st_mtime, UTC)
                     yield Stat(key, file_tree.version(found), found.st_size, modified)
-            self._folder.require()  # of a folder that dropped meanwhile only a part was shown
+            self._folder.require()  # if the folder went away meanwhile, the listing shows only a part: raise
 
     def _path(self, key: str) -> bytes:
         return os.path.join(self._root, path_of(key))
 
     def _read_shared(self, key: str, limit: int | None) -> Stored | None:
-        """The object, and who put it there."""
+        """Read the object, and the account that put it there."""
         try:
             with file_tree.held(self._path(key), self._root) as (place, folder):
                 around = os.fstat(folder)
@@ -211,7 +214,7 @@ class LocalBucket:
 
     @contextmanager
     def _held(self, path: bytes) -> Iterator[bytes]:
-        """The path to change a file at: where others may change folders, one that leads through no link."""
+        """Return the path at which to change a file: where others may change folders, one that follows no link."""
         if not self._shared:
             yield path
         else:
@@ -219,14 +222,17 @@ class LocalBucket:
                 yield place
 
     def _is_kept(self, folder: bytes, of: os.stat_result) -> bool:
-        """In a shared bucket a folder stays, also if it is empty, that others write in or own."""
+        """Return True if a folder stays when it is empty: in a shared bucket, one that others write in or own."""
         if not self._shared:
             return False
         parts = os.path.relpath(folder, self._root).split(b"/")
         return shared_folder.is_kept(parts) or of.st_uid != os.geteuid()
 
     def _made(self, folder: bytes) -> None:
-        """A folder was made: in a shared bucket its mode is not the umask's; and an inbox is its user's, also if root made it."""
+        """Set the mode of a new folder in a shared bucket, and give an inbox to its user, also if root made it.
+
+        The umask does not decide about modes there.
+        """
         if not self._shared:
             return
         parts = os.path.relpath(folder, self._root).split(b"/")
@@ -236,7 +242,7 @@ class LocalBucket:
                 os.chown(folder, pwd.getpwnam(os.fsdecode(parts[2])).pw_uid, -1, follow_symlinks=False)
 
     def _dress(self, file: int, path: bytes) -> None:
-        """The same of a file; logs may be for one account alone."""
+        """Set the mode of a new file in a shared bucket. Logs may be for one account alone."""
         if not self._shared:
             return
         parts = os.path.relpath(path, self._root).split(b"/")
@@ -267,21 +273,22 @@ class LocalBucket:
         return BucketError(f"{where}: {error.strerror or error}")
 
     def _put(self, path: bytes, data: bytes, place: Callable[[bytes, bytes], bool]) -> str | None:
-        """Write a new file and have it placed under the lock, by its grant and path. Its version; None if that was refused.
+        """Write a new file and have `place` put it in its place under the lock, by its grant and path.
 
-        Its stamp is its modification time, by the file system's clock: so a version is never given twice, also when the disk
-        reuses an inode within a tick of that, and a listing shows it at no further cost.
+        Return its version; None if `place` refused. The lock's stamp becomes its modification time, by the file
+        system's clock. So a version is never given twice, even if the disk reuses an inode within one tick of that
+        clock, and a listing shows it at no further cost.
         """
 
         def change(grant: bytes) -> str | None:
             new = os.path.join(grant, NEW)
             file = os.open(new, _NEW, OWN if path.endswith(_SEAL) else MODE)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX)  # tells the sweep that we live
+                fcntl.flock(file, fcntl.LOCK_EX)  # shows the sweep that this writer is alive
                 _fill(file, data)
                 self._dress(file, path)
                 os.fsync(file)
-                written = os.fstat(file).st_mtime_ns // 1000  # by the file system's clock: of a share, its server's
+                written = os.fstat(file).st_mtime_ns // 1000  # the file system's clock; for a share, the server's
                 with self._guard.locked(grant, written) as stamp:
                     os.utime(file, ns=(stamp * 1000, stamp * 1000))
                     if not place(grant, new):
@@ -295,7 +302,7 @@ class LocalBucket:
             return self._granted(change)
 
     def _granted(self, change: Callable[[bytes], T]) -> T:
-        """Make a change by a grant; anew if the grant was taken away, for we stood still while we held the lock."""
+        """Make a change with a grant. Begin anew if the grant was taken away while we held the lock and stood still."""
         for _ in range(_TRIES):
             self._folder.claim()
             with suppress(FileNotFoundError), self._guard.granted() as grant:
@@ -306,7 +313,7 @@ class LocalBucket:
 
 
 def _owner_of_shared(root: bytes) -> int | None:
-    """The account that owns a shared bucket; None for one that is not shared."""
+    """Return the account that owns a shared bucket; None for one that is not shared."""
     try:
         return os.stat(os.path.join(root, USERS)).st_uid
     except OSError:
@@ -314,7 +321,7 @@ def _owner_of_shared(root: bytes) -> int | None:
 
 
 def _own_folder(root: bytes) -> bytes:
-    """Where this account has its lock in another's bucket. Raises `Denied` if a third one was there first."""
+    """Return the folder of this account's lock in another's bucket. Raises `Denied` if a third account took it."""
     own = os.path.join(USERS, b"%d" % os.geteuid())
     with suppress(FileNotFoundError):
         if os.stat(os.path.join(root, own), follow_symlinks=False).st_uid != os.geteuid():

@@ -1,7 +1,7 @@
-"""The seal: what proves that a machine was made by this bastion. A name proves nothing, for whoever reads one can write one.
+"""The seal that proves that this bastion made a machine. A name proves nothing: anyone who can read one can write one.
 
-Half of the nonce in a machine's name is random; the other half is a digest of it and of what the machine is made for, keyed
-with 32 bytes that lie in `seal.key`, which only the bastion reads.
+Half of the nonce in a machine's name is random. The other half is a digest of it and of what the machine is made for,
+keyed with 32 bytes in `seal.key`, which only the bastion reads.
 """
 
 from __future__ import annotations
@@ -23,19 +23,26 @@ _BYTES_MAX = 1024
 
 @dataclass(slots=True)
 class KeyedSeal:
-    """Makes nonces, and tells its own from others'. `load` gives the key: it is called once, when the first is needed."""
+    """A maker of nonces that can tell its own from others.
+
+    load: returns the key; called once, when the key is first needed.
+    ids: source of the random halves.
+    """
 
     load: Callable[[], bytes]
     ids: Ids
     _key: bytes = field(default=b"", repr=False)
 
     def nonce(self, *made_for: object) -> str:
-        """A new nonce for a machine that is made for this: 32 hexadecimal characters. Raises `RunnerError` without a key."""
+        """Return a new nonce for a machine that is made for this: 32 hexadecimal characters.
+
+        Raises `RunnerError` without a key.
+        """
         half = self.ids.new()[:_HALF]
         return half + self._proof(half, made_for)
 
     def proves(self, nonce: str, *made_for: object) -> bool:
-        """True if a nonce was made here, for just this. Raises `RunnerError` without a key."""
+        """Return True if a nonce was made here, for exactly this. Raises `RunnerError` without a key."""
         half, proof = nonce[:_HALF], nonce[_HALF:]
         return hmac.compare_digest(proof.encode(), self._proof(half, made_for).encode())
 
@@ -46,7 +53,7 @@ class KeyedSeal:
 
 
 def key_in(bucket: Bucket, ids: Ids) -> bytes:
-    """The key of a bastion's part of the store; the first who asks makes it. Raises `RunnerError` if it cannot be had."""
+    """Return the key of a bastion's part of the store. The first call makes it. Raises `RunnerError` if that fails."""
     try:
         try:
             key = bucket.read(layout.SEAL, _BYTES_MAX).data

@@ -1,4 +1,4 @@
-"""A bucket in the memory of this process: `memory://name`. One name is one store, however often it is opened."""
+"""A bucket in the memory of this process: `memory://name`. One name is one store, no matter how often it is opened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SCHEME = "memory://"
 
 @dataclass(slots=True)
 class _Store:
-    """Objects by key, the keys in order (code points are in the order of their UTF-8), and a count of writes."""
+    """Objects by key, their sorted keys, and a count of writes. The order of code points is that of their UTF-8."""
 
     lock: Lock = field(default_factory=Lock)
     objects: dict[str, tuple[Stored, Stat]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class MemoryBucket:
             self._store.now = now
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object. Raises `Missing`, `TooLarge`."""
+        """Return the whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
         found = self._store.objects.get(key)
         if found is None:
@@ -68,13 +68,13 @@ class MemoryBucket:
         return found[0]
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Its version; None if the key is taken."""
+        """Write an object that must not exist yet. Return its version; None if the key is taken."""
         check_key(key)
         with self._store.lock:
             return None if key in self._store.objects else self._store.put(key, bytes(data))
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        """Write if the object still has this version. Return the new version; None if it has another or is gone."""
         check_key(key)
         with self._store.lock:
             found = self._store.objects.get(key)
@@ -82,13 +82,13 @@ class MemoryBucket:
             return self._store.put(key, bytes(data)) if same else None
 
     def write(self, key: str, data: bytes) -> str:
-        """Write, whatever is there. The new version."""
+        """Write, whatever is there. Return the new version."""
         check_key(key)
         with self._store.lock:
             return self._store.put(key, bytes(data))
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; missing ones are no error."""
+        """Remove objects. Missing ones are no error."""
         doomed = tuple(keys)
         for key in doomed:
             check_key(key)
@@ -97,7 +97,7 @@ class MemoryBucket:
                 self._store.drop(key)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys."""
+        """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys."""
         check_prefix(prefix)
         return self._pages(prefix, after)
 

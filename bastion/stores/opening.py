@@ -1,4 +1,4 @@
-"""Where doors get what is behind them: the one place that names concrete buckets."""
+"""Open the bucket of a URL: the only file that names concrete buckets."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _USE = "use file:///folder, gs://bucket/prefix, s3://bucket/prefix, or another t
 
 
 def open_bucket(url: str, *, create: bool = False, logs_of: int | None = None) -> Bucket:
-    """The bucket of this URL: `file:///folder` (or just a path), `gs://…`, `s3://…`, `memory://name`, or of fsspec.
+    """Open the bucket of a URL: `file:///folder` (or a path), `gs://…`, `s3://…`, `memory://name`, or one of fsspec.
 
-    `create` makes the folder of a `file://` bucket; cloud buckets are made by their admins. `logs_of` is the account that
-    alone may read the logs that are written through it, in a folder that several share.
-    Raises `UsageError`, `NoBucket`, `Denied`.
+    `create` makes the folder of a `file://` bucket; cloud buckets are made by their admins. `logs_of` is the account
+    that alone may read the logs that are written through this bucket, in a folder that several accounts share. Raises
+    `UsageError`, `NoBucket`, `Denied`.
     """
     scheme, separator, _ = url.partition("://")
     if not separator and url:
@@ -41,18 +41,18 @@ def open_bucket(url: str, *, create: bool = False, logs_of: int | None = None) -
 
 
 def open_ruled(scheme: str, name: str) -> Ruled:
-    """The whole bucket of this name in a store that knows lifecycle rules. Raises `UsageError`, `Denied`."""
+    """Open the whole bucket of this name in a store that has lifecycle rules. Raises `UsageError`, `Denied`."""
     url = f"{scheme}://{name}"
     return GcsBucket(url) if scheme == "gs" else S3Bucket(url)
 
 
 def open_google(name: str) -> GcsBucket:
-    """The whole bucket of this name in Google's store, which tells who has which right. Raises `UsageError`, `Denied`."""
+    """Open the whole bucket of this name in Google's store, which can list rights. Raises `UsageError`, `Denied`."""
     return GcsBucket(f"gs://{name}")
 
 
 def check_scheme(url: str, what: str) -> None:
-    """Raise `UsageError` unless a URL's scheme is ours or fsspec's; `what` has the URL."""
+    """Raise `UsageError` unless the URL's scheme is ours or fsspec's. `what` names the URL in the message."""
     scheme = url.partition("://")[0]
     if scheme in ("file", *_OWN):
         return
@@ -66,11 +66,14 @@ def check_scheme(url: str, what: str) -> None:
 
 
 def open_part(url: str, *, logs_of: int | None = None) -> Bucket:
-    """A bastion's part of a bucket, by its own URL. Opened at the bucket's root, as everybody does: one lock for all."""
+    """Open a bastion's part of a bucket, by the part's URL.
+
+    The bucket itself is opened at its root, as everywhere: so all use one lock.
+    """
     root, _, name = url.rpartition("/")
     return Prefixed(open_bucket(root, logs_of=logs_of), name)
 
 
 def housed(part: Bucket, urls: Mapping[str, str]) -> Bucket:
-    """A bastion's part of its private bucket, together with those of its others, by their own URLs."""
+    """Join a bastion's part of its private bucket with its parts of other buckets, which are given by URL."""
     return Routed(part, urls, open_part) if urls else part

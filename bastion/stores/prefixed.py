@@ -1,4 +1,4 @@
-"""A part of a bucket as a bucket: everything below one prefix."""
+"""A part of a bucket as a bucket: all objects below one prefix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..model.interfaces import Bucket, Stat, Stored
 
 
 class Prefixed:
-    """The objects of `inner` below `prefix/`, named without it."""
+    """The objects of `inner` below `prefix/`, with keys that leave out the prefix."""
 
     def __init__(self, inner: Bucket, prefix: str) -> None:
         self._inner = inner
@@ -16,7 +16,7 @@ class Prefixed:
         self.url = f"{inner.url.rstrip('/')}/{prefix}"
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object."""
+        """Return the whole object."""
         return self._inner.read(self._prefix + key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
@@ -36,7 +36,7 @@ class Prefixed:
         self._inner.delete([self._prefix + key for key in keys])
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects below the prefix, named without it."""
+        """List objects below the prefix, with keys that leave it out."""
         beyond = self._prefix + after if after else ""
         for stat in self._inner.list(self._prefix + prefix, after=beyond):
             yield Stat(stat.key.removeprefix(self._prefix), stat.version, stat.size, stat.modified)

@@ -1,4 +1,4 @@
-"""Asking a store over the network: the one place that says what is asked again, how often and for how long."""
+"""Retry requests to a store over the network. Only this file decides what is retried, how often and for how long."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import TypeVar
 
 AGAIN = (408, 409, 429)
-"""HTTP statuses besides 5xx that are no answers: too slow, a collision of writers, too many requests."""
+"""HTTP statuses besides 5xx that are worth a retry: too slow, a collision of writers, too many requests."""
 
 T = TypeVar("T")
 
 
 def ask(request: Callable[[], T], transient: Callable[[BaseException], bool], limit_s: float) -> T:
-    """The answer to a request, asked again after `transient` failures, ever more slowly, for `limit_s` seconds.
+    """Make a request, and retry it after `transient` failures, with growing pauses, for `limit_s` seconds.
 
-    Raises the last failure. An answer may have been lost: a write that is asked again may be refused by its own first try.
+    Raises the last failure. An answer may have been lost: a write that is retried may be refused because of its own
+    first try.
     """
     from tenacity import Retrying, retry_if_exception, stop_before_delay, wait_random_exponential
 
@@ -28,5 +29,5 @@ def ask(request: Callable[[], T], transient: Callable[[BaseException], bool], li
 
 
 def is_passing(status: int) -> bool:
-    """True for an HTTP status that asking again may change."""
+    """Return True for an HTTP status that a retry may change."""
     return status in AGAIN or status >= 500

@@ -1,4 +1,4 @@
-"""A bastion's three buckets as one: each key has a home, told by its first word, and a call asks that one only."""
+"""A bastion's three buckets as one: the first word of a key decides its home, and a call uses only that bucket."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..model.interfaces import Bucket, Stat, Stored
 
 
 class Routed:
-    """`private`, and the URLs of the others by the name of the home; who is not named there is private too.
+    """The private bucket, and others by the name of the home. A home without a URL is in the private one, too.
 
-    The others are opened by `opening` when they are first asked: most commands never do. Nothing relies on an order
-    across the three.
+    `opening` opens another bucket at its first use: most commands never use it. Nothing relies on an order across the
+    three.
     """
 
     def __init__(self, private: Bucket, urls: Mapping[str, str], opening: Callable[[str], Bucket]) -> None:
@@ -25,23 +25,23 @@ class Routed:
         self._opening = Lock()
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """Of its home."""
+        """Read from the key's home."""
         return self._home(key).read(key, limit)
 
     def create(self, key: str, data: bytes) -> str | None:
-        """In its home."""
+        """Create in the key's home."""
         return self._home(key).create(key, data)
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """In its home."""
+        """Replace in the key's home."""
         return self._home(key).replace(key, data, version)
 
     def write(self, key: str, data: bytes) -> str:
-        """In its home."""
+        """Write to the key's home."""
         return self._home(key).write(key, data)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Each in its home."""
+        """Remove each key from its home."""
         by_home: dict[str, list[str]] = {}
         for key in keys:
             by_home.setdefault(self._name(key), []).append(key)
@@ -49,7 +49,7 @@ class Routed:
             self._bucket(name).delete(doomed)
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Of one home, if the prefix tells it; else of all, in one order. What lies where it has no home is left out."""
+        """List one home, if the prefix decides it; else all, in one order. Objects outside their home are left out."""
         if "/" in prefix:
             return self._home(prefix).list(prefix, after=after)
         names = (layout.PRIVATE, *self.urls)
@@ -73,5 +73,5 @@ class Routed:
 
 
 def url_of(bucket: Bucket, key: str) -> str:
-    """The URL of the place that holds this key, or the keys of this prefix."""
+    """Return the URL of the bucket that holds this key, or the keys of this prefix."""
     return bucket.urls.get(layout.home(key), bucket.url) if isinstance(bucket, Routed) else bucket.url

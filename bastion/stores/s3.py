@@ -1,9 +1,10 @@
 """A bucket of S3, or of a store that speaks its protocol: `s3://bucket` or `s3://bucket/some/prefix`.
 
-An object's version is its ETag. That is a hash of the content, so that equal bytes would have equal versions, and a swap
-could be fooled: each write adds a `tail` of its own, which reading takes off again. s3fs brings credentials, connections
-and the loop that they live in; it is imported when a bucket is opened. `AWS_ENDPOINT_URL` and the other variables of AWS
-are honoured. Who asks again is `asking`, and nobody below it: a refused create may be refused by our own first try.
+An object's version is its ETag. That is a hash of the content: equal bytes would have equal versions, which could
+mislead a swap. So each write adds a salt of its own (`version_salt`), which reading takes off again. s3fs brings
+credentials, connections and the event loop that they live in; it is imported when a bucket is opened.
+`AWS_ENDPOINT_URL` and the other variables of AWS are followed. Only `retries` repeats a request, and nothing below it:
+our own first try may be the reason why a create is refused.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ T = TypeVar("T")
 class S3Bucket:
     """A bucket, or all below a prefix of it, as a `Bucket`. Safe for threads.
 
-    A request may be silent for `request_s` seconds; what fails for the moment is asked again, ever more slowly, until
-    `limit_s` seconds have passed since the first try. Raises `UsageError` for a URL that makes no sense, or without s3fs.
+    A request may be silent for `request_s` seconds. Transient failures are retried, with growing pauses, until
+    `limit_s` seconds have passed since the first try. Raises `UsageError` for an invalid URL, or without s3fs.
     """
 
     def __init__(self, url: str, *, limit_s: float = 60.0, request_s: float = 20.0) -> None:
@@ -56,7 +57,7 @@ class S3Bucket:
             self._wait(lambda: self._files._s3creator.__aexit__(None, None, None), _CLOSE_S)
 
     def read(self, key: str, limit: int | None = None) -> Stored:
-        """The whole object. Raises `Missing`, `TooLarge`."""
+        """Return the whole object. Raises `Missing`, `TooLarge`."""
         check_key(key)
 
         async def request() -> Stored:
@@ -71,14 +72,14 @@ class S3Bucket:
         return stored
 
     def create(self, key: str, data: bytes) -> str | None:
-        """Write an object that must not exist yet. Its version; None if the key is taken, maybe by our lost try."""
+        """Write an object that must not exist yet. Return its version; None if the key is taken, maybe by our try."""
         try:
             return self._put(key, data, IfNoneMatch="*")
         except _Refused:
             return None
 
     def replace(self, key: str, data: bytes, version: str) -> str | None:
-        """Write if the object still has this version. The new version; None if it has another or is gone."""
+        """Write if the object still has this version. Return the new version; None if it has another or is gone."""
         check_key(key)
         if not _VERSION.fullmatch(version):
             return None
@@ -88,11 +89,11 @@ class S3Bucket:
             return None
 
     def write(self, key: str, data: bytes) -> str:
-        """Write, whatever is there. The new version."""
+        """Write, whatever is there. Return the new version."""
         return self._put(key, data)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects, 1,000 with one request; missing ones are no error."""
+        """Remove objects, 1,000 in one request. Missing ones are no error."""
         doomed = tuple(keys)
         for key in doomed:
             check_key(key)
@@ -100,15 +101,16 @@ class S3Bucket:
             self._delete(doomed[start : start + PAGE])
 
     def list(self, prefix: str, *, after: str = "") -> Iterator[Stat]:
-        """Objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
+        """List objects whose key begins with `prefix` and is greater than `after`, in order of their UTF-8 keys.
 
-        One request a page of 1,000, when it is needed. Names that are no keys (a console's folders) are left out.
+        It makes one request for each page of 1,000, when the page is needed. Names that are no keys (a console's
+        folders) are left out.
         """
         check_prefix(prefix)
         return self._pages(prefix, after)
 
     def rules(self) -> Sequence[dict[str, Any]]:
-        """The lifecycle rules of the whole bucket, in the words of S3."""
+        """Return the lifecycle rules of the whole bucket, in the format of S3."""
 
         async def request() -> Sequence[dict[str, Any]]:
             return list((await self._client.get_bucket_lifecycle_configuration(Bucket=self._name))["Rules"])
@@ -119,7 +121,7 @@ class S3Bucket:
             return []
 
     def set_rules(self, rules: Sequence[dict[str, Any]]) -> None:
-        """Put these in the place of all lifecycle rules of the bucket."""
+        """Replace all lifecycle rules of the bucket with these."""
         bucket = {"Bucket": self._name}
 
         async def request() -> None:
@@ -138,9 +140,10 @@ class S3Bucket:
             yield from stats
 
     def _page(self, prefix: str, after: str, token: str) -> tuple[tuple[Stat, ...], str | None]:
-        """One request: its objects, and where the next page begins (None: nowhere)."""
+        """Make one request. Return its objects, and where the next page begins (None: there is none)."""
         where = {"Bucket": self._name, "Prefix": self._root + prefix, "MaxKeys": PAGE}
-        start = _NO_XML.split(after)[0]  # answers repeat it in XML; what is not after `after` is left out below
+        # The answer repeats `start` in XML, so cut it before characters that XML lacks; extra keys are left out below.
+        start = _NO_XML.split(after)[0]
         begin = {"ContinuationToken": token} if token else {"StartAfter": self._root + start} if start else {}
 
         async def request() -> tuple[tuple[Stat, ...], str | None]:
@@ -167,7 +170,7 @@ class S3Bucket:
         self._ask("delete", keys[0], request)
 
     def _put(self, key: str, data: bytes, **condition: str) -> str:
-        """The new version. Raises `_Refused` or `Missing` if the object is not as the condition wants it."""
+        """Write, and return the new version. Raises `_Refused` or `Missing` if the object fails the condition."""
         check_key(key)
         body = version_salt.add(data, os.urandom(version_salt.NONCE_BYTES))
 
@@ -178,7 +181,7 @@ class S3Bucket:
         return self._ask("write", key, request, self._request_s + len(body) / _SLOWEST)
 
     def _ask(self, verb: str, key: str, request: Callable[[], Awaitable[T]], wait_s: float | None = None) -> T:
-        """The answer to a request, asked again while that may help. `wait_s` is for what the silence limit does not see.
+        """Make a request, and retry it while that may help. `wait_s` limits what the silence limit does not see.
 
         Raises `Missing`, `_Refused`, `NoBucket`, `Denied`, or `BucketError` when the time is over.
         """
@@ -193,7 +196,7 @@ class S3Bucket:
             raise _failure(error, f"{self.url}: cannot {verb} {key!r}") from error
 
     def _wait(self, request: Callable[[], Awaitable[T]], wait_s: float | None) -> T:
-        """Have it done in the loop that s3fs runs beside us. Raises `TimeoutError` after so many seconds."""
+        """Run it in the event loop that s3fs runs beside us. Raises `TimeoutError` after `wait_s` seconds."""
         import asyncio
 
         from fsspec.asyn import sync
@@ -203,7 +206,7 @@ class S3Bucket:
 
 
 class _Refused(BastionError):
-    """The object is not as the condition of a write wants it."""
+    """The object does not meet the condition of a write."""
 
 
 def _open_files(url: str, request_s: float) -> Any:
@@ -229,19 +232,19 @@ def _open_files(url: str, request_s: float) -> Any:
 
 @cache
 def _loader() -> Any:
-    """What reads the descriptions of AWS's services: once for all buckets, for they are long."""
+    """Return the reader of the descriptions of AWS's services: one for all buckets, because these are long."""
     from aiobotocore.session import AioSession
 
     return AioSession().get_component("data_loader")
 
 
 def _version(answer: Any) -> str:
-    """The ETag, without its quotes."""
+    """Return the ETag, without its quotes."""
     return str(answer["ETag"]).strip('"')
 
 
 def _of_one_object(wrong: Any) -> Exception:
-    """What a bulk delete says of one object, as if it had been asked for alone."""
+    """Turn the error of one object in a bulk delete into the error of a delete of that object alone."""
     from botocore.exceptions import ClientError
 
     status = 403 if wrong.get("Code") == "AccessDenied" else 500
@@ -250,19 +253,19 @@ def _of_one_object(wrong: Any) -> Exception:
 
 
 def _code(error: BaseException) -> str:
-    """The word that S3 gives to an error; empty if it said none."""
+    """Return the error code of S3, a word; empty if there is none."""
     said = getattr(error, "response", None)
     return str(said.get("Error", {}).get("Code", "")) if isinstance(said, dict) else ""
 
 
 def _status(error: BaseException) -> int:
-    """The HTTP status of an error; 0 if there was none."""
+    """Return the HTTP status of an error; 0 if there is none."""
     said = getattr(error, "response", None)
     return int(said.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(said, dict) else 0
 
 
 def _is_transient(error: BaseException) -> bool:
-    """Does asking again help?"""
+    """Return True if a retry may help."""
     from aiohttp import ClientError as BrokenConnection
     from botocore import exceptions as boto
 

@@ -1,10 +1,12 @@
-"""A folder as the bucket of several accounts of one machine: which file and which folder each of them may change.
+"""A folder as the bucket of several accounts of one machine: the files and folders that each of them may change.
 
-Everybody reads the queue. Each account writes its own requests, and adds bundles and watches; all else is the owner's, who
-runs the bastion. The group that shares the bucket is held at its root: who may pass there meets the same modes as all others.
-The umask of an account that comes first decides nothing: modes are set, not asked for.
+All accounts read the queue. Each account writes its own requests, and adds bundles and watches; all else belongs to the
+owner, who runs the bastion. Only the bucket's root checks the group that shares the bucket: an account that may pass
+there meets the same modes as all others. Modes are set, not left to the umask, so it does not matter which account
+comes first.
 
-An account holds its own lock and its half-written files in a folder of its own, so that no other stops it, or the bastion.
+An account keeps its own lock and its half-written files in a folder of its own, so that no other account stops it, or
+the bastion.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from ..model import layout
 from .file_paths import PRIVATE
 
 USERS = b"users" + PRIVATE
-"""Holds the folder of each account. Where it is, the bucket is shared. No key can name it."""
+"""The parent of each account's folder. Where it exists, the bucket is shared. No key can name it."""
 
 OPEN, PASSED, CLOSED = 0o1777, 0o755, 0o700
 _SHARED_WATCH = 0o777
@@ -34,32 +36,35 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ANY = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _TOP_FLOOR, _INBOX_FLOOR = 2, 3
 NOBODY = -1
-"""The owner of what more than one account may have put there."""
+"""The owner of a file that more than one account may have put there."""
 
 
 def folder_mode(parts: Sequence[bytes]) -> int:
-    """The mode of a folder, by its path below the bucket's root: a bastion's name, one of its prefixes, and so on."""
+    """Return the mode of a folder from its path below the bucket's root.
+
+    The path begins with a bastion's name and one of its prefixes.
+    """
     prefix = _prefix(parts)
     if prefix in _CLOSED:
         return CLOSED
     if prefix in _OPEN and len(parts) == 2:
         return OPEN
-    # Whoever follows a job renews the word that another follower of it wrote.
+    # A user who follows a job rewrites the object that another follower of it wrote.
     return _SHARED_WATCH if prefix == layout.WATCH else PASSED
 
 
 def file_mode(parts: Sequence[bytes]) -> int:
-    """The mode of a file. Code is its user's and the bastion's alone, the seal the bastion's."""
+    """Return the mode of a file. Only its user and the bastion may read code, and only the bastion the seal."""
     return 0o600 if _prefix(parts) in {*_CLOSED, layout.BUNDLES, f"{layout.SEAL}/"} else 0o644
 
 
 def is_inbox(parts: Sequence[bytes]) -> bool:
-    """The folder of one user's requests."""
+    """Return True for the folder of one user's requests."""
     return len(parts) == _INBOX_FLOOR and _prefix(parts) == layout.INBOX
 
 
 def is_kept(parts: Sequence[bytes]) -> bool:
-    """It stays where nothing is in it: its mode, or its owner, is not what another would give it."""
+    """Return True for a folder that stays when it is empty: another account would give it another mode, or owner."""
     return is_inbox(parts) or (len(parts) == _TOP_FLOOR and _prefix(parts) in _TOPS)
 
 
@@ -68,10 +73,11 @@ def _prefix(parts: Sequence[bytes]) -> str:
 
 
 def owner(file: os.stat_result, folder: os.stat_result, root: int) -> int:
-    """The account that put a file into a folder of a shared bucket, whose owner is `root`.
+    """Return the account that put a file into a folder of a shared bucket, whose owner is `root`.
 
-    A hard link brings another's file into a folder of one's own: so what lies in an account's folder is that account's, or
-    nobody's. The bucket's owner may write in all folders; its files count as of the account that owns the folder.
+    A hard link brings another account's file into a folder of one's own. So a file in an account's folder belongs to
+    that account, or to nobody. The bucket's owner may write in all folders; its files count as those of the account
+    that owns the folder.
     """
     if folder.st_uid in (file.st_uid, root):
         return file.st_uid
@@ -82,7 +88,13 @@ def owner(file: os.stat_result, folder: os.stat_result, root: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FolderMode:
-    """One folder, with the mode, owner and group that it has to have; `gid` None: any group."""
+    """One folder, with the mode, owner and group that it must have.
+
+    path: the folder.
+    mode: its mode.
+    uid: number of its owner.
+    gid: number of its group; None: any group.
+    """
 
     path: bytes
     mode: int
@@ -90,13 +102,13 @@ class FolderMode:
     gid: int | None = None
 
     def fault(self) -> str:
-        """How the folder differs, in words; empty if it does not."""
+        """Return how the folder differs, in words; empty if it does not."""
         try:
             found = os.stat(self.path, follow_symlinks=False)
         except FileNotFoundError:
             return f"{os.fsdecode(self.path)} is missing"
         except PermissionError:
-            return ""  # not ours to see
+            return ""  # this account may not see it
         if not stat.S_ISDIR(found.st_mode):
             return f"{os.fsdecode(self.path)} is no folder"
         if found.st_uid != self.uid:
@@ -107,7 +119,7 @@ class FolderMode:
         return "" if mode == self.mode else f"{os.fsdecode(self.path)} has mode {mode:04o} instead of {self.mode:04o}"
 
     def make(self) -> None:
-        """Make the folder, or mend it. A link in its place is not followed. Raises `OSError`."""
+        """Make the folder, or correct it. A link in its place is not followed. Raises `OSError`."""
         with suppress(FileExistsError):
             os.mkdir(self.path, self.mode)
         file = os.open(self.path, _FOLDER)
@@ -119,9 +131,9 @@ class FolderMode:
 
 
 def wanted(root: str, name: str, gid: int | None, accounts: Mapping[str, int], uid: int) -> Iterator[FolderMode]:
-    """All folders of a shared bucket, and of a bastion in it, whose modes matter; a folder comes before what is in it.
+    """List the folders of a shared bucket, and of a bastion in it, whose modes matter. A folder precedes its contents.
 
-    `gid` is the group that shares it, None: everybody does. `accounts` are the users that are known, with their numbers; `uid`
+    `gid` is the group that shares it; None: all accounts do. `accounts` are the known users, with their numbers. `uid`
     is the owner of all.
     """
     path = os.fsencode(root)
@@ -154,7 +166,7 @@ def mend(root: str, name: str) -> None:
 
 
 def _set(part: bytes, mode: int, folder: int) -> None:
-    """Set the mode of a file or a folder. Whoever may write here may put links there, to what is not of the bucket."""
+    """Set the mode of a file or a folder. A link is left alone: it may lead to a file outside the bucket."""
     try:
         file = os.open(part, _ANY, dir_fd=folder)
     except OSError as error:
@@ -175,7 +187,7 @@ def _modes(here: Sequence[bytes], folders: Iterable[bytes], files: Iterable[byte
 
 
 def closed_above(root: str) -> str:
-    """The first folder above the bucket that not everybody may pass; empty if they may."""
+    """Return the first folder above the bucket that not all accounts may pass; empty if there is none."""
     path = os.path.dirname(os.path.abspath(root))
     above = [path]
     while path != os.path.dirname(path):

@@ -1,7 +1,7 @@
-"""Files on this machine that a job could have made, replaced or removed, also while we look at them.
+"""Read and write files that a job could have made, replaced or removed, even while we look at them.
 
-Whatever lies in their place, a link, a pipe, a device, a folder or a terabyte: it is not followed, it does not block who opens
-it, and no more of it is read than was asked for.
+A link, a pipe, a device, a folder or a terabyte may lie in their place. It is not followed, it does not block the
+reader, and no more of it is read than was asked for.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NoFile(OSError):
-    """Something else lies where a regular file is to be."""
+    """Something else lies where a regular file should be."""
 
 
 def opened(path: str | Path, how: int = os.O_RDONLY, mode: int = 0o600, folder: int | None = None) -> int:
-    """The descriptor of a regular file, below an open `folder` if one is given. Raises `NoFile` for other things, `OSError`."""
+    """Open a regular file, below an open `folder` if one is given. Return its descriptor.
+
+    Raises `NoFile` for other things, and `OSError`.
+    """
     try:
         file = os.open(path, how | _HOW, mode, dir_fd=folder)
     except OSError as error:
@@ -40,7 +43,7 @@ def _none(path: str | Path) -> NoFile:
 
 
 def tail(path: str | Path, most: int) -> bytes:
-    """At most the last `most` bytes of a file. Raises as `opened`."""
+    """Return at most the last `most` bytes of a file. Raises as `opened`."""
     file = opened(path)
     try:
         return os.pread(file, most, max(0, os.fstat(file).st_size - most))
@@ -49,7 +52,7 @@ def tail(path: str | Path, most: int) -> bytes:
 
 
 def whole(path: str | Path, most: int, folder: int | None = None) -> bytes:
-    """All of a file that has at most `most` bytes. Raises as `opened`, and `OSError` for a larger one."""
+    """Return all of a file that has at most `most` bytes. Raises as `opened`, and `OSError` for a larger one."""
     file = opened(path, folder=folder)
     try:
         if os.fstat(file).st_size > most:
@@ -63,7 +66,7 @@ def whole(path: str | Path, most: int, folder: int | None = None) -> bytes:
 
 
 def whole_below(folder: str | Path, name: str, most: int) -> bytes:
-    """The same for a path below a folder that is ours: none of the folders on the way is followed if it is a link."""
+    """Do the same for a path below a folder that is ours. No folder on the way is followed if it is a link."""
     *ways, last = name.split("/")
     descriptor = os.open(folder, _FOLDER)
     try:
@@ -77,7 +80,7 @@ def whole_below(folder: str | Path, name: str, most: int) -> bytes:
 
 
 def put(path: str | Path, data: bytes, mode: int = 0o644) -> None:
-    """Have a file hold `data`, as a whole or not at all, whatever lies in its place. Raises `OSError`."""
+    """Write `data` to a file, as a whole or not at all, whatever lies in its place. Raises `OSError`."""
     fresh = f"{path}.new"
     with suppress(FileNotFoundError):
         os.unlink(fresh)
@@ -92,5 +95,5 @@ def put(path: str | Path, data: bytes, mode: int = 0o644) -> None:
 
 
 def put_aside(path: str | Path) -> None:
-    """Move away what lies in the place of a file, whatever it is, so that a new one can be made there. Raises `OSError`."""
+    """Move away what lies in the place of a file, of any kind, to make room for a new one. Raises `OSError`."""
     os.rename(path, f"{path}.{os.getpid()}.aside")

@@ -1,7 +1,7 @@
-"""Makes equal bytes differ, for stores whose version of an object is a hash of its content. Pure.
+"""Make equal bytes differ, for stores whose version of an object is a hash of its content. Pure.
 
-Each write adds a tail of blanks that is its own: 96 spaces and tabs, which spell a nonce and a checksum. So JSON stays
-JSON, TOML stays TOML, and a log reads as before. What other hands wrote has no tail, and is left as it is.
+Each write adds a tail of blanks of its own: 96 spaces and tabs, which spell a nonce and a checksum. So JSON stays JSON,
+TOML stays TOML, and a log reads as before. Objects that other programs wrote have no tail, and are left as they are.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ _BITS = bytes.maketrans(b" \t", b"01")
 
 
 def add(data: bytes, nonce: bytes) -> bytes:
-    """The bytes to store. `nonce` has 8 bytes and is new with every write."""
+    """Return the bytes to store. `nonce` has 8 bytes and is new with every write."""
     spelled = f"{int.from_bytes(nonce + _check(nonce, len(data))):0{LENGTH}b}"
     return data + spelled.translate(_BLANKS).encode()
 
 
 def strip(stored: bytes) -> bytes:
-    """What was given to `add`; all of it if it never was."""
+    """Return the data that was given to `add`; all of `stored` if it has no tail."""
     tail = stored[-LENGTH:]
     if len(tail) < LENGTH or tail.strip(b" \t"):
         return stored
@@ -32,7 +32,7 @@ def strip(stored: bytes) -> bytes:
 
 
 def size(stored: int) -> int:
-    """The size of what was given to `add`, by that of what is stored. Of other hands' objects 96 bytes are left out."""
+    """Return the size of the data, from the size of what is stored. For other programs' objects it is 96 too small."""
     return stored - LENGTH if stored >= LENGTH else stored
 
 

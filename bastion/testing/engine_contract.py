@@ -1,4 +1,4 @@
-"""The part of the suite on what lies behind a runner: it may be away, lose an answer, forget, and be others' as well."""
+"""Tests of a runner's backend: it may be away, lose an answer, forget, and serve other bastions as well."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from ..model.state.state import Cause
 from .stage import HELLO, KEY, OTHER, SAVES, WAIT, Fleet, Stage
 
 ASKED_MOST = 3
-"""So many requests a pass may take, whatever the number of attempts."""
+"""The most requests that one pass may take, however many attempts there are."""
 
 
 class EngineContract:
-    """Part of `RunnerContract`. `asks` are the least resources that a replica of one host has; empty: they need no naming."""
+    """Part of `RunnerContract`.
+
+    `asks` are the smallest resources that a replica of one host has; empty: none need to be named.
+    """
 
     asks: Resources = {}
 
@@ -67,7 +70,7 @@ class EngineContract:
         stage = Stage(fleet, self.asks)
         with fleet.answers_lost(), suppress(RunnerError):
             stage.start(HELLO)
-        stage.runner = fleet.again()  # nobody remembers that it was asked for
+        stage.runner = fleet.again()  # the new runner does not remember this request
         stage.start(HELLO)
         facts, claim = stage.ended(), stage.claim()
         assert claim is not None

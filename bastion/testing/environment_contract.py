@@ -1,4 +1,4 @@
-"""The part of the suite on what a process finds in its environment: who it is, where the others are, its devices."""
+"""Tests of a process's environment: its identity, the addresses of the others, its devices."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ PRESENT = frozenset(
     "PATH HOME USER LANG TMPDIR MASTER_ADDR NODE_IP "
     "BASTION_MACHINE BASTION_BUNDLE BASTION_PROGRESS_FILE BASTION_WORLD_FILE".split()
 )
-"""What has another value on every machine."""
+"""Variables that have another value on every machine."""
 
 
 class EnvironmentContract:
     """Part of `RunnerContract`.
 
-    `asks` are the least resources that a replica of one host has, `wide` those of one of several hosts; empty: every
-    replica is one host. `devices` are the GPUs, by kind, that the fleet can give to one worker; empty: it has none.
+    `asks` are the smallest resources that a replica of one host has. `wide` are those of a replica of several hosts;
+    empty: every replica is one host. `devices` are the GPUs, by kind, that the fleet can give to one worker; empty: it
+    has none.
     """
 
     asks: Resources = {}

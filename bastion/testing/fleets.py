@@ -1,4 +1,4 @@
-"""What fleets in tests share: to wait for a condition, and to kill a worker that is a process of this machine."""
+"""Helpers for fleets in tests: wait for a condition, and kill a worker that is a process of this machine."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _LOOK_S, _LOOK_MAX_S = 0.02, 1.0
 
 
 def until(condition: Callable[[], object], what: str, *, more: Callable[[], str] = lambda: "") -> None:
-    """Return when the condition holds. Fail, naming `what` and with what `more` has to say, if it does not in 3 minutes.
+    """Return when the condition holds. Fail after 3 minutes, naming `what` and adding the text of `more`.
 
-    After each look it rests twice as long as that has taken: what is waited for needs the processor, too.
+    After each check it rests twice as long as the check took, because the work that it waits for needs the processor,
+    too.
     """
     begun = time.monotonic()
     deadline = begun + _DEADLINE_S
@@ -32,12 +33,12 @@ def until(condition: Callable[[], object], what: str, *, more: Callable[[], str]
 
 
 def workers(machine: str) -> list[int]:
-    """The pids of the worker on a machine, and of its keeper."""
+    """Return the pids of the worker on a machine, and of its keeper."""
     return [process.pid for process in psutil.process_iter(["cmdline"]) if _works(process.info["cmdline"], machine)]
 
 
 def sealing() -> KeyedSeal:
-    """A seal as a bastion has one. All that this makes have the same key, as those of one bastion after a restart."""
+    """Return a seal like a bastion's. All of these have the same key, like one bastion before and after a restart."""
     return KeyedSeal(lambda: b"0" * 64, RandomIds())
 
 
@@ -45,29 +46,30 @@ class ProcessFleet:
     """The part of a fleet that is the same wherever a worker is a process of this machine."""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Return when the condition holds; fail, naming `what`, if it does not in good time."""
+        """Return when the condition holds. Fail, naming `what`, if it does not hold in good time."""
         until(condition, what)
 
     def crash_worker(self, machine: str) -> None:
-        """Kill -9 of the worker with its keeper, at one moment; of nothing else."""
+        """Kill the worker and its keeper with signal 9, at the same moment, and nothing else."""
+        # Stop both before the kill, so that neither reacts to the death of the other.
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in workers(machine):
-                with suppress(ProcessLookupError):  # it had only begun to be another program
+                with suppress(ProcessLookupError):  # a child before its exec looks like the worker, and may be gone
                     os.kill(pid, number)
         self.until(lambda: not workers(machine), "the worker's death")
 
     def take_away(self, machine: str) -> None:
-        """SIGTERM to the worker, as of a system that goes down."""
+        """Send SIGTERM to the worker, as a system that goes down does."""
         for pid in workers(machine):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
 
     def is_idle(self, machine: str) -> bool:
-        """Never: such a machine ends with its worker."""
+        """Return False: such a machine ends with its worker."""
         return False
 
     def answers_lost(self) -> AbstractContextManager[None]:
-        """Nothing: who starts a process knows it."""
+        """Do nothing: a start of a process always gives its answer."""
         return nullcontext()
 
 

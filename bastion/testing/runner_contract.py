@@ -1,4 +1,4 @@
-"""What every runner has to do: subclass `RunnerContract` and give it a `fleet` of the runner's own machines."""
+"""The tests of every runner: subclass `RunnerContract`, and give it a `fleet` of the runner's own machines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .trust_contract import TrustContract
 
 
 class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
-    """The conformance suite. What `asks`, `wide` and `devices` are, those say whose tests are here, too."""
+    """The conformance suite. Its base classes say what `asks`, `wide` and `devices` mean."""
 
     def test_a_command_runs_and_its_end_and_its_log_are_told(self, fleet: Fleet) -> None:
         stage = Stage(fleet, self.asks)
@@ -102,7 +102,7 @@ class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
         stage.stop(Cause.PREEMPTED, grace_s=900, nonce="second")
         stage.runner.stop(machine.id)
         assert stage.ended().cause is Cause.CANCELLED
-        stage.runner.stop(machine.id)  # what has ended is no error
+        stage.runner.stop(machine.id)  # to stop an ended worker is no error
 
     def test_the_time_limit_ends_a_job(self, fleet: Fleet) -> None:
         stage = Stage(fleet, self.asks)
@@ -146,7 +146,7 @@ class RunnerContract(EnvironmentContract, EngineContract, TrustContract):
         stage.idle()
         assert stage.facts() == first
         assert stage.log() == "hello\n"
-        stage.gone(first.machine)  # an id is never given twice
+        stage.gone(first.machine)  # an id is never used twice
 
     def test_an_order_that_comes_late_is_waited_for(self, fleet: Fleet) -> None:
         stage = Stage(fleet, self.asks)

@@ -1,6 +1,6 @@
-"""What the suite plays: programs, the orders and placements of a bastion, and what is seen of them.
+"""The parts of a test: programs, the orders and placements of a bastion, and the results that can be observed.
 
-The programs are shell texts. A fleet without a shell (a simulated one) has a stand-in for each.
+The programs are shell texts. A fleet without a shell (a simulated one) has a substitute for each.
 """
 
 from __future__ import annotations
@@ -43,48 +43,54 @@ class Fleet(Protocol):
 
     @property
     def bucket(self) -> Bucket:
-        """What the workers use."""
+        """The bucket that the workers use."""
 
     @property
     def runner(self) -> Runner:
         """The runner under test."""
 
     def again(self) -> Runner:
-        """A new runner over the same machines, as after a restart of the bastion."""
+        """Return a new runner over the same machines, as after a restart of the bastion."""
 
     def stranger(self) -> Runner:
-        """The runner of another bastion on the same backend."""
+        """Return the runner of another bastion on the same backend."""
 
     def until(self, condition: Callable[[], bool], what: str) -> None:
-        """Return when the condition holds; fail, naming `what`, if it does not in good time."""
+        """Return when the condition holds. Fail, naming `what`, if it does not hold in good time."""
 
     def crash_worker(self, machine: str) -> None:
-        """Kill -9 of the worker, with its keeper, and of nothing else."""
+        """Kill the worker and its keeper with signal 9, and nothing else."""
 
     def take_away(self, machine: str) -> None:
-        """Have the backend give notice, as it does before it takes a machine away; the machine stays for minutes."""
+        """Make the backend give notice, as it does before it takes a machine away. The machine stays for minutes."""
 
     def is_idle(self, machine: str) -> bool:
-        """Has the worker of this listed machine come and ended? Never, where machines end with their workers."""
+        """Return True if the worker of this listed machine has come and ended.
+
+        It is always False where machines end with their workers.
+        """
 
     def away(self) -> AbstractContextManager[None]:
-        """While it lasts, the backend answers nobody."""
+        """Return a context in which the backend answers no request."""
 
     def answers_lost(self) -> AbstractContextManager[None]:
-        """The next creation is heard and done, and its answer is lost; nothing, where there is nothing to lose it."""
+        """Return a context in which the next creation is done, but its answer is lost.
+
+        It does nothing where no answer can be lost.
+        """
 
     def spoof(self, key: AttemptKey, worker: int, epoch: int) -> str:
-        """Have somebody make a thing that has a name as this runner gives it, as users of the backend can: its id in a listing.
+        """Make something with a name as this runner gives it, as users of the backend can. Return its id in a listing.
 
-        "" where nobody can.
+        Return "" where no user can do that.
         """
 
     def questions(self) -> int:
-        """How many requests the backend was sent so far, of any kind."""
+        """Return the number of requests that the backend has received so far, of any kind."""
 
 
 def order(key: AttemptKey, command: list[str] | str, workers: int = 1, **changes: object) -> Order:
-    """An order of this attempt."""
+    """Build an order of this attempt."""
     fields: dict[str, object] = {
         "job": key.job,
         "name": key.job[:-9],
@@ -113,14 +119,17 @@ def order(key: AttemptKey, command: list[str] | str, workers: int = 1, **changes
 def placement(
     key: AttemptKey, workers: int = 1, epoch: int = 1, resources: Resources | None = None, replicas: int | None = None
 ) -> Placement:
-    """The wish for the machines of an attempt; `resources` are each replica's, and a replica is one host by default."""
+    """Build the placement of an attempt. `resources` are each replica's, and a replica is one host by default."""
     return Placement(
         key=key, resources=resources or {}, replicas=replicas or workers, workers=workers, tier=0, epoch=epoch
     )
 
 
 class Stage:
-    """A fleet, and what a bastion does with it. `asks` are the resources of a replica, where nothing else is said."""
+    """A fleet, and what a bastion does with it.
+
+    `asks` are the resources of a replica, unless a call gives others.
+    """
 
     def __init__(self, fleet: Fleet, asks: Resources | None = None) -> None:
         self.fleet = fleet
@@ -138,14 +147,14 @@ class Stage:
         resources: Resources | None = None,
         **changes: object,
     ) -> None:
-        """Write the order, then have the machines created."""
+        """Write the order, then create the machines."""
         held = dict(self.asks if resources is None else resources)
         said = order(key, command, workers, replicas=replicas or workers, resources=held, **changes)
         self.bucket.write(layout.order(key), encode(said))
         self.create(key, workers, replicas=replicas, resources=held)
 
     def create(self, key: AttemptKey = KEY, workers: int = 1, epoch: int = 1, **more: Any) -> None:
-        """Have the machines of an attempt created, as often as the runner puts it off."""
+        """Create the machines of an attempt. Repeat this as often as the runner puts it off."""
         wish = placement(key, workers, epoch, **{"resources": self.asks, **more})
         self.fleet.until(lambda: self._takes(wish), "a creation that is not put off")
 
@@ -153,56 +162,56 @@ class Stage:
         try:
             self.runner.create(wish)
         except Later:
-            self.runner.list()  # as each turn begins: what a runner knows, it knows from there
+            self.runner.list()  # each turn begins with a listing, from which the runner learns what there is
             return False
         return True
 
     def running(self, command: list[str] | str, key: AttemptKey = KEY) -> Machine:
-        """Start a program that says something, and wait for its word."""
+        """Start a program that prints something, and wait for its first output."""
         self.start(command, key)
         self.fleet.until(lambda: bool(self.log(key)), "the program's first word")
         return self.machine(key)
 
     def stop(self, cause: Cause, grace_s: float, key: AttemptKey = KEY, nonce: str = "n") -> None:
-        """Order the attempt to stop, then tell its machines."""
+        """Write the order to stop, then tell the attempt's machines to stop."""
         stop = StopOrder(cause=cause, grace_s=grace_s, reason="made way for bob", nonce=nonce)
         create_once(self.bucket, layout.stop(key), encode(stop))
         for machine in self.machines(key):
             self.runner.stop(machine.id)
 
     def machines(self, key: AttemptKey = KEY) -> list[Machine]:
-        """The machines of an attempt, as listed, without what only claims to be one."""
+        """List the machines of an attempt, without those that only claim to be one."""
         return [machine for machine in self.runner.list() if machine.key == key and machine.ours]
 
     def machine(self, key: AttemptKey = KEY) -> Machine:
-        """Its only machine."""
+        """Return its only machine."""
         (machine,) = self.machines(key)
         return machine
 
     def facts(self, key: AttemptKey = KEY, worker: int = 0) -> Facts | None:
-        """What its worker said last."""
+        """Return its worker's latest facts; None if there are none."""
         try:
             return decode(self.bucket.read(layout.facts(key, worker)).data, Facts, "facts")
         except Missing:
             return None
 
     def log(self, key: AttemptKey = KEY, worker: int = 0) -> str:
-        """Its output so far, without the worker's line about files that were left in the working folder."""
+        """Return its output so far, without the worker's line about files that were left in the working folder."""
         prefix = layout.log(key, worker)
         said = b"".join(logs.read(self.bucket, logs.survey(self.bucket, prefix).segments)).decode()
         return "".join(line for line in said.splitlines(keepends=True) if " not kept: " not in line)
 
     def phase(self, worker: int) -> str:
-        """How far a worker of the first attempt is; empty if it has not said."""
+        """Return the phase of a worker of the first attempt; empty if it has no facts yet."""
         facts = self.facts(worker=worker)
         return facts.phase if facts else ""
 
     def environment(self, key: AttemptKey = KEY, worker: int = 0) -> dict[str, str]:
-        """The variables that `ENVIRONMENT` printed."""
+        """Return the variables that `ENVIRONMENT` printed."""
         return dict(line.split("=", 1) for line in self.log(key, worker).splitlines() if "=" in line)
 
     def meet(self, workers: int) -> Member:
-        """Tell a gang where its members are, once all have claimed; the first of them."""
+        """Write the addresses of a gang's members, once all have claimed. Return the first member."""
         self.fleet.until(lambda: all(self.claim(worker=n) for n in range(workers)), "all claims")
         claims = [claim for n in range(workers) if (claim := self.claim(worker=n)) is not None]
         members = [Member(address=claim.address, port=claim.port) for claim in claims]
@@ -210,14 +219,14 @@ class Stage:
         return members[0]
 
     def claim(self, key: AttemptKey = KEY, worker: int = 0) -> Claim | None:
-        """Who claimed."""
+        """Return the claim of a worker; None if there is none."""
         try:
             return decode(self.bucket.read(layout.claim(key, worker)).data, Claim, "claim")
         except Missing:
             return None
 
     def ended(self, key: AttemptKey = KEY, worker: int = 0) -> Facts:
-        """Wait for the end to be told, and have its machine deleted, as a bastion does; the last facts."""
+        """Wait until a worker reports its end, and delete its machine, as a bastion does. Return the last facts."""
         self.fleet.until(lambda: (facts := self.facts(key, worker)) is not None and facts.phase == "ended", "an end")
         for machine in self.machines(key):
             if machine.worker == worker:
@@ -236,7 +245,7 @@ class Stage:
         self.fleet.until(over, "the workers' end")
 
     def cleared(self, key: AttemptKey = KEY) -> None:
-        """Have all that is listed of an attempt deleted, and wait until nothing is."""
+        """Delete all listed machines of an attempt, and wait until none is listed."""
 
         def none() -> bool:
             machines = self.machines(key)
@@ -247,7 +256,7 @@ class Stage:
         self.fleet.until(none, "the machines to be gone")
 
     def gone(self, machine: str) -> None:
-        """Wait until a machine is gone, by the direct question, and then by the listing, which may show what is left of it."""
+        """Wait until a machine is gone: by the direct question, then by the listing, which may show remains of it."""
         self.fleet.until(lambda: self.runner.look(machine) is Sight.GONE, "the machine to be gone")
         assert machine not in {one.id for one in self.runner.list() if one.seen}
         self.fleet.until(

@@ -1,4 +1,4 @@
-"""The part of the suite on what is believed: a machine is of one attempt of one bastion, and a name proves nothing."""
+"""Tests of trust: a machine belongs to one attempt of one bastion, and a name proves nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGE = 999_999_999
 
 
 class TrustContract:
-    """Part of `RunnerContract`. `asks` are the least resources that a replica of one host has."""
+    """Part of `RunnerContract`. `asks` are the smallest resources that a replica of one host has."""
 
     asks: Resources = {}
 

@@ -1,4 +1,4 @@
-"""Where promises of a store are tried: a store that is empty, how much to ask of it, and how to say what was wrong."""
+"""The setting for checks of a store: an empty store, the size of the checks, and the way to report a wrong answer."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from ...model.interfaces import Bucket
 
 
 class Broken(Exception):
-    """A store breaks a promise; the text says which answer was not the right one."""
+    """A store breaks a promise. The text says which answer was wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """How much a check asks of a store.
+    """The amount of work that a check gives to a store.
 
-    `rewrites` of the same bytes; `many` objects to list; bytes of a `big` object; `rounds` of a race of `racers`;
-    `swaps` by each of eight; `turns` of those who disturb each other.
+    rewrites: writes of the same bytes.
+    many: objects to list.
+    big: bytes of a big object.
+    rounds: rounds of a race.
+    racers: clients in each round.
+    swaps: swaps by each of eight clients.
+    turns: turns of clients that disturb each other.
     """
 
     rewrites: int
@@ -32,14 +37,18 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class TestStore:
-    """A store that is empty, and opened anew with each call of `open`."""
+    """An empty store to check.
+
+    open: opens the store; each call gives a new client.
+    scale: the amount of work.
+    """
 
     open: Callable[[], Bucket]
     scale: Scale
 
 
 Check = Callable[[TestStore], None]
-"""Raises `Broken`, or what the store raises. Its name and the first line of its docstring are for people."""
+"""Raises `Broken`, or what the store raises. Its name and the first line of its docstring are shown to people."""
 
 
 def same(got: object, want: object, what: str) -> None:
@@ -49,13 +58,13 @@ def same(got: object, want: object, what: str) -> None:
 
 
 def true(held: object, what: str) -> None:
-    """Raise `Broken` unless it held."""
+    """Raise `Broken` unless `held` is true."""
     if not held:
         raise Broken(what)
 
 
 def keys(bucket: Bucket, prefix: str = "", after: str = "") -> list[str]:
-    """The keys of a listing."""
+    """Return the keys of a listing."""
     return [stat.key for stat in bucket.list(prefix, after=after)]
 
 

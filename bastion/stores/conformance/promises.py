@@ -1,6 +1,6 @@
-"""What every bucket promises to one who is alone with it. Each check is a sentence, and works on an empty store.
+"""The promises of every bucket to a single client. Each check is a sentence, and works on an empty store.
 
-The promises to many at once are in `races`; all of them together are `conformance`.
+The promises to many clients at once are in `races`; `suite` has all of them together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every bucket promises to many who use it at once: the lock and the fence of a bastion rest on this."""
+"""The promises of every bucket to many clients at once: the lock and the fence of a bastion rest on them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .bench import TestStore, keys, missing, same, true
 T = TypeVar("T")
 _START_S, _END_S = 120.0, 300.0
 _SWAPPERS = 8
-_TRIES = 10  # a swap is refused only if another one was done: so often no honest store makes anybody try
+_TRIES = 10  # a swap is refused only if another one succeeded, so a correct store never needs so many tries
 _NEIGHBOURS = ("a", "a/b", "a/b/c", "a/b/c/d", "a/bb/c", "a/x")
 
 
 def race(works: Sequence[Callable[[], T]]) -> list[T]:
-    """Do each in a thread of its own, all released at one moment. Results in order; the first failure is raised."""
+    """Run each in a thread of its own, all released at one moment. Return results in order; raise the first failure."""
     start = Barrier(len(works))
 
     def run(work: Callable[[], T]) -> T:

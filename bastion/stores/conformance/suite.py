@@ -1,4 +1,4 @@
-"""Proves a store: every promise of a bucket, kept by this one. The tests of our own stores, and those of anybody's."""
+"""Prove that a store keeps every promise of a bucket. The tests of our own stores use it, and users for theirs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from . import promises, races
 from .bench import Broken, Check, Scale, TestStore
 
 FULL = Scale(rewrites=100, many=3000, big=64 << 20, rounds=5, racers=32, swaps=10, turns=20)
-"""For the tests of a store that ships with Bastion."""
+"""The scale for tests of a store that ships with Bastion."""
 
 HANDY = Scale(rewrites=20, many=1100, big=8 << 20, rounds=5, racers=32, swaps=5, turns=8)
-"""For a user's own store, over a network: about three thousand requests, and 40 MiB."""
+"""The scale for a user's own store, over a network: about three thousand requests, and 40 MiB."""
 
 QUICK = Scale(rewrites=3, many=0, big=0, rounds=3, racers=16, swaps=2, turns=0)
-"""For a store that a bastion is about to live in: about a hundred small requests."""
+"""The scale for a store that a bastion is about to use: about a hundred small requests."""
 
 FENCES: tuple[Check, ...] = (
     promises.create_refuses_a_taken_key,
@@ -26,10 +26,10 @@ FENCES: tuple[Check, ...] = (
     promises.replace_refuses_a_deleted_object,
     races.racing_swaps_lose_nothing,
 )
-"""What a bastion's safety rests on: a store that breaks one of these must not hold a bastion."""
+"""The checks that a bastion's safety rests on: a store that fails one of these must not hold a bastion."""
 
 EXCLUSIVE = FENCES[:2]
-"""What logs and bundles need of a store that holds nothing else."""
+"""The checks that logs and bundles need, in a store that holds nothing else."""
 
 _OTHERS: tuple[Check, ...] = (
     promises.created_is_read_back,
@@ -62,9 +62,13 @@ UNFIT = "do not use this store, or report it to those who make its client"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one check found. `problem` is empty if the promise is kept, else `advice` is what to do.
+    """The result of one check.
 
-    `broken`: the store gave a wrong answer, and not none.
+    name: name of the check.
+    promise: the promise, in one sentence.
+    problem: what went wrong; "": the promise is kept.
+    advice: what to do about the problem.
+    broken: the store gave a wrong answer, and did not just fail to answer.
     """
 
     name: str
@@ -75,7 +79,10 @@ class Finding:
 
 
 def prove(opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale: Scale = HANDY) -> Iterator[Finding]:
-    """What each check finds, one after the other. `opening` opens an empty place, which is empty again after each."""
+    """Run the checks one after the other, and yield what each finds.
+
+    `opening` opens an empty place, which is empty again after each check.
+    """
     for check in checks:
         opened: list[Bucket] = []
 
@@ -91,7 +98,7 @@ def prove(opening: Callable[[], Bucket], checks: Iterable[Check] = CHECKS, scale
 
 
 def name_of(check: Check) -> str:
-    """How people call it."""
+    """Return the name of a check, as people read it."""
     return check.__name__.replace("_", " ")
 
 
