@@ -14,8 +14,7 @@ from bastion.model.settings.google_settings import GoogleSettings
 from bastion.platform.system import RandomIds, SystemClock
 from bastion.runners.google.api.client import GoogleApi
 from bastion.runners.google.api.interface import Google, NotThere
-from bastion.runners.google.hosting import bastion_vm
-from bastion.runners.google.hosting import setup_steps, terraform
+from bastion.runners.google.hosting import bastion_vm, setup_steps, terraform
 from bastion.runners.google.hosting.bastion_vm import (
     DISK_GB,
     IMAGE,
