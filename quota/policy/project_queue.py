@@ -34,10 +34,10 @@ class Ask(Struct, eq=False, gc=False):
 class ProjectQueue:
     """The wants of some work classes of one project, best first.
 
-    The heap holds the first want of each user and work class. `ask` returns the `Ask` of a want, or None if the want is
-    to be passed over in this round. `is_open` says whether a work class may still get anything, and `weight` is the past
-    and present use of a user. Both are called when a want comes to the top: in a round work classes only close and
-    weights only grow, so a stale entry is found there.
+    The heap holds the first want of each user and work class. `ask` returns the `Ask` of a want, or None if the want
+    is to be passed over in this round. `is_open` says whether a work class may still get anything, and `weight` is the
+    past and present use of a user. Both are called when a want comes to the top: in a round work classes only close
+    and weights only grow, so a stale entry is found there.
     """
 
     def __init__(

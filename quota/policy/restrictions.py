@@ -12,9 +12,9 @@ from .availability import Availability
 from .index import WorkClass
 
 BACK_OFF_FROM, BACK_OFF_MIN_S, BACK_OFF_MAX = 3, 90.0, 9
-"""The pause after stops. A want that was stopped for others at least `BACK_OFF_FROM` times is lent room again only after
-a pause. The pause is the reclaim delay, but at least `BACK_OFF_MIN_S` seconds, doubled with each stop but the first, at
-most `BACK_OFF_MAX` times. So no task is stopped more than ten times in a day."""
+"""The pause after stops. A want that was stopped for others at least `BACK_OFF_FROM` times is lent room again only
+after a pause. The pause is the reclaim delay, but at least `BACK_OFF_MIN_S` seconds, doubled with each stop but the
+first, at most `BACK_OFF_MAX` times. So no task is stopped more than ten times in a day."""
 
 
 class Restrictions:

@@ -23,13 +23,13 @@ from .index import WantIndex
 from .interface import Policy
 
 BACK = 3
-"""The most rounds in which jobs that did not start after all go back to the first shape. After them all jobs go back."""
+"""The most rounds in which jobs that do not start after all go back to the first shape. Then all jobs go back."""
 
 Shapes = dict[str, int]  # choices, by job
 
 
 def choosing(policy: Policy) -> Policy:
-    """Return a policy that also places jobs with several shapes. Without such jobs it calls `policy` once, unchanged."""
+    """Return a policy that also handles jobs with several shapes. Without such jobs it calls `policy` once."""
 
     def schedule(*, board: WantIndex, **rest: Any) -> Schedule:
         return _Choosing(policy, board, rest).answer() if board.choosers else policy(board=board, **rest)
@@ -40,8 +40,8 @@ def choosing(policy: Policy) -> Policy:
 class _Choosing:
     """One decision. It replaces wants in the index while it asks the policy, and then puts the old wants back.
 
-    Jobs that list the same shapes form a group, so room for them is looked up once. `_first` is the first choice of each
-    job that the pool can hold. A `Shapes` value lists the jobs that are tried in another shape than the index has.
+    Jobs that list the same shapes form a group, so room for them is looked up once. `_first` is the first choice of
+    each job that the pool can hold. A `Shapes` value lists the jobs that are tried in another shape than the index has.
     """
 
     def __init__(self, policy: Policy, board: WantIndex, rest: Mapping[str, Any]) -> None:
@@ -113,7 +113,7 @@ class _Choosing:
         return later
 
     def _free(self, found: Schedule) -> list[dict[str, int]]:
-        """Return what an answer leaves of each partition. The index must hold the shapes that the answer was made for."""
+        """Return what an answer leaves of each partition. The index must hold the shapes of that answer."""
         left = [dict(side) for side in self._pool.of_sides()]
         given = ((start.tier, self._board.wants[start.job].demand) for start in found.starts)
         for tier, amount in (*self._board.named.items(), *given):
