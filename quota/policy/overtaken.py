@@ -26,7 +26,8 @@ GANG = 8
 """The units of a kind with shares that make a demand a gang: as many as a machine has. With more it is a large gang."""
 
 LARGE, QUEUE = 2.0, 5.0
-"""The factors of patience: `LARGE` for a large gang; for others 1, plus `QUEUE` times as many pools as the queue fills."""
+"""The factors of patience. A large gang has `LARGE`; others have 1, plus `QUEUE` for each time the queue fills the
+pool."""
 
 AGAIN = timedelta(minutes=5)
 """The time after which a gang that could not be served is looked at again."""

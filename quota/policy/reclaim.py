@@ -90,7 +90,8 @@ class Victims:
         If they would not be enough, nothing is stopped and the list is empty. Borrowers give to a want that is
         `promised` to its project, and borrowers of a worse class give to an urgent want. After them, less important
         attempts of the want's own project give. With `kept`, only room that is kept for next tries is taken. If the
-        want is only the one task of a share that promises less, no project loses its own such task for it.
+        want is only the one task of a share that promises less, no project loses its own such task for it, except for
+        an urgent want.
         """
         lent = [
             hold
