@@ -162,7 +162,7 @@ class _Reader:
         }
 
     def _shares(self, totals: Resources) -> tuple[dict[str, dict[str, Fraction]], frozenset[tuple[str, str]]]:
-        """Return the shares of all projects as fractions, and the (project, kind) pairs that are amounts in the file."""
+        """Return all shares as fractions, and the (project, kind) pairs that the file gives as amounts."""
         rows = dict(self._by_kind("project_resources", "shares, as in v4 = 0.5 or v4 = 8", totals))
         numbers: dict[str, Fraction] = defaultdict(Fraction)
         for row in rows.values():
