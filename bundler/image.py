@@ -72,7 +72,10 @@ class DockerBundler:
     before: Callable[[], None] = lambda: None
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """Build and push an image. The bucket gets nothing. Raises `BundleError`, and what `before` and `login` raise."""
+        """Build and push an image. Nothing goes to the bucket.
+
+        Raises `BundleError`, and what `before` and `login` raise.
+        """
         notes, name = self.context.ready(source), self.context.recipe.name
         self.before()
         image = self.engine.build(source, self.context.recipe, self.say)

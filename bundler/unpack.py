@@ -126,7 +126,7 @@ def _place(
     else:
         metered.allowed = _HEADER_ROOM + member.size
         content = archive.extractfile(member)
-        assert content is not None  # it is a file
+        assert content is not None  # None is only for members that are no files
         with content, path.open("xb") as file:
             shutil.copyfileobj(content, file, _CHUNK)
             os.fchmod(file.fileno(), 0o755 if member.mode & 0o100 else 0o644)
