@@ -67,12 +67,12 @@ class Checkout:
         except (OSError, RunnerError) as error:
             raise BundleError(f"cannot lay out {wanted}: {error}") from error
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(beside, ignore_errors=True)  # after the renaming there is nothing to remove
 
     def _fill(self, wanted: WantedCommit, changes: bytes, folder: Path) -> None:
         self._check_access(wanted)
         git = GitCommands(self.doors, wanted, folder, limit_s=self.limit_s, limit_bytes=self.limit_bytes)
-        git.must("init", "--quiet", "--template=", ".")
+        git.must("init", "--quiet", "--template=", ".")  # without the hooks of this machine's template
         git.must("remote", "add", "origin", wanted.repo)
         _fetch(git, wanted)
         _check_size(git, wanted, self.limit_bytes, self.limit_files)

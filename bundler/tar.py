@@ -132,6 +132,7 @@ def _header(entry: FileEntry) -> tarfile.TarInfo:
 
 def _add_file(archive: tarfile.TarFile, source: Path, entry: FileEntry) -> None:
     """Add a file. Raises `BundleError` if its size differs from the listing or it was written to while it was read."""
+    # Since the listing, the file may have become a link or a fifo: follow no link, and wait for no writer.
     descriptor = os.open(source / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         before = os.fstat(descriptor)

@@ -241,7 +241,7 @@ class Victims:
 
     def _stop(self, chosen: list[Holding], among: int) -> list[Taken]:
         taken = []
-        for hold in chosen:
+        for hold in chosen:  # measure all before a stop is entered: it changes what the project borrows
             over = self._shares.borrowed(hold.project, self._room.stays(hold.project))
             taken.append(Taken(hold, over, hold.unsaved_s(self._now), among))
         for hold in chosen:

@@ -151,7 +151,7 @@ class _Round:
         heapify(turns)
         promised = True
         while turns or promised:
-            if promised and not (turns and turns[0][0] == PROMISED):
+            if promised and not (turns and turns[0][0] == PROMISED):  # the first pass is over
                 promised = False
                 self._serve_overdue()
                 continue
