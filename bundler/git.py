@@ -33,7 +33,7 @@ class GitBundler:
     shell: runs git.
     clock: tells the age of stored bundles.
     repo: the URL of the repository; empty: the source folder's own, by its remote `origin`.
-    ref: a branch, tag or whole commit, as the remote has it now; empty: its HEAD, or without `repo` the checked-out one.
+    ref: a branch, tag or whole commit, as it is there now; empty: its HEAD, or without `repo` the checked-out one.
     allow_dirty: True if the checked-out commit may have changes that are not committed. They are uploaded.
     submodules: whether submodules are fetched, as in `BundleRef`; None refuses a commit that has some.
     limit_bytes: the most bytes of the changes, uncompressed.
