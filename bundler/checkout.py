@@ -1,8 +1,8 @@
-"""Lays out one commit of a git repository on the machine that runs it.
+"""The checkout of one commit of a git repository on the machine that runs it.
 
-The commit alone is fetched, without history where the server gives single commits; where it refuses, its branches and
-tags are, and then the commit must be among them. Nobody is asked anything: what git may use is a key and the hosts that
-the machine's own configuration names, and whatever else it wants is an error that says so.
+If the server gives single commits, only the commit is fetched, without history. If it refuses, all branches and tags
+are fetched, and the commit must be among them. Git never prompts: it may use a key and the known hosts that the
+machine's own configuration names. If it needs anything else, that is an error with a clear message.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .git_commands import GitCommands, GitContext, WantedCommit, failed
 from .interface import DIFF_BYTES
 
 LIMIT_S = 1800.0
-"""The longest that laying out a commit may take."""
+"""The most seconds that the checkout of a commit may take."""
 
 LIMIT_BYTES = 4 * 2**30
-"""The most that the files of a commit may hold together, and the largest file that git may write."""
+"""The most bytes that the files of a commit may hold together, and the size of the largest file that git may write."""
 
 LIMIT_FILES = 500_000
 """The most files of a commit."""
@@ -37,7 +37,13 @@ _WINDOW = 2**27
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkout:
-    """Fetches commits to this machine."""
+    """The way to fetch commits to this machine.
+
+    doors: what git needs to run.
+    limit_s: the most seconds for one commit.
+    limit_bytes: the most bytes of the files of a commit, and of any file that git writes.
+    limit_files: the most files of a commit.
+    """
 
     doors: GitContext
     limit_s: float = LIMIT_S
@@ -45,7 +51,7 @@ class Checkout:
     limit_files: int = LIMIT_FILES
 
     def lay_out(self, wanted: WantedCommit, changes: bytes, target: Path) -> None:
-        """The commit's files in `target`, which must be absent or empty, with `changes` (compressed) applied.
+        """Write the files of a commit to `target`, which must be absent or empty, and apply `changes` (compressed).
 
         Raises `BundleError`, which names the repository and the commit; the target is then as it was.
         """
@@ -61,12 +67,12 @@ class Checkout:
         except (OSError, RunnerError) as error:
             raise BundleError(f"cannot lay out {wanted}: {error}") from error
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
+            shutil.rmtree(beside, ignore_errors=True)  # after the renaming there is nothing to remove
 
     def _fill(self, wanted: WantedCommit, changes: bytes, folder: Path) -> None:
         self._check_access(wanted)
         git = GitCommands(self.doors, wanted, folder, limit_s=self.limit_s, limit_bytes=self.limit_bytes)
-        git.must("init", "--quiet", "--template=", ".")
+        git.must("init", "--quiet", "--template=", ".")  # without the hooks of this machine's template
         git.must("remote", "add", "origin", wanted.repo)
         _fetch(git, wanted)
         _check_size(git, wanted, self.limit_bytes, self.limit_files)
@@ -128,7 +134,10 @@ def _submodules(git: GitCommands, wanted: WantedCommit) -> None:
 
 
 def _large_files(git: GitCommands, wanted: WantedCommit, folder: Path) -> None:
-    """Files that Git LFS keeps elsewhere: fetched where there is a git-lfs; a pointer in their place helps nobody."""
+    """Fetch the files that Git LFS keeps elsewhere.
+
+    Raises `BundleError` if this machine has no git-lfs or a file stays a pointer: a job cannot use a pointer.
+    """
     pointers = _pointers(git, folder)
     if not pointers:
         return
@@ -158,7 +167,7 @@ def _is_pointer(path: Path) -> bool:
 
 
 def _apply(git: GitCommands, wanted: WantedCommit, changes: bytes, folder: Path) -> None:
-    """Git itself refuses a diff that reaches out of the folder, or through a link."""
+    """Apply the changes. Git itself refuses a diff that reaches out of the folder, or through a link."""
     diff = folder.with_name(f"{folder.name}.diff")
     try:
         diff.write_bytes(plain(changes, wanted))
@@ -171,7 +180,10 @@ def _apply(git: GitCommands, wanted: WantedCommit, changes: bytes, folder: Path)
 
 
 def plain(changes: bytes, wanted: WantedCommit) -> bytes:
-    """The diff that was packed, if it is the one that is wanted and no larger than a diff may be. Raises `BundleError`."""
+    """Return the diff that `changes` holds, uncompressed.
+
+    Raises `BundleError` if the digest of `changes` is not the wanted one, or the diff cannot be read or is too large.
+    """
     import zstandard
 
     if hashlib.sha256(changes).hexdigest() != wanted.digest:

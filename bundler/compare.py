@@ -1,4 +1,4 @@
-"""What differs between two trees: which files, and how, as far as people read it."""
+"""The difference between two trees: which files differ, and their lines as far as people can read them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,24 @@ from pathlib import Path
 
 TEXT_BYTES = 256 * 2**10
 TEXT_LINES = 3_000
-"""Larger files are named, and not compared line by line: in the worst case that takes the square of their lines."""
+"""A file beyond `TEXT_BYTES` or `TEXT_LINES` is only named and not compared line by line: in the worst case the time
+grows with the square of the lines."""
 
 LINES = 1_000
-"""The most lines of differences that are shown, of all files together."""
+"""The most lines of differences that are shown for all files together."""
 
 _LINE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class TreeDifference:
-    """Paths that only the second tree has, only the first has, and both have but not alike; then the lines.
+    """The difference between two trees.
 
-    `cut`: there would be more lines.
+    added: the paths that only the second tree has.
+    removed: the paths that only the first tree has.
+    changed: the paths that both trees have, but not alike.
+    lines: the lines of the differences, in the form of `diff -u`.
+    cut: True if there would be more lines.
     """
 
     added: tuple[str, ...]
@@ -35,7 +40,7 @@ class TreeDifference:
 
 
 def difference(before: Path, after: Path, *, limit: int = LINES) -> TreeDifference:
-    """Compare two folders to the byte: files, links, and who may execute."""
+    """Compare two folders to the byte: files, links, and the owner's right to execute."""
     old, new = set(_leaves(before)), set(_leaves(after))
     changed = sorted(path for path in old & new if not _alike(before / path, after / path))
     lines: list[str] = []
@@ -74,7 +79,7 @@ def _kind(path: Path) -> str:
 
 
 def _lines(path: str, before: Path, after: Path) -> list[str]:
-    """The differences of one path, in the form of `diff -u`; one line where there is nothing to read."""
+    """Return the differences of one path, in the form of `diff -u`; one line where there is nothing to read."""
     old, new = _text(before), _text(after)
     if old is None or new is None:
         return [f"{path}: not compared line by line: not text, or too long"]
@@ -90,7 +95,10 @@ def _there(path: Path) -> bool:
 
 
 def _text(path: Path) -> list[str] | None:
-    """Its lines; those of a link are where it leads. None for what nobody would read."""
+    """Return the lines of a file. A link has one line, which shows its target; what is no file has none.
+
+    None: the file is not text, or too large to be compared line by line.
+    """
     if path.is_symlink():
         return [f"-> {os.readlink(path)}"]
     if not path.is_file():

@@ -1,4 +1,4 @@
-"""The Docker engine of this machine, through docker-py: build, push, and what a tag names."""
+"""The Docker engine of this machine, through docker-py: build, push, and look up a tag."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .recipe import Recipe
 
 Say = Callable[[str], None]
 Login = Mapping[str, str]
-"""`username` and `password`; empty: as `docker login` has left it."""
+"""The `username` and `password` of a registry; empty: what `docker login` has stored."""
 
 SILENT_S = 3600
-"""The longest that the engine may say nothing: while a step compiles, for one."""
+"""The most seconds that the engine may be silent, as it is while a step compiles."""
 
 USUAL = "unix:///var/run/docker.sock"
 _MISSING = "images need the package docker: pip install 'bastion-scheduler[docker]'"
@@ -26,13 +26,13 @@ _TAIL = 3
 
 
 class DockerEngine:
-    """The engine that `DOCKER_HOST` and its like lead to."""
+    """The engine that `DOCKER_HOST` and the related variables of the environment name."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = dict(environ)
 
     def build(self, folder: Path, recipe: Recipe, say: Say) -> str:
-        """Build an image from a folder. Its id. Raises `BundleError` with what the engine said last."""
+        """Build an image from a folder. Return its id. Raises `BundleError` with the last lines of the engine."""
         for image in recipe.cache_from:
             self._pull(image, say)
         asked = {
@@ -50,7 +50,7 @@ class DockerEngine:
         return str(made)
 
     def _pull(self, image: str, say: Say) -> None:
-        """An engine takes layers only of images that it has. Without one of them it builds all the same."""
+        """Pull an image, because the engine takes layers only from images that it has. A failure is only reported."""
         try:
             name, tag = split(image)
             self._say(lambda api: api.pull(name, tag or "latest", stream=True, decode=True), say, f"pulling {image}")
@@ -58,7 +58,7 @@ class DockerEngine:
             say(f"nothing is taken from {image}: {error}")
 
     def push(self, image: str, name: str, tag: str, login: Login, say: Say) -> str:
-        """Push an image under this name. The digest of its manifest, in hexadecimal. Raises `BundleError`."""
+        """Push an image under this name. Return the digest of its manifest, in hexadecimal. Raises `BundleError`."""
         self._ask(lambda api: api.tag(image, name, tag), f"naming {name}")
         auth = dict(login) or None
         said = self._say(
@@ -68,13 +68,16 @@ class DockerEngine:
         return _hexadecimal(pushed, name)
 
     def digest(self, name: str, tag: str, login: Login) -> str:
-        """The digest that a tag has in its registry now, in hexadecimal. Raises `BundleError`."""
+        """Return the digest that a tag has in its registry now, in hexadecimal. Raises `BundleError`."""
         auth = dict(login) or None
         told = self._ask(lambda api: api.inspect_distribution(f"{name}:{tag}", auth), f"looking for {name}:{tag}")
         return _hexadecimal(told.get("Descriptor", {}).get("digest", ""), name)
 
     def _say(self, work: Callable[[Any], Iterable[dict[str, Any]]], say: Say, doing: str) -> list[dict[str, Any]]:
-        """All that the engine said on the way, each new line passed on. Raises `BundleError` if it said what went wrong."""
+        """Run `work`, pass each new line to `say`, and return all messages of the engine.
+
+        Raises `BundleError` if the engine reports an error.
+        """
         said: list[dict[str, Any]] = []
         told: list[str] = []
         wrong: list[str] = []
@@ -82,7 +85,7 @@ class DockerEngine:
         def listen(api: Any) -> None:
             for item in work(api):
                 said.append(item)
-                if item.get("error"):  # heard to its end all the same, so that the connection is free
+                if item.get("error"):  # the rest is read all the same, so that the connection is free again
                     wrong.append(_refusal(doing, str(item["error"]), " | ".join(told[-_TAIL:])))
                 for line in _lines(item):
                     if line not in told[-50:]:
@@ -95,7 +98,7 @@ class DockerEngine:
         return said
 
     def _connected(self, docker: Any) -> Any:
-        """The engine's client. A socket is tried first: docker-py would leave one open that nobody listens to."""
+        """Return a client of the engine. A Unix socket is tried first: docker-py leaves it open if nothing listens."""
         host = self._environ.get("DOCKER_HOST") or USUAL
         if host.startswith("unix://"):
             with socket.socket(socket.AF_UNIX) as door:
@@ -126,7 +129,10 @@ class DockerEngine:
 
 
 def _lines(item: Mapping[str, Any]) -> list[str]:
-    """What people want to see: steps and what they print, and of layers that something was done with them."""
+    """Return the lines of a message that people want to see: steps and their output, and the state of layers.
+
+    Progress bars are left out.
+    """
     if item.get("progressDetail"):
         return []
     text = str(item.get("stream") or item.get("status") or "")

@@ -1,4 +1,4 @@
-"""Which files go into a bundle, and which sources are refused. Pure: `walk` looks, this decides."""
+"""The choice of the files that go into a bundle, and of the sources that are refused. Pure: `walk` reads the disk."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ _NAMED = 10
 
 
 class FileKind(Enum):
-    """What stands at a path."""
+    """The kind of what is at a path. Messages use the value of OTHER.
+
+    FILE: a regular file.
+    LINK: a symbolic link.
+    FOLDER: a folder.
+    OTHER: a socket, fifo or device, which cannot be packed.
+    """
 
     FILE = "file"
     LINK = "link"
@@ -31,7 +37,14 @@ class FileKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """One thing in the tree, as it is on disk. `path` is relative to the root; `size` in bytes, of files only."""
+    """One file, link or folder of the tree, as it is on disk.
+
+    path: the path below the root of the tree.
+    kind: what it is.
+    size: the size in bytes; 0 for all but files.
+    executable: True if the owner may execute the file.
+    target: where a link points to; empty for all but links.
+    """
 
     path: str
     kind: FileKind
@@ -46,7 +59,10 @@ class FileEntry:
 
 
 def check_source(source: Path, home: Path, leave_out: Sequence[Path]) -> None:
-    """Raise `BundleError` for a folder that nobody means to pack. All paths are absolute and without links."""
+    """Raise `BundleError` if the source is the home folder or above it, or is a folder of `leave_out` or inside one.
+
+    All paths must be absolute and without links.
+    """
     if source == home or source in home.parents:
         what = "the home folder" if source == home else "above the home folder"
         raise BundleError(f"source is '{source}', {what}; start from the folder of your code")
@@ -56,10 +72,10 @@ def check_source(source: Path, home: Path, leave_out: Sequence[Path]) -> None:
 
 
 def keep(folder: str, listing: Sequence[FileEntry], ignore: Ignore, leave_out: frozenset[str]) -> list[FileEntry]:
-    """What of a folder's listing goes in. Raises `BundleError` for what neither goes in nor is ignored.
+    """Return the entries of a folder's listing that go in. Raises `BundleError` for one that cannot and is not ignored.
 
-    Always out: `.git`, `__pycache__`, the paths of `leave_out`, and virtual environments below the root: they
-    hold absolute paths and work on no other machine.
+    Always left out are `.git`, `__pycache__`, the paths of `leave_out`, and virtual environments below the root,
+    because they hold absolute paths and work on no other machine.
     """
     if folder and any(entry.name == _ENVIRONMENT for entry in listing):
         return []

@@ -1,4 +1,4 @@
-"""Looks at a tree on disk, and down only where `choose` says so. Follows no link."""
+"""The walk through a tree on disk. It enters only folders that `keep` selects, and follows no link."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _OWN, _GIT = ".bastionignore", ".gitignore"
 
 
 def walk(source: Path, *, leave_out: Sequence[Path], limit_files: int) -> list[FileEntry]:
-    """The files, links and empty folders that go into a bundle of `source`, in order of their paths.
+    """Return the files, links and empty folders that go into a bundle of `source`, in order of their paths.
 
-    Paths are absolute and without links. Raises `BundleError` for what cannot be packed, and for more than
-    `limit_files` files and folders; `OSError` for what cannot be read.
+    `source` and `leave_out` must be absolute paths without links. Raises `BundleError` for what cannot be packed, and
+    for more than `limit_files` files and folders; `OSError` for what cannot be read.
     """
     out = frozenset(str(path.relative_to(source)) for path in leave_out if source in path.parents)
     found: list[FileEntry] = []
@@ -56,7 +56,7 @@ def _entry(found: os.DirEntry[str], path: str) -> FileEntry:
 
 
 def _ignore_above(source: Path) -> Ignore:
-    """The rules of the folders above the source, up to the top of its git repository, if it is in one."""
+    """Return the rules of the folders above the source, up to the top of its git repository, if it is in one."""
     chain = [source, *source.parents]
     top = next((at for at, folder in enumerate(chain) if (folder / ".git").exists()), 0)
     ignore = Ignore()
@@ -75,6 +75,6 @@ def _ignore_in(source: Path, folder: str, listing: Sequence[FileEntry], above: I
 
 
 def _rules(path: Path) -> tuple[IgnoreRule, ...]:
-    if path.is_symlink() or not path.is_file():  # git reads no linked ones either
+    if path.is_symlink() or not path.is_file():  # git does not read links here either
         return ()
     return parse(path.read_bytes().decode(errors="surrogateescape"), str(path))

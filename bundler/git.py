@@ -1,7 +1,7 @@
-"""A commit in place of an upload: what a branch or tag names now, said in full, and what of it is only on this machine.
+"""A commit instead of an upload: what a branch or tag names now, in full, and the changes that only this machine has.
 
-Git is asked, never told: nothing in the user's repository changes. Its own programs do the reading, so that what
-counts as changed, as ignored and as pushed is what the user's own `git` says.
+Git is only read: nothing in the user's repository changes. The user's own `git` does the reading, so it decides what
+counts as changed, as ignored and as pushed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,18 @@ ASK_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitBundler:
-    """Names a commit that the workers fetch themselves.
+    """The bundler that names a commit, which the workers fetch themselves.
 
-    Without `repo` it is the folder's own repository by its remote `origin`; without `ref` too, what is checked out there,
-    which must be pushed, and clean unless `allow_dirty`: then the difference is uploaded. `ref` is a branch, a tag or a
-    whole commit of the remote, as it stands there now. `submodules` as in `BundleRef`; `retention_s` as `upload` has it.
+    Without `repo` and `ref`, the commit is the one that is checked out in the source folder. It must be pushed.
+
+    shell: runs git.
+    clock: tells the age of stored bundles.
+    repo: the URL of the repository; empty: the source folder's own, by its remote `origin`.
+    ref: a branch, tag or whole commit, as it is there now; empty: its HEAD, or without `repo` the checked-out one.
+    allow_dirty: True if the checked-out commit may have changes that are not committed. They are uploaded.
+    submodules: whether submodules are fetched, as in `BundleRef`; None refuses a commit that has some.
+    limit_bytes: the most bytes of the changes, uncompressed.
+    retention_s: seconds after which the store removes bundles; None: never. See `upload`.
     """
 
     shell: Shell
@@ -43,7 +50,10 @@ class GitBundler:
     retention_s: float | None = None
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """Ask the remote once. Raises `BundleError` for a commit that workers could not fetch, `BucketError`."""
+        """Find the commit with one request to the remote, and upload the changes if there are any.
+
+        Raises `BundleError` for a commit that workers could not fetch, `BucketError`.
+        """
         if self.repo:
             return self._remote(checked(self.repo, "repo"), source, None)
         tree = WorkTree(self.shell, source)
@@ -53,7 +63,7 @@ class GitBundler:
         return self._here(tree, origin, bucket)
 
     def _remote(self, url: str, source: Path, tree: WorkTree | None) -> Bundle:
-        """What the remote has under the ref; without one, what its HEAD is."""
+        """Return the commit that the remote has under the ref; without a ref, its HEAD."""
         refs = self._refs(url, source)
         ref = self.ref or "HEAD"
         names = git_answers.named(ref, refs)
@@ -95,7 +105,7 @@ class GitBundler:
         return replace(plain, key=key, digest=digest, size=len(packed), files=len(changed), notes=tuple(notes))
 
     def _refs(self, url: str, source: Path) -> dict[str, str]:
-        """Asked from within the folder, whose settings may be what gives access."""
+        """Return the refs of the remote. Git runs in the source folder, because its settings may give the access."""
         argv = ["env", "GIT_TERMINAL_PROMPT=0", "git", "-C", str(source), "ls-remote", "--quiet", "--", url]
         said = run(self.shell, argv, ASK_S)
         if said.code:
@@ -114,7 +124,10 @@ class GitBundler:
         )
 
     def _notes(self, tree: WorkTree, commit: str) -> list[str]:
-        """What the user should know of a commit. Raises `BundleError` for submodules of which nothing was said."""
+        """Return what the user should know about a commit.
+
+        Raises `BundleError` if the commit has submodules and the user did not say whether to fetch them.
+        """
         modules = tree.submodules(commit)
         if modules and self.submodules is None:
             raise BundleError(

@@ -1,4 +1,4 @@
-"""How git is called on a machine: with a key and known hosts, within limits, and without anybody to ask."""
+"""Calls of git on a machine: with a key and known hosts, within limits, and without prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bastion.model.interfaces import Clock, Said, Shell
 from . import git_answers
 
 TRIES = 3
-"""How often a server is asked that does not answer, or is busy."""
+"""The most times that a server is asked that does not answer, or is busy."""
 
 _BUSY = re.compile(
     r"timed? ?out|(failed to|could not) connect|connection (refused|reset|closed)|could not resolve|temporary failure"
@@ -28,9 +28,11 @@ _BLOCK = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitAccess:
-    """What the machine's configuration gives git: files with a private key and with the keys of known hosts; "" for none.
+    """The access that the machine's configuration gives git.
 
-    `local`: whether it may read repositories on the machine itself, with the rights of the worker.
+    deploy_key: the file with a private key; "" for none.
+    known_hosts: the file with the keys of known hosts; "" for none.
+    local: True if git may read repositories on the machine itself, with the rights of the worker.
     """
 
     deploy_key: str = ""
@@ -40,9 +42,12 @@ class GitAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedCommit:
-    """A commit of a repository, and changes on top of it of this SHA-256; "" if there are none.
+    """A commit of a repository that is to be fetched, and the changes on top of it.
 
-    `submodules`: whether they are fetched; None refuses a commit that has some.
+    repo: the URL of the repository.
+    commit: the commit, in full.
+    digest: the SHA-256 of the compressed changes, in hexadecimal; "" if there are none.
+    submodules: whether submodules are fetched; None refuses a commit that has some.
     """
 
     repo: str
@@ -56,7 +61,12 @@ class WantedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitContext:
-    """Whom git needs: who runs it, who tells the time, and what it may use."""
+    """The things that git needs to run.
+
+    shell: runs the commands.
+    clock: measures the time limit and waits between tries.
+    access: the keys and hosts that git may use.
+    """
 
     shell: Shell
     clock: Clock
@@ -64,7 +74,7 @@ class GitContext:
 
 
 def ssh_command(access: GitAccess) -> str:
-    """What git runs to reach a host: never asks, trusts only known hosts, offers only the named key."""
+    """Return the ssh command for git. It never prompts, trusts only known hosts, and offers only the named key."""
     options = ["BatchMode=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=30", "ServerAliveInterval=30"]
     if access.known_hosts:
         options += [f"UserKnownHostsFile={_quoted(access.known_hosts)}", "GlobalKnownHostsFile=/dev/null"]
@@ -74,12 +84,12 @@ def ssh_command(access: GitAccess) -> str:
 
 
 def _quoted(path: str) -> str:
-    """As ssh reads a path in an option: in quotes, `%` doubled."""
+    """Write a path as ssh reads it in an option: in quotes, with `%` doubled."""
     return '"' + path.replace("%", "%%") + '"'
 
 
 class GitCommands:
-    """Git in one folder, within one span of time."""
+    """Git commands in one folder, all within one time limit."""
 
     def __init__(
         self, doors: GitContext, wanted: WantedCommit, folder: Path, *, limit_s: float, limit_bytes: int
@@ -90,7 +100,7 @@ class GitCommands:
         self._prefix = prefix(doors.access, limit_bytes)
 
     def run(self, *words: str) -> Said:
-        """Raises `BundleError` when the time is over."""
+        """Run a git command. Raises `BundleError` when the time is over."""
         left = self._until - self._doors.clock.monotonic()
         try:
             return self._doors.shell.run([*self._prefix, "-C", str(self.folder), *words], limit_s=max(0.001, left))
@@ -101,14 +111,14 @@ class GitCommands:
             raise BundleError(f"fetching {self._wanted} took more than {limit}; make the repository smaller") from error
 
     def must(self, *words: str) -> str:
-        """What it printed. Raises `BundleError` with its last words if it failed."""
+        """Run a git command and return its output. Raises `BundleError` with its last lines if it fails."""
         said = self.run(*words)
         if said.code:
             raise failed(self._wanted, said.err)
         return said.out
 
     def ask(self, *words: str) -> Said:
-        """The same for what needs the server: asked again if that is busy."""
+        """Run a git command that needs the server. Try again if the server is busy, at most `TRIES` times in all."""
         from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_attempt, wait_exponential
 
         def last(state: RetryCallState) -> Said:
@@ -132,7 +142,10 @@ def _is_busy(said: Said) -> bool:
 
 
 def prefix(access: GitAccess, limit_bytes: int) -> list[str]:
-    """Git without a terminal, an agent, hooks or surprises of the account, and with a limit to what it writes."""
+    """Return the words before a git command.
+
+    They turn off prompts, the ssh agent, hooks and the account's git variables, and bound each file that git writes.
+    """
     variables = {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
@@ -149,7 +162,7 @@ def prefix(access: GitAccess, limit_bytes: int) -> list[str]:
 
 
 def failed(wanted: WantedCommit, err: str) -> BundleError:
-    """What git's last words mean for the user."""
+    """Return the error for the user: the last lines of git, and advice that fits them."""
     if _NO_KEY.search(err):
         advice = "have an admin name a deploy_key and known_hosts under [git] of the bastion's config.toml"
     elif re.search("file too large|signal 25", err, re.IGNORECASE):

@@ -1,9 +1,9 @@
-"""What `.gitignore` and `.bastionignore` files say of a path. Pure.
+"""The rules of `.gitignore` and `.bastionignore` files for a path. Pure.
 
-Git asks, for every folder and file on the way down, the files of patterns from the nearest to the farthest, in each
-from the last line to the first: the first pattern that matches this very path decides, and nothing below an ignored
-folder is looked at. `pathspec` turns one pattern into a regular expression; the order is ours, because it has none
-for files in nested folders.
+Git checks every folder and file on the way down. It reads the files of patterns from the nearest to the farthest, and
+each file from the last line to the first. The first pattern that matches this exact path decides, and nothing below an
+ignored folder is checked. `pathspec` turns one pattern into a regular expression. The order is our own code, because
+`pathspec` has none for files in nested folders.
 """
 
 from __future__ import annotations
@@ -20,14 +20,19 @@ _ODD_BRACKETS = re.compile(r"(?<!\\)\[[^]]*(\\|\[[:.=])")
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRule:
-    """One pattern: whether what it matches is ignored, whether it is for folders only."""
+    """One pattern of an ignore file.
+
+    ignores: True if a matching path is ignored; False if it is included again.
+    folders_only: True if the pattern matches only folders.
+    regex: the pattern as a regular expression.
+    """
 
     ignores: bool
     folders_only: bool
     regex: re.Pattern[str]
 
     def matches(self, path: str, is_folder: bool) -> bool:
-        """True if the pattern is for this very path; that of a folder above it is none of ours."""
+        """Return True if the pattern matches this exact path. A match of only a folder above it does not count."""
         if self.folders_only and not is_folder:
             return False
         match = self.regex.search(path)
@@ -36,40 +41,52 @@ class IgnoreRule:
 
 @dataclass(frozen=True, slots=True)
 class IgnoreFile:
-    """The rules of one folder, last line first. Its paths: `above` + what follows the first `cut` characters."""
+    """The rules of one ignore file. They see a path as `above` plus what follows its first `cut` characters.
+
+    rules: the rules, last line first.
+    cut: the number of characters that are cut from the front of a path.
+    above: the text that is put before the rest of the path.
+    """
 
     rules: tuple[IgnoreRule, ...]
     cut: int = 0
     above: str = ""
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """True: ignored; False: taken in again; None: nothing is said."""
+        """Return True if the path is ignored, False if it is included again, None if no rule matches."""
         local = self.above + path[self.cut :]
         return next((rule.ignores for rule in self.rules if rule.matches(local, is_folder)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """The rules in force in one folder, nearest first. Bastion's own win over git's, wherever they stand."""
+    """The rules in force in one folder. The rules of bastion win over the rules of git, wherever they are.
+
+    own: the `.bastionignore` files, nearest first.
+    git: the `.gitignore` files, nearest first.
+    """
 
     own: tuple[IgnoreFile, ...] = ()
     git: tuple[IgnoreFile, ...] = ()
 
     def with_files(self, own: IgnoreFile, git: IgnoreFile) -> Ignore:
-        """The rules in force in a folder that has these files."""
+        """Return the rules in force in a folder below that has these files."""
         return Ignore(
             (own, *self.own) if own.rules else self.own,
             (git, *self.git) if git.rules else self.git,
         )
 
     def drops(self, path: str, is_folder: bool) -> bool:
-        """True if this path is ignored, given that no folder above it is."""
+        """Return True if this path is ignored. No folder above it may be ignored."""
         verdicts = (level.verdict(path, is_folder) for level in (*self.own, *self.git))
         return next((verdict for verdict in verdicts if verdict is not None), False)
 
 
 def parse(text: str, name: str) -> tuple[IgnoreRule, ...]:
-    """The rules of a file of patterns, last line first. `name` is for the error of a pattern that we do not know."""
+    """Return the rules of a file of patterns, last line first.
+
+    Raises `BundleError` for a pattern that is not supported; `name` is the file's name in the message.
+    """
     return tuple(reversed(list(_rules(text.removeprefix("\ufeff"), name))))
 
 
@@ -88,11 +105,11 @@ def _rules(text: str, name: str) -> Iterator[IgnoreRule]:
 
 
 def _rule(pattern: str) -> IgnoreRule | None:
-    """None for a pattern that can match nothing, as git has it."""
+    """Return the rule of a pattern; None if it can match nothing, as git decides it."""
     from pathspec import GitIgnoreSpec
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # `re` wonders about [[]
+        warnings.simplefilter("ignore", FutureWarning)  # `re` warns about [[]
         try:
             (compiled,) = GitIgnoreSpec.from_lines([pattern.removesuffix("/")]).patterns
         except (ValueError, re.error):

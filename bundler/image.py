@@ -1,4 +1,4 @@
-"""The user's code as a container image: built from the folder's own Dockerfile, pushed, and known by its digest."""
+"""The user's code as a container image: built from the folder's own Dockerfile, pushed, and named by its digest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,19 @@ _SHORT = 12
 
 
 def nobody() -> Login:
-    """As `docker login` has left it."""
+    """Return an empty login: the engine then uses what `docker login` has stored."""
     return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildContext:
-    """What is built of a folder, and whether it may differ from its commit. `settings` may be said beside build arguments."""
+    """The settings and checks of a build from a folder.
+
+    shell: runs git.
+    recipe: the image to build.
+    allow_dirty: True if the folder may differ from its commit.
+    settings: the names that a user may give besides build arguments, for hints.
+    """
 
     shell: Shell
     recipe: Recipe
@@ -33,7 +39,7 @@ class BuildContext:
     settings: tuple[str, ...] = ()
 
     def ready(self, source: Path) -> tuple[str, ...]:
-        """Check all that can be checked without building. Notes for the user. Raises `BundleError`."""
+        """Check all that can be checked without a build. Return notes for the user. Raises `BundleError`."""
         check(self.recipe, _dockerfile(source, self.recipe.dockerfile), self.settings)
         if top_of(self.shell, source) is None:
             return (f"'{source}' is in no git repository: the image alone tells what is in it",)
@@ -50,7 +56,14 @@ class BuildContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DockerBundler:
-    """Builds on this machine's Docker engine, and pushes. `before` looks at the registry first; `login` is who pushes."""
+    """The bundler that builds an image on this machine's Docker engine and pushes it.
+
+    context: what to build, and its checks.
+    engine: the Docker engine.
+    say: called with each line for the user.
+    login: returns the account that pushes.
+    before: called before the build, to check the registry.
+    """
 
     context: BuildContext
     engine: DockerEngine
@@ -59,7 +72,10 @@ class DockerBundler:
     before: Callable[[], None] = lambda: None
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """The bucket gets nothing. Raises `BundleError`, and whatever `before` and `login` do."""
+        """Build and push an image. Nothing goes to the bucket.
+
+        Raises `BundleError`, and what `before` and `login` raise.
+        """
         notes, name = self.context.ready(source), self.context.recipe.name
         self.before()
         image = self.engine.build(source, self.context.recipe, self.say)
@@ -70,14 +86,19 @@ class DockerBundler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinningBundler:
-    """Takes an image that is there: what its tag names now. `digest` asks the registry."""
+    """The bundler for an image that exists already: it takes what the tag names now.
+
+    name: the full name of the image in its registry, without a tag.
+    tag: the tag.
+    digest: asks the registry for the digest of (name, tag).
+    """
 
     name: str
     tag: str
     digest: Callable[[str, str], str]
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """Neither the folder nor the bucket is looked at. Raises what `digest` does."""
+        """Return the image by its digest. It needs neither the folder nor the bucket. Raises what `digest` raises."""
         return Bundle("image", image=self.name, digest=self.digest(self.name, self.tag))
 
 

@@ -1,4 +1,4 @@
-"""What a job's code is packed into, and the door to what packs it. Pure."""
+"""The bundle that a job's code is packed into, and the interface of bundlers. Pure."""
 
 from __future__ import annotations
 
@@ -9,23 +9,31 @@ from typing import Protocol
 from bastion.model.interfaces import Bucket
 
 LIMIT_BYTES = 512 * 2**20
-"""The most that the files of a bundle may hold together, uncompressed."""
+"""The most bytes that the files of a bundle may hold together, uncompressed."""
 
 LIMIT_FILES = 100_000
 """The most files and folders of a bundle."""
 
 DIFF_BYTES = 64 * 2**20
-"""The most that changes on top of a commit may hold, uncompressed."""
+"""The most bytes that changes on top of a commit may hold, uncompressed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What a worker has to fetch to have the user's code.
+    """The code that a worker has to fetch for a job, and how.
 
-    `type` says how to fetch it: `tar`, `git`, `image` or `none`. `key` is the bucket's key of a `tar`, or of the changes that
-    were not committed, if a `git` has some; `digest` is the SHA-256 of the bytes behind the key, in hexadecimal, `size` their
-    number, `files` how many files, links and empty folders they hold. A `git` is `commit` of `repo`; `folder`, `submodules`,
-    `image` and `build` as in `BundleRef`. `notes` are for the user.
+    type: how to fetch it: `tar`, `git`, `image` or `none`.
+    key: the bucket's key of a `tar`, or of the changes of a `git` that were not committed; empty if there are none.
+    digest: SHA-256 in hexadecimal of the bytes behind `key`; for an `image`, of its manifest.
+    size: the number of bytes behind `key`.
+    files: the number of files, links and empty folders behind `key`; for a `git`, of changed paths.
+    repo: the URL of the repository of a `git`.
+    commit: the commit of a `git`, in full.
+    folder: the folder of the commit where the command runs, as in `BundleRef`.
+    submodules: whether submodules are fetched, as in `BundleRef`; None refuses a commit that has some.
+    image: the name of an `image` in a registry, without a tag, as in `BundleRef`.
+    build: the build in Cloud Build that has yet to make the image, as in `BundleRef`; empty if there is none.
+    notes: lines for the user.
     """
 
     type: str
@@ -43,15 +51,18 @@ class Bundle:
 
 
 class Bundler(Protocol):
-    """Packs a folder of code and leaves the result where workers find it."""
+    """A way to pack a folder of code and to leave the result where workers find it."""
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """Pack `source` into `bucket`, which gets nothing if it already has it. Raises `BundleError`, `BucketError`."""
+        """Pack `source` into `bucket`. Upload nothing if the bucket already has it.
+
+        Raises `BundleError`, `BucketError`.
+        """
 
 
 class NoneBundler:
-    """For commands that need no code: packs nothing, asks nobody."""
+    """The bundler for commands that need no code. It packs nothing and needs no bucket."""
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """The bundle of type `none`."""
+        """Return the bundle of type `none`."""
         return Bundle("none")

@@ -1,4 +1,4 @@
-"""What an image is made of: a Dockerfile, and what is said to it; checked before anything is built. Pure."""
+"""The recipe of an image: a Dockerfile and its arguments, checked before anything is built. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bastion.model.errors import BundleError
 from bastion.model.nearest import did_you_mean
 
 DOCKERFILE_BYTES = 2**20
-"""No Dockerfile that a person wrote is larger."""
+"""The most bytes of a Dockerfile. A person does not write a larger one."""
 
 PREDEFINED = frozenset(
     word
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "NO_PROXY", "ALL_PROXY")
     for word in (name, name.lower())
 )
-"""Build arguments that every Dockerfile takes."""
+"""The build arguments that every Dockerfile takes, without an ARG line for them."""
 
 _FROM = re.compile(r"FROM\s+(?:--\S+\s+)*\S+(?:\s+AS\s+(?P<name>\S+))?", re.IGNORECASE)
 _ARG = re.compile(r"ARG\s+(?P<words>.+)", re.IGNORECASE | re.DOTALL)
@@ -26,7 +26,15 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """`name` is the image's, whole and without a tag; `dockerfile` a path in the source folder; `args` are build arguments."""
+    """The settings of one image build.
+
+    name: the full name of the image in its registry, without a tag.
+    dockerfile: the path of the Dockerfile below the source folder.
+    target: the stage to build, by name or number; empty: the last one.
+    platform: the platform to build for, as Docker names it; empty: the engine's own.
+    args: the build arguments, by name.
+    cache_from: the images from which the build may take layers.
+    """
 
     name: str
     dockerfile: str = "Dockerfile"
@@ -37,7 +45,10 @@ class Recipe:
 
 
 def check(recipe: Recipe, text: str, settings: tuple[str, ...] = ()) -> None:
-    """Raise `BundleError` if the Dockerfile has no such target or argument. `settings` are what else may be said."""
+    """Raise `BundleError` if the Dockerfile has no FROM, or no such target or argument.
+
+    `settings` are the other names that a user may give; they appear in the hint.
+    """
     stages, arguments = _stages(text), _arguments(text) | PREDEFINED
     if not stages:
         raise BundleError(f"{recipe.dockerfile} has no FROM; write what the image begins with")
@@ -62,14 +73,14 @@ def _stages(text: str) -> list[str]:
 
 
 def _arguments(text: str) -> frozenset[str]:
-    """The names after each ARG; of `ARG A="b c" D`, A and D."""
+    """Return the names after each ARG; for `ARG A="b c" D`, A and D."""
     words = (match["words"] for line in _instructions(text) if (match := _ARG.match(line)))
     bare = (re.sub(r"\"[^\"]*\"|'[^']*'", "", each) for each in words)
     return frozenset(match[0] for each in bare for word in each.split() if (match := _NAME.match(word)))
 
 
 def _instructions(text: str) -> list[str]:
-    """Lines with those that they are continued on, without comments."""
+    """Return the instructions, one a line: continued lines are joined, and comments are left out."""
     lines = (line.strip() for line in text.splitlines())
     whole = "\n".join(line for line in lines if line and not line.startswith("#"))
     return re.sub(r"\\\n", " ", whole).splitlines()

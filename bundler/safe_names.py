@@ -1,13 +1,13 @@
-"""Which names and links a bundle may hold. Packing and unpacking keep the same rules. Pure."""
+"""The names and links that a bundle may hold. Packing and unpacking keep the same rules. Pure."""
 
 from __future__ import annotations
 
 DEEPEST = 100
-"""The most parts of a name: what removes and makes folders recurses."""
+"""The most parts of a name. The code that makes and removes folders is recursive, so the depth needs a bound."""
 
 
 def name_fault(path: str) -> str | None:
-    """What is wrong with the name of a member, relative to the tree's root; None if it is fine."""
+    """Return the fault of a member's name, which is relative to the root of the tree; None if there is none."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -21,10 +21,10 @@ def name_fault(path: str) -> str | None:
 
 
 def link_fault(path: str, target: str) -> str | None:
-    """What is wrong with a symbolic link at `path`; None if it is relative and stays in the tree.
+    """Return the fault of a symbolic link at `path`; None if it is relative and stays in the tree.
 
-    `..` may only lead: these climb real folders, and can be counted. After a part that may itself be a link,
-    `..` could lead anywhere.
+    `..` may only stand at the beginning: there it climbs real folders, which can be counted. After a part that may
+    itself be a link, `..` could lead anywhere.
     """
     fault = None if target else "is empty"
     parts = [part for part in target.split("/") if part not in {"", "."}]

@@ -1,4 +1,4 @@
-"""Packs a tree into a zstd-compressed tar, named by its content: equal trees are equal bytes, uploaded once."""
+"""Packing a tree into a compressed tar that is named by its content: equal trees give equal bytes, uploaded once."""
 
 from __future__ import annotations
 
@@ -27,10 +27,15 @@ _GZIP_LEVEL = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TarBundler:
-    """Packs what is not ignored of a folder.
+    """The bundler that packs all files of a folder that are not ignored.
 
-    `home` is never packed, nor what is above it; `leave_out` is where a bucket of kind `file://` lies;
-    `retention_s` as `upload` has it. `form`: tar.zst, as workers unpack it, or tar.gz.
+    home: the home folder. Neither it nor a folder above it is ever packed.
+    clock: tells the age of stored bundles.
+    leave_out: folders that are not packed: where a bucket of kind `file://` lies.
+    limit_bytes: the most bytes of all files together, uncompressed.
+    limit_files: the most files and folders.
+    retention_s: seconds after which the store removes bundles; None: never. See `upload`.
+    form: `tar.zst`, which workers unpack, or `tar.gz`.
     """
 
     home: Path
@@ -42,9 +47,9 @@ class TarBundler:
     form: str = "tar.zst"
 
     def bundle(self, source: Path, bucket: Bucket) -> Bundle:
-        """Pack `source`; one list request, and an upload if the bucket does not have these bytes.
+        """Pack `source`. Costs one list request, and an upload if the bucket does not have these bytes.
 
-        Raises `BundleError` for a source that is not to be or cannot be packed, `BucketError`.
+        Raises `BundleError` for a source that must not or cannot be packed, `BucketError`.
         """
         try:
             source = source.resolve(strict=True)
@@ -71,7 +76,7 @@ def _whole(packed: IO[bytes]) -> bytes:
 
 
 def pack(source: Path, entries: Iterable[FileEntry], out: IO[bytes], form: str = "tar.zst") -> str:
-    """Write the archive of `entries`, in their order, to `out`; the SHA-256 of what was written, in hexadecimal.
+    """Write the archive of `entries`, in their order, to `out`. Return the SHA-256 of what was written, in hexadecimal.
 
     Only paths, content, links and the owner's right to execute go in, so equal trees give equal bytes.
     Raises `BundleError` for a file that changed since it was listed.
@@ -87,7 +92,7 @@ def pack(source: Path, entries: Iterable[FileEntry], out: IO[bytes], form: str =
 
 
 def _compressed(out: IO[bytes], form: str) -> Any:
-    """A stream whose compressed bytes go to `out`, the same ones for the same content."""
+    """Return a stream that compresses to `out`. The same content gives the same bytes."""
     if form == "tar.gz":
         return gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=_GZIP_LEVEL)
     import zstandard
@@ -96,7 +101,7 @@ def _compressed(out: IO[bytes], form: str) -> Any:
 
 
 class _Hashing:
-    """Passes on what is written, and hashes it."""
+    """A stream that passes on what is written, and hashes it."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self.sha = hashlib.sha256()
@@ -126,14 +131,15 @@ def _header(entry: FileEntry) -> tarfile.TarInfo:
 
 
 def _add_file(archive: tarfile.TarFile, source: Path, entry: FileEntry) -> None:
-    """Raises `BundleError` if the file is shorter or longer than it was listed, or was written to while it was read."""
+    """Add a file. Raises `BundleError` if its size differs from the listing or it was written to while it was read."""
+    # Since the listing, the file may have become a link or a fifo: follow no link, and wait for no writer.
     descriptor = os.open(source / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         before = os.fstat(descriptor)
         try:
             archive.addfile(_header(entry), file)
         except OSError as error:
-            if error.errno is not None:  # the disk's; tarfile's own, for too few bytes, has no number
+            if error.errno is not None:  # an error of the disk; tarfile's own, for too few bytes, has no number
                 raise
             raise _changed(entry) from error
         after = os.fstat(descriptor)

@@ -1,8 +1,8 @@
-"""Unpacks a bundle on the machine that runs it. Its bytes come from a stranger: nothing in them is believed.
+"""Unpacking of a bundle on the machine that runs it. Its bytes come from a stranger, so nothing in them is trusted.
 
-The digest is checked first. Then each member's name, kind and size are checked before it is written, in a folder
-beside the target that takes the target's name only when all is there. Links are made last, so that nothing can be
-written through one.
+The digest is checked first. Then the name, kind and size of each member are checked before it is written. All is
+written to a folder beside the target, which takes the target's name only when it is complete. Links are made last, so
+that nothing can be written through one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .interface import LIMIT_BYTES, LIMIT_FILES
 from .safe_names import link_fault, name_fault
 
 PACKED_BYTES = LIMIT_BYTES + 2**27
-"""The most bytes of a packed bundle that anybody should read: its files, packed badly, and their headers."""
+"""The most bytes of a packed bundle that a reader should accept: badly packed files, and their headers."""
 
 _CHUNK = 2**20
 _HEADER_ROOM = 2**16
@@ -33,11 +33,11 @@ _WINDOW = 2**23
 def unpack(
     data: bytes | Path, digest: str, target: Path, *, limit_bytes: int = LIMIT_BYTES, limit_files: int = LIMIT_FILES
 ) -> None:
-    """Unpack the bytes, or the file at a path, of a `tar` bundle to `target`, which must be absent or empty.
+    """Unpack a `tar` bundle, given as bytes or as the path of a file, to `target`, which must be absent or empty.
 
-    `limit_bytes` bounds the files' sizes together, `limit_files` the files and folders. Raises `BundleError` if the
-    bytes are not those of `digest` (SHA-256, hexadecimal), hold what no bundle of ours holds, or cannot be written;
-    the target is then as it was.
+    `limit_bytes` bounds the sizes of all files together, `limit_files` the number of files and folders. Raises
+    `BundleError` if the bytes do not have the `digest` (SHA-256, hexadecimal), hold what a bundle of ours cannot hold,
+    or cannot be written; the target is then as it was.
     """
     try:
         with open(data, "rb") if isinstance(data, Path) else io.BytesIO(data) as packed:
@@ -90,7 +90,7 @@ class _Readable(Protocol):
 
 
 class _Metered:
-    """Gives no more bytes than were allowed: a small archive cannot expand into a large one unnoticed."""
+    """A stream that gives no more bytes than are allowed, so a small archive cannot expand into a large one."""
 
     def __init__(self, stream: _Readable) -> None:
         self.allowed = _HEADER_ROOM
@@ -116,7 +116,7 @@ def _members(archive: tarfile.TarFile, metered: _Metered) -> Iterator[tarfile.Ta
 def _place(
     archive: tarfile.TarFile, member: tarfile.TarInfo, root: Path, metered: _Metered, links: list[tarfile.TarInfo]
 ) -> None:
-    """Write a file or a folder; remember a link."""
+    """Write a file or a folder. Add a link to `links`, to be made later."""
     path = root / member.name
     path.parent.mkdir(parents=True, exist_ok=True)
     if member.issym():
@@ -126,14 +126,14 @@ def _place(
     else:
         metered.allowed = _HEADER_ROOM + member.size
         content = archive.extractfile(member)
-        assert content is not None  # it is a file
+        assert content is not None  # None is only for members that are no files
         with content, path.open("xb") as file:
             shutil.copyfileobj(content, file, _CHUNK)
             os.fchmod(file.fileno(), 0o755 if member.mode & 0o100 else 0o644)
 
 
 class _Admission:
-    """Which members may come in, given those that came before. No I/O."""
+    """The check of each member against the rules and against the members before it. It does no I/O."""
 
     def __init__(self, limit_bytes: int, limit_files: int) -> None:
         self._limit_bytes = limit_bytes
@@ -143,7 +143,7 @@ class _Admission:
         self._leaves: set[str] = set()
 
     def admit(self, member: tarfile.TarInfo) -> None:
-        """Raises `BundleError` for a member that is not to be written."""
+        """Raise `BundleError` for a member that must not be written."""
         if fault := name_fault(member.name) or _kind_fault(member) or self._place_fault(member):
             raise BundleError(f"bundle has a member {member.name!a} that {fault}; nothing was unpacked")
         self._bytes += member.size

@@ -1,4 +1,4 @@
-"""A git work tree as it stands on this machine: asked, never told, so that what counts as changed is what `git` says."""
+"""A git work tree on this machine. It is only read, through the user's `git`, which decides what counts as changed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ _DIFF = (
 
 
 class WorkTree:
-    """The work tree that holds the source folder."""
+    """The work tree that holds the source folder.
+
+    top: the top folder of the work tree.
+    prefix: the path of the source folder below `top`; empty if they are the same.
+    """
 
     def __init__(self, shell: Shell, source: Path) -> None:
         self._shell = shell
@@ -37,7 +41,11 @@ class WorkTree:
         self._at = self.top
 
     def origin(self) -> str:
-        """The URL of `origin` as it was given: what `insteadOf` makes of it may hold the user's secrets."""
+        """Return the URL of `origin` as the user configured it.
+
+        `insteadOf` is not applied, because its result may hold the user's secrets. Raises `BundleError` if there is no
+        such remote or its URL is not allowed.
+        """
         url = self._git("config", "--get", f"remote.{ORIGIN}.url").out.strip()
         if not url:
             raise BundleError(f"'{self.top}' has no remote {ORIGIN!r}; name one with --bundler_spec=repo=URL")
@@ -46,40 +54,41 @@ class WorkTree:
         return checked(url, f"the URL of remote {ORIGIN!r}")
 
     def head(self) -> str:
-        """The commit that is checked out, in full. Raises `BundleError` if there is none yet."""
+        """Return the commit that is checked out, in full. Raises `BundleError` if there is none yet."""
         said = self._git("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if said.code:
             raise BundleError(f"'{self.top}' has no commit yet; commit and push")
         return said.out.strip()
 
     def has(self, commit: str) -> bool:
-        """True if this commit is known here."""
+        """Return True if the repository here has this commit."""
         return not self._git("cat-file", "-e", f"{commit}^{{commit}}").code
 
     def changed(self) -> list[git_answers.GitChange]:
-        """What differs from that commit, files that git does not know included."""
+        """Return what differs from the commit that is checked out, with untracked files."""
         status = ["--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none"]
         return git_answers.changes(self._must("status", *status).out)
 
     def is_below(self, commit: str, tips: set[str]) -> bool:
-        """True if this commit is one of these or an ancestor of one, as far as they are known here."""
+        """Return True if this commit is one of `tips` or an ancestor of one. Only tips that exist here count."""
         asked = self._must("cat-file", "--batch-check", stdin="".join(f"{tip}\n" for tip in sorted(tips))).out
         known = [line.split()[0] for line in asked.splitlines() if line.split()[1:2] == ["commit"]]
         walk = "".join([f"{commit}\n", *(f"^{tip}\n" for tip in known)])
         return bool(known) and not self._must("rev-list", "--max-count=1", "--stdin", stdin=walk).out.strip()
 
     def submodules(self, commit: str) -> list[str]:
-        """Where a commit has submodules."""
+        """Return the paths of a commit's submodules."""
         return git_answers.links(self._must("ls-tree", "-r", "-z", "--full-tree", commit).out)
 
     def lfs(self) -> list[str]:
-        """The files that Git LFS keeps elsewhere."""
+        """Return the files that Git LFS keeps elsewhere."""
         return [path for path in self._must("ls-files", "-z", ":(top,attr:filter=lfs)").out.split("\0") if path]
 
     def difference(self, paths: Sequence[str], limit_bytes: int) -> bytes:
-        """What makes HEAD into the work tree, files that git does not know or ignore yet included.
+        """Return the diff from HEAD to the work tree, with untracked files that are not ignored.
 
-        They are made known in a copy of the index. Raises `BundleError` for more than `limit_bytes`.
+        Untracked files are added to a copy of the index, so the user's own index does not change. Raises `BundleError`
+        if the files or the diff have more than `limit_bytes`.
         """
         _check_size(self.top, paths, limit_bytes)
         with tempfile.TemporaryDirectory(prefix="bastion-git-") as folder:
@@ -107,7 +116,7 @@ class WorkTree:
 
 
 def run(shell: Shell, argv: Sequence[str], limit_s: float, stdin: str = "") -> Said:
-    """Run git. Raises `BundleError` if it gave no answer."""
+    """Run git. Raises `BundleError` if it cannot be started or takes too long."""
     try:
         return shell.run(argv, limit_s=limit_s, stdin=stdin)
     except RunnerError as error:
@@ -115,7 +124,7 @@ def run(shell: Shell, argv: Sequence[str], limit_s: float, stdin: str = "") -> S
 
 
 def top_of(shell: Shell, source: Path) -> str | None:
-    """The top folder of the work tree that a folder lies in; None if it lies in none, or there is no git here."""
+    """Return the top folder of the work tree that holds a folder; None if none does, or git is not installed."""
     try:
         said = shell.run(["env", "LC_ALL=C", "git", "-C", str(source), "rev-parse", "--show-toplevel"], limit_s=READ_S)
     except RunnerError:
@@ -124,7 +133,7 @@ def top_of(shell: Shell, source: Path) -> str | None:
 
 
 def checked(url: str, what: str) -> str:
-    """A URL that may stand in a spec. Raises `BundleError`."""
+    """Return the URL if a spec may hold it. Raises `BundleError` if not."""
     if wrong := repo_url.fault(url):
         raise BundleError(f"{what} {wrong}")
     return url
@@ -141,7 +150,7 @@ def _check_size(top: str, paths: Sequence[str], limit_bytes: int) -> None:
 def _size(path: str) -> int:
     try:
         return os.lstat(path).st_size
-    except FileNotFoundError:  # it was removed: that is the change
+    except FileNotFoundError:  # the change is the removal of the file
         return 0
 
 

@@ -1,7 +1,7 @@
-"""What the scheduler is asked and what it answers: who waits, who holds, who starts, who stops, and why. Pure.
+"""The input and the output of the scheduler: wants, holdings, and a schedule of starts, stops and moves. Pure.
 
-Of wants and holds a hundred thousand are made for each decision: they are structs, which are made twelve times as fast
-as dataclasses.
+Each decision may need a hundred thousand wants and holdings. They are structs, because a struct is made twelve times
+as fast as a dataclass.
 """
 
 from __future__ import annotations
@@ -16,34 +16,45 @@ from msgspec import Struct
 from .resources import Resources
 
 CLASSES = ("urgent", "standard", "scavenger")
-"""The classes of jobs across projects, best first. An admin grants `urgent`; `scavenger` is for whoever wants it."""
+"""The classes of jobs across projects, best first. An admin grants `urgent`; anybody may use `scavenger`."""
 
 STANDARD = CLASSES.index("standard")
 
 RULES = 4
-"""The newest rules of the default policy. Each marked decision is replayed by the rules that it was taken by.
+"""The newest version of the default policy's rules. A marked decision is replayed by the rules that it was made by.
 
-1: each share is rounded down for itself. 2: shares are given out whole, a share of which nothing is used is good for one
-task. 3: what a user holds in a project that they left is borrowed. 4: what a failed try held is kept for the next one.
+1: each share is rounded down for itself.
+2: shares are given out whole, and a share of which nothing is used is good for one task.
+3: what a user holds in a project that they left is borrowed.
+4: what a failed try held is kept for the next one.
 """
 
 LEFT = 3
-"""From these rules on what those hold who left a project is none of its use."""
+"""From these rules on, what users hold who left a project does not count as use of the project."""
 
 KEPT = 4
-"""From these rules on nobody slips in between two tries of a task."""
+"""From these rules on, room is kept between two tries of a task, so that no other job takes it in its turn."""
 
 
 class Want(Struct, frozen=True, kw_only=True, gc=False):
     """A job with tasks that wait to start.
 
-    `demand` is of one task with all its replicas, `priority` 1 is the best, `order` the job's place in the journal,
-    `count` the waiting tasks, `since` when it began to wait. `job_class` is a place in `CLASSES`, `max_tier` the worst
-    tier that it takes (None: any). `time_limit_s` bounds how long a task holds what it is given, if that is known.
-    `stops` says how often its most often preempted waiting task was stopped for others, and `stopped` when the last of
-    those that wait for that reason was gone (None: none does); `waited_s` for how long it had waited before, each time
-    until it started. `choices` are the demands that would do, the best first, if there are several; `demand` is that of
-    the `choice`.
+    job: the id of the job.
+    project: the project of the job.
+    user: the user of the job.
+    demand: units by kind of one task with all its replicas, in the shape numbered `choice`.
+    priority: the priority inside the project; 1 is the best.
+    order: the place of the job in the journal; the smaller is the older.
+    since: when the job began to wait.
+    count: the number of waiting tasks.
+    job_class: an index into `CLASSES`.
+    max_tier: the worst tier that the job takes; None: any.
+    time_limit_s: seconds after which a task gives back what it holds; None: not known.
+    stops: how often a waiting task was stopped for others, for the task with the most such stops.
+    waited_s: seconds that a task waited before, summed over its earlier tries; of all waiting tasks the most.
+    stopped: when the last of the tasks that wait because they were stopped for others was gone; None: there are none.
+    choice: the number of the shape that `demand` belongs to.
+    choices: the demands of all shapes that will do, best first; empty if there is only one.
     """
 
     job: str
@@ -65,12 +76,26 @@ class Want(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Holding(Struct, frozen=True, kw_only=True, gc=False):
-    """One attempt that holds resources of a tier since it started; `stopping` ones hold them until confirmed gone.
+    """One attempt that holds resources of a tier, or a failed one whose resources are kept for the next try.
 
-    `saved` is when it wrote a checkpoint (None: never, so all since its start would be lost), and more are to be expected,
-    one in `every_s` (None: nobody knows when). `stops` is how often its task was stopped for others before, `until` when
-    it ends at the latest, if that is known. `overdue`: it had waited for too long when it started. With a time for its
-    `retry` it has failed, `since` then: nothing of it runs, and what it held is kept for its next try, which begins then.
+    job: the id of the job.
+    project: the name that holds the resources: the project, or that of users who left it (`Quota.holder`).
+    user: the user of the job.
+    demand: units by kind that the attempt holds.
+    priority: the priority inside the project; 1 is the best.
+    order: the place of the job in the journal; the smaller is the older.
+    since: when the attempt started; with `retry`, when it failed.
+    task: the number of the task in its job.
+    tier: the tier that the held resources are named after.
+    stopping: True while the attempt is being stopped. It holds its resources until it is confirmed gone.
+    job_class: an index into `CLASSES`.
+    max_tier: the worst tier that the job takes; None: any.
+    saved: when it last wrote a checkpoint; None: never, so a stop loses all work since the start.
+    every_s: seconds between the checkpoints that are to be expected; None: not known.
+    stops: how often the task was stopped for others before.
+    until: when the attempt ends at the latest; None: not known.
+    overdue: True if the attempt is of a gang that was overdue when it started.
+    retry: when the next try begins; None: the attempt lives. With it, nothing of the attempt runs any more.
     """
 
     job: str
@@ -93,7 +118,7 @@ class Holding(Struct, frozen=True, kw_only=True, gc=False):
     retry: datetime | None = None
 
     def unsaved_s(self, now: datetime) -> float:
-        """Seconds of its work that no checkpoint holds, if it went on saving at its pace."""
+        """Return the seconds of its work that no checkpoint holds, if it went on saving at its pace."""
         if self.retry is not None:
             return 0.0
         begun = foreseen(self.saved, self.every_s, now) if self.saved and self.saved >= self.since else self.since
@@ -101,7 +126,10 @@ class Holding(Struct, frozen=True, kw_only=True, gc=False):
 
 
 def foreseen(last: datetime, every_s: float | None, now: datetime) -> datetime:
-    """The newest checkpoint by now, if they go on from this one at this pace (None: at none that is known)."""
+    """Return the time of the newest checkpoint by `now`, if one follows every `every_s` seconds after `last`.
+
+    If `every_s` is None, no pace is known, and the answer is `last`.
+    """
     if every_s is None or now <= last:
         return last
     every = timedelta(seconds=every_s)
@@ -110,8 +138,12 @@ def foreseen(last: datetime, every_s: float | None, now: datetime) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start one more waiting task of the job on this tier, in the shape of this choice. `overdue`: it is a gang that had
-    waited for too long.
+    """The start of one more waiting task of a job.
+
+    job: the id of the job.
+    tier: the tier that its resources are named after.
+    overdue: True if the task is a gang that had waited for too long.
+    choice: the number of the shape in which it starts.
     """
 
     job: str
@@ -122,9 +154,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop this task's attempt for the sake of `for_job`; None if it is for nobody's sake (the pool shrank).
+    """The stop of a task's attempt.
 
-    `lost_s` are the seconds of its work that no checkpoint holds.
+    job: the id of the job that is stopped.
+    task: the number of the task.
+    for_job: the job that the room is meant for; None: no single job, as when the capacity shrank.
+    reason: one line for people.
+    lost_s: seconds of its work that no checkpoint holds; None: the policy does not count them.
     """
 
     job: str
@@ -136,7 +172,12 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Name what a task's attempt holds after another tier from now on. It runs on."""
+    """The move of a running task to another tier in the accounts. The task itself is not restarted.
+
+    job: the id of the job.
+    task: the number of the task.
+    tier: the tier that its resources are named after from now on.
+    """
 
     job: str
     task: int
@@ -145,10 +186,13 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """What to do now: the stops, then the moves, then the starts.
+    """The answer of a policy: what to do now. Do the stops first, then the moves, then the starts.
 
-    `starts` are in the order of decision, one for each task. `again` is the next moment at which time alone may change
-    the answer; None if it cannot. `tell` makes the reasons; it holds only until the board changes.
+    starts: one for each task that starts, in the order of decision.
+    stops: one for each attempt that is stopped.
+    moves: one for each task that moves to another tier.
+    again: the next moment at which time alone may change the answer; None: time alone cannot.
+    tell: the function that makes `reasons`. It is valid only until the index changes.
     """
 
     starts: tuple[Start, ...] = ()
@@ -159,21 +203,22 @@ class Schedule:
 
     @cached_property
     def reasons(self) -> Mapping[str, str]:
-        """One line for every job with tasks that still wait, those of a project in the order in which they stand.
+        """One line for every job with tasks that still wait. The jobs of a project are in the order of their turn.
 
-        Readers ask for them; who only decides does without.
+        The lines are made at the first use, because many callers need only the decision.
         """
         return self.tell()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Knobs:
-    """What an admin sets, in seconds.
+    """The settings of the policy. An admin sets all of them but `rules`.
 
-    `reclaim_delay_s`: a job waits at least this long before others are stopped for it. `gang_patience_s`: a gang is
-    overtaken for this long before it calls in what was lent. `restart_cost_s`: work that a stop is taken to cost beside
-    what was not saved. `usage_half_life_s`: after it past use counts for half as much; 0: it does not count.
-    `rules` are those to decide by: older ones only where an older decision is taken again.
+    reclaim_delay_s: seconds that a job waits at least before others are stopped for it.
+    gang_patience_s: seconds that a gang is overtaken before it may reclaim what was lent to others.
+    restart_cost_s: seconds of work that a stop is assumed to cost, besides the work that was not saved.
+    usage_half_life_s: seconds after which past use counts for half as much; 0: past use does not count.
+    rules: the version of the rules to decide by. It is older than `RULES` only where an old decision is replayed.
     """
 
     reclaim_delay_s: float = 90.0

@@ -1,4 +1,4 @@
-"""Who belongs to which project. Pure."""
+"""The members of each project. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from functools import cache, lru_cache
 
 from .name_patterns import NAME_MAX, is_plain
 
-ANSWERS = 65_536  # remembered answers; users are few, but names come from strangers
+ANSWERS = 65_536  # cached answers: users are few, but strangers may send any name, so the cache needs a bound
 
 
 class Members:
-    """Answers membership: plain names by a set, patterns by one joined expression for each project, both made once.
+    """The members of every project, listed by plain names and by patterns.
 
-    A pattern must match the whole name, case and all. `make` compiles an expression; tests count its calls.
+    Plain names are looked up in a table, which is built once. The patterns of a project are joined into one expression,
+    which is compiled once, at its first use. A pattern must match the whole name, and case matters. `make` compiles an
+    expression; tests count its calls.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class Members:
         self._of = lru_cache(ANSWERS)(self._ask)
 
     def projects_of(self, user: str) -> frozenset[str]:
-        """The projects that the user belongs to."""
+        """Return the projects that the user belongs to. A name that is too long for a user belongs to none."""
         return self._of(user) if len(user) <= NAME_MAX else frozenset()
 
     def _joined(self, project: str) -> re.Pattern[str]:

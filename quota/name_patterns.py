@@ -1,10 +1,10 @@
-"""Patterns of user names that cannot be made to run for ever. Pure.
+"""Patterns of user names that always match in a short time. Pure.
 
-Python's regular expressions backtrack: `(a+)+` or forty times `(aa|aa)` takes years on a short name. A pattern is
-therefore read once with a small grammar of our own that counts in how many ways it could match at most, and is
-refused beyond `WAYS_MAX`, which is about a millisecond. The grammar knows characters, escapes, classes, groups,
-`|` and the quantifiers of one character; what it does not know (a repeated group, look-around, flags, back
-references) is refused by name. So matching stays case-sensitive, and patterns can be joined safely.
+Python's regular expressions backtrack: `(a+)+` or forty times `(aa|aa)` takes years on a short name. So each pattern is
+read once with a small grammar of our own, which counts the most ways in which the pattern could match. A pattern with
+more than `WAYS_MAX` ways, which take about a millisecond, is refused. The grammar has characters, escapes, classes,
+groups, `|` and the quantifiers of one character. It refuses all else (a repeated group, look-around, flags, back
+references) and names it. So matching stays case-sensitive, and patterns can be joined safely.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 LENGTH_MAX = 200
-NAME_MAX = 64  # the longest user name of a job spec: no repetition takes more turns
+NAME_MAX = 64  # the longest user name of a job spec: no repetition matches more often
 WAYS_MAX = NAME_MAX**3
 
 PLAIN = re.compile(r"[A-Za-z0-9._@-]+")
@@ -26,12 +26,12 @@ _BOUNDS = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}")
 
 
 def is_plain(name: str) -> bool:
-    """True for a name that stands for itself: only letters, digits, '.', '_', '@' and '-'. Its dots are dots."""
+    """Return True for a plain name: only letters, digits, '.', '_', '@' and '-'. Its dots match only dots."""
     return PLAIN.fullmatch(name) is not None
 
 
 def complaint(pattern: str) -> str | None:
-    """What is wrong with a pattern, as the end of a sentence; None if it may be used."""
+    """Return the fault of a pattern, as the end of a sentence; None if the pattern may be used."""
     if not 0 < len(pattern) <= LENGTH_MAX:
         return f"has {len(pattern)} characters; use 1 to {LENGTH_MAX}"
     try:
@@ -45,9 +45,12 @@ def complaint(pattern: str) -> str | None:
 
 
 def _ways(pattern: str) -> int:
-    """An upper bound on the paths through a pattern on a longest name. `ValueError` says what the grammar refuses."""
-    outer: list[tuple[int, int]] = []  # for each open group: the sum and product around it
-    branches, product, last = 0, 1, 0  # finished alternatives; this one's; the last atom's (0: nothing to repeat)
+    """Return an upper bound on the paths through a pattern for a name of `NAME_MAX` characters.
+
+    Raises `ValueError`, which names what the grammar refuses.
+    """
+    outer: list[tuple[int, int]] = []  # for each open group: the sum and the product around it
+    branches, product, last = 0, 1, 0  # ways of finished alternatives, this one, the last atom (0: nothing to repeat)
     group = False
     for kind, text in _tokens(pattern):
         if kind == "times":
@@ -83,7 +86,7 @@ def _tokens(pattern: str) -> list[tuple[str, str]]:
 
 
 def _repeated(product: int, last: int, times: str, group: bool) -> int:
-    """The product after a quantifier on the last atom, which it already contains."""
+    """Return the product after a quantifier on the last atom. `product` already contains the atom."""
     if not last:
         raise ValueError(f"{times!r} repeats nothing")
     if group and times[0] != "?":
@@ -92,7 +95,7 @@ def _repeated(product: int, last: int, times: str, group: bool) -> int:
 
 
 def _choices(times: str) -> int:
-    """How many lengths a quantifier allows."""
+    """Return how many lengths a quantifier allows in a name of `NAME_MAX` characters."""
     if times[0] == "?":
         return 2
     bounds = _BOUNDS.match(times)

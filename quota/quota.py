@@ -1,4 +1,4 @@
-"""The words of the quota room. Pure."""
+"""The quota of a fleet as a value: tiers, shares, members and admins. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .resources import Resources, total
 OPEN_PROJECT = "default"
 
 GRANTED = frozenset({"urgent"})
-"""The classes of jobs that a project needs a grant for; the others are everybody's."""
+"""The classes of jobs that a project needs a grant for. All other classes are open to everybody."""
 
 
 class QuotaError(Exception):
-    """The quota file cannot be used. `complaints` are all that is wrong with it, each as `line N: ...`."""
+    """The error of a quota file that cannot be used. `complaints` lists all its faults, each as `line N: ...`."""
 
     def __init__(self, complaints: Sequence[str]) -> None:
         super().__init__("; ".join(complaints))
@@ -25,13 +25,19 @@ class QuotaError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quota:
-    """What the fleet holds, which part of it each project is promised, who belongs to each, and who looks after it.
+    """The content of one quota file: what the fleet holds, and the shares, members and admins of each project.
 
-    `tiers` are best first. `shares` are exact fractions of the total of a kind, by project and kind. `members` and
-    `admins` are plain names or patterns, by project; an admin need not be a member. `classes` are the classes of jobs
-    that projects were granted, `user_limits` what each user of a project may hold at once. Build one and keep it:
-    patterns are compiled at most once in its life. `amounts` are the (project, kind) whose share the file gives as a number
-    of units: that many of the total. `promises` remembers what `bastion.quota.shares` made of it.
+    tiers: units by kind that each tier holds, best tier first.
+    shares: the share of each project, by project and kind: an exact fraction of the total of the kind.
+    members: user names or name patterns of the members, by project.
+    admins: user names or name patterns of the admins, by project. An admin need not be a member.
+    classes: the classes of jobs that a project was granted, by project.
+    user_limits: units by kind that each user of a project may hold at once, by project. A missing kind has no limit.
+    amounts: the (project, kind) pairs whose share the file gives as a number of units: that many of the total.
+    is_open: True if there is no quota file; see `open`.
+    promises: cache of `bastion.quota.shares.units`, by the sorted (kind, amount) rows of a pool.
+
+    Build a quota once and keep it: each pattern is compiled at most once in its life.
     """
 
     tiers: tuple[Resources, ...]
@@ -54,39 +60,41 @@ class Quota:
 
     @classmethod
     def open(cls, capacity: Resources | None = None) -> Quota:
-        """No quota file: a single user's fleet. Everybody is a member of every project, and nobody has a share.
+        """Return the quota of a single user's fleet, which has no quota file.
 
-        It bounds nothing beyond `capacity`; `bastion.quota.tiers.pool` fills in what runners report.
+        Everybody is a member of every project, and no project has a share. This quota bounds nothing beyond
+        `capacity`; `bastion.quota.tiers.pool` fills in what runners report.
         """
         return cls(tiers=(dict(capacity or {}),), is_open=True)
 
     def total(self) -> Resources:
-        """What all tiers hold together."""
+        """Return the units by kind that all tiers hold together."""
         return total(self.tiers)
 
     def admits(self, user: str, project: str) -> bool:
-        """True if the user belongs to the project."""
+        """Return True if the user belongs to the project."""
         return self.is_open or project in self._members.projects_of(user)
 
     def holder(self, user: str, project: str) -> str:
-        """In whose name a user of a project holds what they hold: the project's, or that of those who left it.
+        """Return the name under which a user of a project holds resources.
 
-        The latter is no name of a project, so it has no share: all that they hold is borrowed.
+        For a member it is the project itself; all users who left the project share another name. That other name is
+        not a project, so it has no share: all that is held under it is borrowed.
         """
         return project if self.admits(user, project) else f"{project} (members who left)"
 
     def administers(self, user: str, project: str) -> bool:
-        """True if the user may stop, hold and change the jobs of the project."""
+        """Return True if the user may stop, hold and change the jobs of the project."""
         return project in self._admins.projects_of(user)
 
     def grants(self, project: str, job_class: str) -> bool:
-        """True if jobs of the project may be of this class. Without a quota file all may."""
+        """Return True if jobs of the project may have this class. Without a quota file every class is allowed."""
         return self.is_open or job_class not in GRANTED or job_class in self.classes.get(project, ())
 
     def user_limit(self, project: str) -> Resources:
-        """What each user of the project may hold of it at once; a kind that is missing is not limited."""
+        """Return the units by kind that each user of the project may hold at once. A missing kind has no limit."""
         return self.user_limits.get(project, {})
 
     def projects_of(self, user: str) -> tuple[str, ...]:
-        """The projects of a user, in order of their names; without a quota file the one named `default`."""
+        """Return the projects of a user, sorted by name. Without a quota file it is the one project `default`."""
         return (OPEN_PROJECT,) if self.is_open else tuple(sorted(self._members.projects_of(user)))

@@ -1,4 +1,4 @@
-"""What is odd about a quota, and what a new one changes: lines for the people who edit it. Pure."""
+"""Warnings about a quota, and the changes that a new one makes: lines for the people who edit it. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Lists = Mapping[str, tuple[str, ...]]
 
 
 def warnings(quota: Quota) -> tuple[str, ...]:
-    """What is legal, and yet perhaps not meant."""
+    """Return a line for each thing that is valid but perhaps not intended."""
     shared = {kind for row in quota.shares.values() for kind, share in row.items() if share}
     return (
         *(
@@ -36,7 +36,7 @@ def warnings(quota: Quota) -> tuple[str, ...]:
 
 
 def diff(old: Quota | None, new: Quota) -> tuple[str, ...]:
-    """One line for each change from an old quota (None: there was none) to a new one."""
+    """Return one line for each change from an old quota (None: there was none) to a new one."""
     old = old or NOTHING
     return (
         *_tiers(old, new),
@@ -55,7 +55,7 @@ def _without(quota: Quota, what: str) -> list[str]:
 
 
 def _idle(what: str, table: Mapping[str, Collection[str]], quota: Quota) -> Iterator[str]:
-    """Projects that have rows in this table, and nothing else."""
+    """Yield a line for each project with a row in this table, but without members and shares."""
     known = {*quota.members, *quota.shares}
     for name in sorted(name for name, row in table.items() if row and name not in known):
         yield f"{name}: has {what}, and neither members nor shares{_meant(name, known)}"
@@ -68,7 +68,7 @@ def _free(quota: Quota) -> Iterator[str]:
 
 
 def _none(quota: Quota) -> Iterator[str]:
-    """Shares that are too small for a unit."""
+    """Yield a line for each share that is too small for one unit."""
     totals = quota.total()
     given = units(quota, totals)
     for project, row in sorted(quota.shares.items()):
@@ -79,7 +79,10 @@ def _none(quota: Quota) -> Iterator[str]:
 
 
 def _least(quota: Quota, project: str, kind: str) -> str:
-    """The smallest fraction that would give a project a unit of a kind, as the other shares are; else one unit itself."""
+    """Say which fraction is the smallest that gives a project one unit of a kind while other shares stay as they are.
+
+    The search goes from the present share up to the fraction that is one unit itself.
+    """
     whole = quota.total()[kind]
     shares = {name: row[kind] for name, row in quota.shares.items() if kind in row}
     fixed = {name for name in shares if (name, kind) in quota.amounts}
@@ -95,7 +98,7 @@ def _least(quota: Quota, project: str, kind: str) -> str:
 
 
 def _one(quota: Quota) -> Iterator[str]:
-    """Where a whole 1 means one unit, for it could mean all."""
+    """Yield a line for each whole 1 that means one unit and could have been meant as all of the kind."""
     totals = quota.total()
     for project, kind in sorted(quota.amounts):
         if quota.shares[project][kind] * totals[kind] == 1 < totals[kind]:
@@ -105,7 +108,7 @@ def _one(quota: Quota) -> Iterator[str]:
 
 
 def _boundless(quota: Quota) -> Iterator[str]:
-    """Limits that let everybody have all there is, or nothing."""
+    """Yield a line for each user limit that allows everything, or nothing."""
     totals = quota.total()
     for project, row in sorted(quota.user_limits.items()):
         for kind, amount in row.items():

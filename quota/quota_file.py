@@ -1,4 +1,4 @@
-"""The text of a quota file to a Quota, strictly: every complaint at once, each with its line. Pure."""
+"""The strict reader of quota files: from text to a `Quota`, or to all faults at once, each with its line. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BYTES_MAX = 1024 * 1024
 PROJECTS_MAX = 10_000
 TIERS_MAX = 64
 AMOUNT_MAX = 10**12
-GUESSES_MAX = 100  # looking for the nearest name takes a while
+GUESSES_MAX = 100  # complaints up to which the nearest name is looked for: the search takes a while
 
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _NAME_RULE = "use 1 to 63 letters, digits, '.', '_' and '-', beginning and ending with a letter or digit, without '..'"
@@ -38,12 +38,12 @@ TABLES = (
 
 
 def parse(text: str) -> Quota:
-    """The quota that a file's text describes.
+    """Return the quota that the text of a file describes.
 
-    Raises `QuotaError` with all complaints, in the order of their lines. Amounts are whole; shares are exact fractions
-    of the total of a kind, and those of a kind may add up to a little more than 1, as 0.334 three times does. A share may
-    be said as an amount, a whole number, too. A whole 1 is all of a kind, but where others' shares leave no room for that: it
-    is one unit then.
+    Raises `QuotaError` with all complaints, in the order of their lines. Amounts are whole numbers. Shares are exact
+    fractions of the total of a kind, and the shares of a kind may add up to a little more than 1, as 0.334 three times
+    does. A share may also be given as an amount, a whole number of units. A whole 1 means all of a kind, except where
+    the shares of others leave no room for that: there it means one unit.
     """
     size = len(text.encode("utf-8", "replace"))
     if size > BYTES_MAX:
@@ -63,7 +63,7 @@ def _toml(text: str) -> dict[str, Any]:
 
 
 def _number(text: str) -> Fraction | str:
-    """The exact value. What is not finite, or would need a huge number, stays text and is complained of as such."""
+    """Return the exact value. A number that is not finite or too long stays text, and a later check complains of it."""
     try:
         value = Decimal(text)
     except InvalidOperation:
@@ -72,14 +72,14 @@ def _number(text: str) -> Fraction | str:
 
 
 class _Reader:
-    """Reads one table and notes what is wrong with it; what it returns counts only if there are no complaints."""
+    """The reader of one table. It collects complaints; what it returns is valid only if there are none."""
 
     def __init__(self, table: dict[str, Any], lines: TomlLines) -> None:
         self._table, self._lines = table, lines
         self.complaints: list[tuple[int, str]] = []
 
     def quota(self) -> Quota:
-        """What the table says."""
+        """Return the quota that the table describes."""
         self._known((), self._table, TABLES)
         self._version()
         tiers = self._tiers()
@@ -132,15 +132,15 @@ class _Reader:
         return amounts
 
     def _people(self, table: str) -> dict[str, tuple[str, ...]]:
-        """Names and patterns, by project."""
+        """Return names and patterns, by project."""
         return self._lists(table, "names and patterns", _no_person)
 
     def _classes(self) -> dict[str, tuple[str, ...]]:
-        """The classes that were granted, by project."""
+        """Return the classes that were granted, by project."""
         return self._lists("project_classes", "classes", _no_class)
 
     def _lists(self, table: str, of: str, wrong: Callable[[str], str | None]) -> dict[str, tuple[str, ...]]:
-        """Lists of texts, by project. `wrong` says what is wrong with one, as the end of a sentence."""
+        """Return lists of texts, by project. `wrong` returns the fault of one text, as the end of a sentence."""
         found = {}
         for project, row in self._projects(table):
             path = (table, project)
@@ -162,7 +162,7 @@ class _Reader:
         }
 
     def _shares(self, totals: Resources) -> tuple[dict[str, dict[str, Fraction]], frozenset[tuple[str, str]]]:
-        """The shares of all projects, as fractions; and which of them the file gives as amounts."""
+        """Return all shares as fractions, and the (project, kind) pairs that the file gives as amounts."""
         rows = dict(self._by_kind("project_resources", "shares, as in v4 = 0.5 or v4 = 8", totals))
         numbers: dict[str, Fraction] = defaultdict(Fraction)
         for row in rows.values():
@@ -173,6 +173,7 @@ class _Reader:
         for project, row in rows.items():
             for kind, share in row.items():
                 path = ("project_resources", project, kind)
+                # A whole number is an amount only if the numbers of its kind together are more than all of it.
                 is_amount = _is_whole(share) and share > 0 and numbers[kind] > 1 + TOLERANCE
                 part = self._amount(path, share, totals.get(kind, 0)) if is_amount else self._share(path, share)
                 shares[project][kind] = part
@@ -189,7 +190,7 @@ class _Reader:
         return Fraction(0)
 
     def _by_kind(self, table: str, of: str, totals: Resources) -> Iterable[tuple[str, dict[str, Any]]]:
-        """The rows of a table that has a table for each project, by kind of resource."""
+        """Yield the project and the row, by kind, of a table that holds a table for each project."""
         for project, row in self._projects(table):
             if isinstance(row, dict):
                 self._known((table, project), row, totals, "is a kind that total_resources does not have")
@@ -237,14 +238,17 @@ class _Reader:
 
 
 class _Sums:
-    """What the shares of each kind add up to, all and those that are amounts; who makes it too much is told of, once."""
+    """The sums of the shares of each kind: of all shares, and of those that are amounts.
+
+    Only the share that makes a sum too large is reported, so each kind is reported once.
+    """
 
     def __init__(self) -> None:
         self._all: dict[str, Fraction] = defaultdict(Fraction)
         self._amounts: dict[str, Fraction] = defaultdict(Fraction)
 
     def add(self, kind: str, share: Fraction, whole: int, *, is_amount: bool) -> str:
-        """Add a share. What is wrong with the sum, if this one made it so."""
+        """Add a share. Return the fault of the sum if this share makes it too large; else an empty text."""
         before, amounts = self._all[kind], self._amounts[kind]
         self._all[kind] += share
         self._amounts[kind] += share if is_amount else 0
@@ -285,7 +289,7 @@ def _short(text: str) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as the file has it, in a few words."""
+    """Return a value as the file has it, in a few words."""
     if isinstance(value, Fraction):
         return f"{float(value):g}"
     names = {dict: "a table", list: "a list", bool: str(value).lower(), type(None): "not given"}

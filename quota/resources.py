@@ -8,7 +8,7 @@ Resources = Mapping[str, int]
 
 
 def plus(a: Resources, b: Resources) -> dict[str, int]:
-    """The sum, kind by kind."""
+    """Return the sum, kind by kind."""
     out = dict(a)
     for kind, amount in b.items():
         out[kind] = out.get(kind, 0) + amount
@@ -16,7 +16,7 @@ def plus(a: Resources, b: Resources) -> dict[str, int]:
 
 
 def minus(a: Resources, b: Resources) -> dict[str, int]:
-    """The difference, kind by kind; may fall below 0."""
+    """Return the difference, kind by kind. It may fall below 0."""
     out = dict(a)
     for kind, amount in b.items():
         out[kind] = out.get(kind, 0) - amount
@@ -24,12 +24,12 @@ def minus(a: Resources, b: Resources) -> dict[str, int]:
 
 
 def times(a: Resources, n: int) -> dict[str, int]:
-    """`n` of them."""
+    """Return `n` times the amounts."""
     return {kind: amount * n for kind, amount in a.items()}
 
 
 def total(rows: Iterable[Resources]) -> dict[str, int]:
-    """The sum of all rows."""
+    """Return the sum of all rows, kind by kind."""
     out: dict[str, int] = {}
     for row in rows:
         for kind, amount in row.items():
@@ -38,10 +38,10 @@ def total(rows: Iterable[Resources]) -> dict[str, int]:
 
 
 def fits(demand: Resources, free: Resources) -> bool:
-    """True if `free` holds all of `demand`. A kind that `free` lacks holds nothing."""
+    """Return True if `free` holds all of `demand`. A kind that `free` does not list counts as 0."""
     return all(amount <= free.get(kind, 0) for kind, amount in demand.items())
 
 
 def text(amounts: Resources) -> str:
-    """As people write it: `v4=32,cpu=4`; `nothing` if empty."""
+    """Return the amounts as people write them: `v4=32,cpu=4`; `nothing` if there are none."""
     return ",".join(f"{kind}={amount}" for kind, amount in amounts.items()) or "nothing"

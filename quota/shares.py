@@ -1,13 +1,13 @@
-"""What each project is promised of the pool as it is now, and how far along it is. Pure.
+"""The units that each project is promised of the present capacity, and how much of them it uses. Pure.
 
-Shares are exact fractions; what they promise is counted in whole units, because jobs take whole units. The shares of a
-kind are given out whole: each project gets the whole units of its share, and those that are left go to the largest
-remainders, then by name. Shares that miss all of a kind only by what a person rounds off (0.333 three times) are all
-of it. A kind of which nobody has a share is nobody's: it bounds what fits, and counts neither as used share nor as
-borrowed.
+Shares are exact fractions, but jobs take whole units, so promises are counted in whole units. The shares of a kind are
+given out whole, by largest remainders: each project gets the whole units of its share, and the units that are left go
+to the projects with the largest remainders, then by name. Shares that differ from all of a kind only by a person's
+rounding (0.333 three times) count as all of it. A kind without any share belongs to no project: it bounds what fits,
+and counts neither as used share nor as borrowed.
 
-Ratios are quotients of whole numbers. Python rounds such a quotient correctly, so equal ratios are equal floats, and
-what is nearer than a float can tell goes by the tie-break: exact enough, and always the same.
+Ratios are quotients of whole numbers. Python rounds such a quotient correctly, so equal ratios are equal floats. Where
+two ratios are closer than floats can show, the tie-break decides: this is exact enough, and always the same.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from .demand import RULES
 from .quota import Quota
 from .resources import Resources
 
-TOLERANCE = Fraction(1, 200)  # what a person rounds off: 0.333 three times is all, 1.005 is not yet more than all
+TOLERANCE = Fraction(1, 200)  # a person's rounding: 0.333 three times is all, and 1.005 is not yet more than all
 
 WHOLE = 2
-"""From these rules on shares are given out whole."""
+"""From these rules on, shares are given out whole."""
 
 POOLS = 16
-"""For so many pools the promises of one quota are remembered: they are asked for in every decision."""
+"""The most pools for which the promises of one quota are cached. Every decision needs the promises."""
 
 Demand = tuple[tuple[str, int], ...]  # kinds and amounts above 0
 
 
 def amounts(demand: Resources) -> Demand:
-    """The kinds of which anything is asked for. Made once for each shape, of which there are few."""
+    """Return the rows of a demand with an amount above 0. The answer is cached, because there are few shapes."""
     return _asked(tuple(demand.items()))
 
 
@@ -43,18 +43,23 @@ def _asked(rows: Demand) -> Demand:
 
 
 def promised(share: Fraction, total: int) -> int:
-    """Whole units that a share of `total` promises."""
+    """Return the whole units that a share of `total` promises.
+
+    A share may miss the last of these units a little, as a person rounds: by at most half a unit, and by at most
+    `TOLERANCE` of the total.
+    """
     part, whole = share.numerator * total, share.denominator
     slack = min(
         TOLERANCE.denominator, 2 * TOLERANCE.numerator * total
-    )  # half a unit at most, and no more than TOLERANCE
+    )  # the slack is half a unit at most, and no more than TOLERANCE of the total
     return (2 * TOLERANCE.denominator * part + slack * whole) // (2 * TOLERANCE.denominator * whole)
 
 
 def given_out(shares: Mapping[str, Fraction], total: int, fixed: Collection[str] = ()) -> dict[str, int]:
-    """The whole units of a kind that each project is promised. Together they are all that the shares come to.
+    """Return the whole units of a kind that each project is promised. Their sum is all that the shares come to.
 
-    `fixed` are the projects whose share was said in units: of a whole total they get exactly these.
+    `fixed` are the projects whose share the quota file gives in units. While the whole total is there, they get
+    exactly these units.
     """
     whole = sum(shares.values(), Fraction(0))
     said = sum((share for project, share in shares.items() if project in fixed), Fraction(0))
@@ -63,13 +68,14 @@ def given_out(shares: Mapping[str, Fraction], total: int, fixed: Collection[str]
     exact = {project: share * total * (1 if project in fixed else scale) for project, share in shares.items()}
     found = {project: int(part) for project, part in exact.items()}
     left = (total if is_all else promised(whole, total)) - sum(found.values())
+    # The key is the negated remainder, so the largest remainder comes first.
     for project in sorted(found, key=lambda name: (found[name] - exact[name], name))[: max(0, left)]:
         found[project] += 1
     return found
 
 
 def units(quota: Quota, pool: Resources) -> Mapping[str, Mapping[str, int]]:
-    """The whole units of each kind that each project with a share is promised of a pool."""
+    """Return the whole units that a pool promises to each project with a share, by project and kind. It is cached."""
     known, asked = quota.promises, tuple(sorted(pool.items()))
     if asked not in known:
         if len(known) >= POOLS:
@@ -92,7 +98,7 @@ def _units(quota: Quota, pool: Resources) -> dict[str, dict[str, int]]:
 
 
 def _rounded_down(quota: Quota, pool: Resources) -> Mapping[str, Mapping[str, int]]:
-    """By the first rules: each share for itself. A share that misses a unit by what a person rounds off promises it."""
+    """Return the promises by the first rules: each share is rounded down for itself, as `promised` does it."""
     return {
         project: {kind: promised(share, pool.get(kind, 0)) for kind, share in row.items()}
         for project, row in quota.shares.items()
@@ -103,7 +109,7 @@ _NONE = (0, 1)
 
 
 class Shares:
-    """The promises of one quota on one pool, by these rules, computed once."""
+    """The promises of one quota on one pool, by one version of the rules. They are computed once."""
 
     def __init__(self, quota: Quota, pool: Resources, rules: int = RULES) -> None:
         self.pool, self._rules = pool, rules
@@ -116,11 +122,11 @@ class Shares:
             }
 
     def units(self, project: str) -> Mapping[str, int]:
-        """Whole units promised to the project, by kind; what is missing is 0."""
+        """Return the whole units promised to the project, by kind. A missing kind is 0."""
         return self._units.get(project, {})
 
     def within(self, project: str, used: Resources, demand: Iterable[tuple[str, int]]) -> bool:
-        """True if the project, using this much, stays within its share with this demand added."""
+        """Return True if the project, which uses this much, stays within its share with this demand added."""
         units = self.units(project)
         for kind, amount in demand:  # noqa: SIM110 - asked for every line, and a loop is twice as fast
             if kind in self.governed and used.get(kind, 0) + amount > units.get(kind, 0):
@@ -128,9 +134,9 @@ class Shares:
         return True
 
     def due(self, project: str, used: Resources, demand: Iterable[tuple[str, int]]) -> bool:
-        """True if this demand is promised: it stays within the share, or is one task of a share of which nothing is used.
+        """Return True if this demand is promised: it stays within the share, or it is the one task of an unused share.
 
-        Of that task no more may be than the share would be, were it rounded up.
+        That one task may ask for no more than the share rounded up. It is promised by the rules from `WHOLE` on.
         """
         units = self.units(project)
         for kind, amount in demand:
@@ -141,32 +147,37 @@ class Shares:
         return True
 
     def _most(self, project: str, kind: str) -> int:
-        """A share rounded up."""
+        """Return the share of a kind, rounded up to whole units."""
         part, whole = self._exact.get(project, {}).get(kind, _NONE)
         return -(-part // whole)
 
     def lent(self, project: str, used: Resources) -> Resources:
-        """What is `borrowed` of the kinds of which the project uses more than its share rounded up: else it keeps its task."""
+        """Return what is `borrowed` of those kinds of which the project uses more than its share rounded up.
+
+        So a project keeps the one task of a share that is too small for it. By the rules before `WHOLE` it is all that
+        is borrowed.
+        """
         over = self.borrowed(project, used)
         if self._rules < WHOLE:
             return over
         return {kind: amount for kind, amount in over.items() if used[kind] > self._most(project, kind)}
 
     def borrowed(self, project: str, used: Resources) -> Resources:
-        """The units that the project uses beyond its share, by kind; what is nobody's is never borrowed."""
+        """Return the units that the project uses beyond its share, by kind. A kind without shares is never borrowed."""
         units = self.units(project)
         over = {kind: used.get(kind, 0) - units.get(kind, 0) for kind in self.governed}
         return {kind: amount for kind, amount in sorted(over.items()) if amount > 0}
 
     def over(self, project: str, used: Resources, kind: str) -> bool:
-        """True if the project, using this much, has borrowed some of this kind."""
+        """Return True if the project, which uses this much, has borrowed some of this kind."""
         return kind in self.governed and used.get(kind, 0) > self.units(project).get(kind, 0)
 
     def turn(self, project: str, used: Resources, demand: Demand) -> tuple[bool, float]:
-        """Where the project stands after taking this demand: smaller goes first.
+        """Return the rank of the project after it takes this demand. The smaller rank goes first.
 
-        The largest ratio of use to share over the kinds demanded. Without a share of one of them it comes after all
-        that have one, by its part of the pool. Kinds that are nobody's count, by the same, only if there is no other.
+        The rank is the largest ratio of use to share over the kinds of the demand. A project without a share of one of
+        them comes after all projects with shares, and its rank is the fraction of the pool that it uses. Kinds of which
+        no project has a share count only if the demand has no other kind; their rank is the same fraction.
         """
         exact = self._exact.get(project, {})
         rows = [(kind, used.get(kind, 0) + amount) for kind, amount in demand if kind in self.governed]
@@ -178,7 +189,7 @@ class Shares:
         return False, self._part([(kind, used.get(kind, 0) + amount) for kind, amount in demand])
 
     def least(self, project: str, used: Resources) -> float:
-        """What no ratio of `turn` is below, whatever is demanded."""
+        """Return a lower bound of the ratio that `turn` gives for any demand."""
         shared = self._exact.get(project, {}).items()
         ratios = [used.get(kind, 0) * whole / part for kind, (part, whole) in shared if part]
         parts = [
@@ -187,7 +198,7 @@ class Shares:
         return min((*ratios, *parts), default=0.0)
 
     def dominant(self, used: Resources) -> float:
-        """The largest part of the pool that this use is, over all kinds."""
+        """Return the fraction of the pool that this use is; of all kinds the largest."""
         return self._part(used.items())
 
     def _part(self, rows: Iterable[tuple[str, int]]) -> float:

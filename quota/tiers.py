@@ -1,7 +1,8 @@
-"""Tiers: which pool of resources a task takes, best first, and the walls between them. Pure.
+"""Tiers: the parts of the capacity, best first, and the partitions that they form. Pure.
 
-A task may span the tiers between two walls, which are a side. It is named after the worst tier that it touches and takes
-what it can from there, then from better ones, so that better tiers keep as much as possible.
+A partition is a run of neighbouring tiers. All that one task holds lies in one partition, but it may span several tiers
+there. A task is named after the worst tier that it touches. It takes what it can from that tier, then from better
+ones, so that better tiers keep as much as possible.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ Tiers = list[dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What each tier holds now, best first. With each tier of `walls` a new side begins; what one task has lies in one side.
+    """The resources that there are now, by tier and partition.
 
-    `shut` has for each side the kinds of which nothing new is given there for now; left out: of none.
+    tiers: units by kind that each tier holds, best tier first.
+    walls: the numbers of the tiers at which a new partition begins, ascending. The first partition begins at tier 0.
+    shut: for each partition, the kinds of which nothing new is given there for now. Empty: every kind is given.
     """
 
     tiers: tuple[Resources, ...]
@@ -30,33 +33,38 @@ class Capacity:
 
     @property
     def sides(self) -> tuple[range, ...]:
-        """The numbers of the tiers of each side, best first."""
+        """The tier numbers of each partition, best first."""
         return tuple(range(*ends) for ends in pairwise((0, *self.walls, len(self.tiers))))
 
     def side_of(self, tier: int) -> int:
-        """The number of the side in which a tier lies; one that is no more lies in the last."""
+        """Return the number of the partition that holds a tier. A tier that no longer exists counts to the last."""
         return bisect_right(self.walls, tier)
 
     def total(self) -> dict[str, int]:
-        """What all tiers hold together."""
+        """Return the units by kind that all tiers hold together."""
         return total(self.tiers)
 
     def of_sides(self, max_tier: int | None = None) -> tuple[Resources, ...]:
-        """What each side holds when nobody uses it, of the tiers that will do."""
+        """Return the units by kind that each partition holds when nothing is in use, best first.
+
+        Tiers worse than `max_tier` do not count (None: all count); a partition without any other tier is left out.
+        """
         end = len(self.tiers) if max_tier is None else max_tier + 1
         return tuple(total(self.tiers[side.start : min(side.stop, end)]) for side in self.sides if side.start < end)
 
 
 def pool(quota: Quota, reported: Resources | None) -> tuple[Resources, ...]:
-    """What each tier holds now where there are no walls; see `bounded`."""
+    """Return what each tier holds now if all tiers form one partition. See `bounded`."""
     return bounded(quota.tiers, reported, quota.total())
 
 
 def bounded(wished: Sequence[Resources], reported: Resources | None, named: Resources) -> tuple[Resources, ...]:
-    """What the tiers of one side hold now: the smaller of what is wished and what runners report, kind by kind.
+    """Return what the tiers of one partition hold now: kind by kind the smaller of `wished` and `reported`.
 
-    Better tiers keep as much as possible. A kind that the quota file does not name at all is bounded by what is reported,
-    and goes to the first of them. `None` reported: runners set no bound.
+    `wished` are the amounts that the quota file gives these tiers, `reported` is what runners report for all of them
+    together, and `named` holds every kind that the file names. Better tiers keep as much as possible. A kind that the
+    file does not name is bounded by the report alone and goes to the first of these tiers. If `reported` is None,
+    runners set no bound.
     """
     if reported is None:
         return tuple(wished)
@@ -71,7 +79,7 @@ def bounded(wished: Sequence[Resources], reported: Resources | None, named: Reso
 
 
 def take(tiers: Tiers, demand: Iterable[tuple[str, int]]) -> int:
-    """Take a demand that fits all tiers together; the tier it is named after."""
+    """Take a demand that fits in all tiers together. Return the number of the tier that it is named after."""
     demand = tuple(demand)
     named = max((_last(tiers, kind, amount) for kind, amount in demand), default=0)
     charge(tiers, demand, named)
@@ -79,8 +87,11 @@ def take(tiers: Tiers, demand: Iterable[tuple[str, int]]) -> int:
 
 
 def charge(tiers: Tiers, demand: Iterable[tuple[str, int]], named: int) -> None:
-    """Take a demand from the tier it is named after, then better, then worse ones; the rest is owed by its own."""
-    named = min(named, len(tiers) - 1)
+    """Take a demand from the tier that it is named after, then from better ones, then from worse ones.
+
+    What no tier has left is charged to the named tier, which then falls below 0.
+    """
+    named = min(named, len(tiers) - 1)  # a tier that no longer exists counts to the last one
     for kind, amount in demand:
         for tier in (*tiers[named::-1], *tiers[named + 1 :]):
             part = min(amount, max(0, tier.get(kind, 0)))
@@ -92,7 +103,10 @@ def charge(tiers: Tiers, demand: Iterable[tuple[str, int]], named: int) -> None:
 
 
 def free(pool: tuple[Resources, ...], held: Iterable[tuple[Resources, int]]) -> Tiers:
-    """What is left of each tier after (demand, tier) of all that is held; below 0 if more is held than there is."""
+    """Return what each tier has left after all that is held, given as (demand, tier) pairs.
+
+    An amount is below 0 if more is held than there is.
+    """
     tiers: Tiers = [dict(tier) for tier in pool]
     for demand, tier in held:
         charge(tiers, demand.items(), tier)
@@ -100,7 +114,7 @@ def free(pool: tuple[Resources, ...], held: Iterable[tuple[Resources, int]]) -> 
 
 
 def _last(tiers: Tiers, kind: str, amount: int) -> int:
-    """The worst tier that has to be touched, walking from the best."""
+    """Return the worst tier that has to be touched, walking from the best one."""
     for index, tier in enumerate(tiers):
         amount -= max(0, tier.get(kind, 0))
         if amount <= 0:

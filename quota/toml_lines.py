@@ -1,7 +1,7 @@
-"""Where the keys of a TOML text stand: `quota.toml` tells what they hold, and not on which line. Pure.
+"""The line numbers of the keys in a TOML text, which the TOML parser does not give. Pure.
 
-A light scan of headers and of keys at the beginning of a line. What it does not find (inline tables, texts over
-several lines) is looked for at the table around it: good enough to lead a person to the place.
+This is a light scan for headers and for keys at the beginning of a line. For what it does not find (inline tables, text
+over several lines) it gives the line of the table around it. That is good enough to lead a person to the place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _ROW = re.compile(rf"[ \t]*(?P<keys>{_DOTTED})[ \t]*=")
 
 
 class TomlLines:
-    """Line numbers, from 1, of the keys of one text. The rows of an array of tables are named "0", "1", ..."""
+    """The line numbers, from 1, of the keys of one text. The rows of an array of tables are named "0", "1", ..."""
 
     def __init__(self, text: str) -> None:
         self._text = text.split("\n")
@@ -32,13 +32,13 @@ class TomlLines:
                 self._at.setdefault(table + _path(row["keys"]), number)
 
     def of(self, *path: str) -> int:
-        """The line of a key, or of the nearest table around it; 1 if nothing is known."""
+        """Return the line of a key, or of the nearest table around it; 1 if neither is found."""
         while path and path not in self._at:
             path = path[:-1]
         return self._at.get(path, 1)
 
     def of_text(self, item: str, *path: str) -> int:
-        """The line of a string inside the list that a key holds; the key's own if it is not found."""
+        """Return the line of a string inside the list that a key holds; the line of the key if it is not found."""
         start = self.of(*path)
         quoted = (f'"{item}"', f"'{item}'")
         lines = enumerate(self._text[start - 1 :], start)

@@ -1,4 +1,4 @@
-"""TOML as strangers write it: read within bounds, and what is wrong with it said with its line. Pure."""
+"""A TOML reader for text from strangers: it reads within bounds and names the line of a fault. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .toml_lines import Path, TomlLines
 
 PARTS_MAX = 128
 WHOLE_MAX = 2**63
-"""Whole numbers have 64 bits: the format promises no more, and Python writes none of thousands of digits."""
+"""Whole numbers have 64 bits: TOML promises no more, and Python does not write numbers of thousands of digits."""
 
 _BETWEEN = re.compile(r"""[^\w.\-"' \t]""")
 _AT_LINE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 class NotToml(ValueError):
-    """A text is no TOML that we read: `what` is wrong, on which `line`."""
+    """The error of a text that is not TOML, or that we do not read. `what` names the fault, `line` its line, from 1."""
 
     def __init__(self, line: int, what: str) -> None:
         super().__init__(f"line {line}: not TOML: {what}")
@@ -26,7 +26,10 @@ class NotToml(ValueError):
 
 
 def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
-    """The table in a text. Raises `NotToml`, also for what takes very long to read or cannot be written out again."""
+    """Return the table in a text.
+
+    Raises `NotToml`, also for text that takes very long to read or that cannot be written out again.
+    """
     if deep := _too_deep(text):
         raise NotToml(deep, f"a key has more than {PARTS_MAX} parts; use plain tables and lists")
     try:
@@ -43,7 +46,10 @@ def loads(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any
 
 
 def _too_deep(text: str) -> int:
-    """The line of a key of too many parts, as in `a.b.c`; 0 if there is none. `tomllib` takes very long for thousands."""
+    """Return the line of a key with too many parts, as in `a.b.c`; 0 if there is none.
+
+    `tomllib` takes very long for a key with thousands of parts.
+    """
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") >= PARTS_MAX and max(word.count(".") for word in _BETWEEN.split(line)) >= PARTS_MAX:
             return number
@@ -51,7 +57,7 @@ def _too_deep(text: str) -> int:
 
 
 def _huge(table: dict[str, Any]) -> Path:
-    """The keys that lead to a number which is too large; none if there is none."""
+    """Return the keys that lead to a whole number that is too large; empty if there is none."""
     left: list[tuple[Path, Any]] = [((), table)]
     while left:
         path, value = left.pop()

@@ -1,6 +1,6 @@
-"""Whose turn it is, and what is taken back from whom.
+"""The policies: which job starts next, and which attempts are stopped for it.
 
-For: the schedule and simulations, which know it by `interface`.
-Here: `scheduler` (the default policy and its parts), `axlearn` (the incumbent's), and the words for why a job waits.
+For: the schedule and simulations, which use it through `interface`.
+Here: `scheduler` (the default policy and its parts), `axlearn` (the incumbent's), and `reasons` (why a job waits).
 Imports: `quota`. Pure.
 """

@@ -1,4 +1,4 @@
-"""The books of one round: what is free, what is being freed, and who uses how much. Pure (it changes only itself)."""
+"""The accounts of one round: what is free, what is being freed, and what is used. Pure: they change only themselves."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ NOTHING: Resources = {}
 
 
 class Availability:
-    """Starts as what the board leaves of the pool; every decision is entered at once.
+    """The room of all partitions in one round. It starts from the index; every decision is entered at once.
 
-    What is given to one task is all of one of `sides`: of the first that will do. `free` is what they have left together.
-    `used` counts all that a project holds or was given; `staying` leaves out what stops. `kept` has what is kept for the next
-    tries of tasks, as far as there is room for it beside what runs; it counts as used.
+    All that one task is given lies in one partition: the first one that will do.
+
+    sides: the partitions, best first.
+    free: the units by kind that all partitions have free together.
+    used: the units that each project holds or was given.
+    staying: the same without what stops.
+    kept: what is kept for next tries, as far as there is room for it beside what runs. It counts as used.
     """
 
     def __init__(self, pool: Capacity, board: WantIndex) -> None:
@@ -34,54 +38,57 @@ class Availability:
         self._given: dict[tuple[str, str], dict[str, int]] = {}
         self.kept: dict[Name, Holding] = {}
         self._lent: dict[Name, Tiers] = {}
-        rows = board.kept.values()  # of those that do not fit beside each other the one that ended last has its room
+        rows = board.kept.values()  # if not all of them fit, those that ended last get their room
         for hold in sorted(rows, key=lambda hold: (hold.since, hold.order, hold.job, hold.task), reverse=True):
             self._keep_on(hold)
 
     def of_sides(self, max_tier: int | None) -> tuple[Resources, ...]:
-        """What the tiers that will do hold when nobody uses them, by side."""
+        """Return what the tiers up to `max_tier` hold when nothing is in use, by partition."""
         return self._held(max_tier)
 
     def side_of(self, tier: int) -> Partition:
-        """Where what is named after this tier lies."""
+        """Return the partition of what is named after this tier."""
         return self.sides[self._pool.side_of(tier)]
 
     def has(self, demand: Demand, max_tier: int | None = None) -> bool:
-        """True if it fits in what is free now on one side, of the tiers that will do."""
+        """Return True if the demand fits in what one partition has free now, in the tiers that will do."""
         for side in self.sides:  # noqa: SIM110 - asked for every line, and a loop is twice as fast
             if side.has(demand, max_tier):
                 return True
         return False
 
     def lacks(self, demand: Demand, max_tier: int | None = None) -> list[tuple[Partition, dict[str, int]]]:
-        """What is missing on each side that gives such, by kind, even when all that stops is gone."""
+        """Return each partition that may give this demand, with what it lacks even when all that stops is gone."""
         return [(side, side.lack(demand, max_tier)) for side in self.sides if side.gives(demand, max_tier)]
 
     def will_have(self, demand: Demand, max_tier: int | None = None) -> bool:
-        """True if it fits on one side when all that stops is gone."""
+        """Return True if the demand fits in one partition when all that stops is gone."""
         return not all(lack for _, lack in self.lacks(demand, max_tier))
 
     def use_of(self, project: str) -> Resources:
-        """What a project holds or was given."""
+        """Return what a project holds or was given."""
         return self.used.get(project, NOTHING)
 
     def stays(self, project: str) -> Resources:
-        """The same without what stops."""
+        """Return what a project holds or was given, without what stops."""
         return self.staying.get(project, NOTHING)
 
     def use_of_user(self, project: str, user: str) -> Resources:
-        """What a user of a project holds or was given."""
+        """Return what a user of a project holds or was given."""
         given = self._given.get((project, user))
         return self._users.get((project, user), NOTHING) if given is None else given
 
     def start(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> int:
-        """Give away free room; the tier it is named after."""
+        """Give away free room. Return the number of the tier that it is named after."""
         self._book(project, user, demand)
         add(self.free, demand, -1)
         return next(side for side in self.sides if side.has(demand, max_tier)).start(demand, max_tier)
 
     def keep(self, project: str, user: str, demand: Demand, max_tier: int | None = None) -> Partition:
-        """Keep room for a task that cannot start yet: free room first, the rest from what is being freed; on which side."""
+        """Keep room for a task that cannot start yet: free room first, the rest from what is being freed.
+
+        Return the partition where it is kept.
+        """
         self._book(project, user, demand)
         side = next(side for side, lack in self.lacks(demand, max_tier) if not lack)
         add(self.free, side.keep(demand, max_tier), -1)
@@ -94,7 +101,7 @@ class Availability:
         add(self.staying[hold.project], demand, -1)
 
     def kept_of(self, project: str) -> list[tuple[Name, Holding]]:
-        """The rows of `kept` of one project."""
+        """Return the rows of `kept` that belong to one project."""
         return [row for row in self.kept.items() if row[1].project == project]
 
     def give_up(self, hold: Holding) -> None:

@@ -1,12 +1,12 @@
-"""The incumbent's policy: everything is ranked anew each time, and what ranks too low is stopped. Pure.
+"""The policy of the incumbent (AXLearn): rank all jobs anew each time, and stop those that rank too low. Pure.
 
 Shares are weights, normalised over the projects that have one of a kind. The project whose next job gives the
-smallest ratio of use to quota goes next; a job that does not fit is skipped. It knows nothing of what runs: a
-newcomer may take a running job's place or tier at once, without delay, and nothing is kept for a job that waits.
-Classes, worst tiers, limits, past use and checkpoints mean nothing to it. Of walls it knows nothing either: settings that
-have any are refused with it.
+smallest ratio of use to quota goes next; a job that does not fit is skipped. The policy ignores what runs already: a
+new job may take a running job's place or tier at once, without delay, and no room is kept for a job that waits. It
+ignores classes, worst tiers, limits, past use and checkpoints. It does not know partitions either: settings that have
+any are refused with this policy.
 
-The ranking is found only as far as it matters: once nothing that is left of it fits, nobody else starts.
+The ranking is computed only as far as it matters: once none of the jobs that are left fits, no other job starts.
 """
 
 from __future__ import annotations
@@ -31,13 +31,20 @@ from .reasons import impossible
 
 Shares = Mapping[str, Mapping[str, Fraction]]
 
-LEAST = 1e-8  # the quota of who has none
+LEAST = 1e-8  # the quota of a project that has none: it avoids a division by 0
 
 
 class AxJob(NamedTuple):
-    """One job, or one task of a job, as the incumbent sees it; those of a user sort as they stand in the queue.
+    """One job, or one task of a job, as the incumbent sees it. The jobs of a user sort in the order of their turn.
 
-    `created` breaks ties, then the job's name does. Of an array what runs goes before what `waits`.
+    priority: the priority; the smallest goes first.
+    created: the place of the job in the journal; it breaks ties.
+    job: the id of the job; it breaks the ties that are left.
+    waits: True if the task waits to start. Of an array, running tasks go before waiting ones.
+    task: the number of the task.
+    project: the project of the job.
+    user: the user of the job.
+    demand: the (kind, units) rows of one task.
     """
 
     priority: int
@@ -51,9 +58,9 @@ class AxJob(NamedTuple):
 
 
 def quotas(shares: Shares, capacity: Resources) -> dict[str, dict[str, float]]:
-    """What each project may expect of each kind: its weight among all weights, of what there is.
+    """Return the quota of each project, by kind: its weight divided by all weights, times the capacity.
 
-    In floats and in this order, as the incumbent does it: a last bit decides who goes first where ratios are equal.
+    The arithmetic uses floats in this order, as the incumbent does: where ratios are equal, the last bit decides.
     """
     weights: dict[str, float] = defaultdict(float)
     for row in shares.values():
@@ -66,13 +73,16 @@ def quotas(shares: Shares, capacity: Resources) -> dict[str, dict[str, float]]:
 
 
 def queues(board: WantIndex, pool: Sequence[Resources]) -> dict[str, Iterator[AxJob]]:
-    """The order inside each project of what runs and what waits."""
+    """Return the order inside each project of all that runs and waits."""
     whole = total(pool)
     return {project: queue(_users(board, project, whole)) for project in {*board.lines, *board.of}}
 
 
 def queue(users: Iterable[Iterable[AxJob]]) -> Iterator[AxJob]:
-    """One project's order, of each user's jobs in theirs: priority, what the user has in the queue, age, name."""
+    """Yield the jobs of one project in order: priority, what the user already has in the queue, age, name.
+
+    `users` gives the jobs of each user in the user's own order.
+    """
     heap: list[tuple[int, int, AxJob, Iterator[AxJob]]] = []
     for row in users:
         rest = iter(row)
@@ -93,10 +103,10 @@ def queue(users: Iterable[Iterable[AxJob]]) -> Iterator[AxJob]:
 
 
 class Ranking:
-    """All jobs in the global order, each with the tier that it is admitted to, or None. It is gone through once.
+    """All jobs in the global order, each with the tier that it is admitted to, or None. It can be iterated only once.
 
-    `queues` are the orders of the projects. `left` is what those that were admitted so far leave of the pool, and
-    `admitted` how many they are.
+    `queues` are the orders of the projects. `left` is what the jobs admitted so far leave of the pool, and `admitted`
+    is the number of these jobs.
     """
 
     def __init__(self, queues: Mapping[str, Iterable[AxJob]], tiers: Sequence[Resources], shares: Shares) -> None:
@@ -126,7 +136,7 @@ class Ranking:
                 heapreplace(heap, (*self._turn(following), rest))
 
     def _schedulable_first(self, jobs: Iterable[AxJob]) -> Iterator[AxJob]:
-        """A project's order; jobs that never fit go to its end."""
+        """Yield the jobs of a project in order, but the jobs that can never fit at the end."""
         late = []
         for job in jobs:
             if _fits(job.demand, self._pool):
@@ -136,7 +146,7 @@ class Ranking:
         yield from late
 
     def _turn(self, job: AxJob) -> tuple[float, int, str, AxJob]:
-        """The largest ratio of use to quota after this job: smaller goes first."""
+        """Return the sort key of a job: the largest ratio of use to quota after this job. The smaller goes first."""
         used, row, worst = self._used[job.project], self._quotas.get(job.project, {}), 0.0
         for kind, amount in job.demand:
             ratio = (used.get(kind, 0) + amount) / row.get(kind, LEAST)
@@ -163,10 +173,10 @@ def schedule(
     now: datetime,
     knobs: Knobs,
 ) -> Schedule:
-    """The incumbent's policy behind the seam: start what is admitted and does not run, stop what runs and is not.
+    """Decide by the incumbent's policy: start what is admitted and does not run, stop what runs and is not admitted.
 
-    Only what is free now is given away: who takes a running job's place or tier starts when that one is gone.
-    `reclaims`, `past`, `now` and `knobs` mean nothing to it.
+    Only what is free now is given away: a job that takes a running job's place or tier starts when that one is gone.
+    `reclaims`, `past`, `now` and `knobs` are ignored.
     """
     ranking = Ranking(queues(board, pool.tiers), pool.tiers, quota.shares)
     seats = _Seats(board, pool.tiers, ranking)
@@ -180,7 +190,7 @@ def schedule(
 
 
 class _Seats:
-    """What runs, set against the verdicts in their order."""
+    """The starts and stops that follow from the ranking and from what runs."""
 
     def __init__(self, board: WantIndex, pool: Sequence[Resources], ranking: Ranking) -> None:
         self._pool, self._ranking, self._wants = total(pool), ranking, board.wants
@@ -195,7 +205,7 @@ class _Seats:
         self.stops: list[Stop] = []
 
     def settle(self, job: AxJob, tier: int | None) -> None:
-        """Turn one verdict into a start or a stop."""
+        """Turn the rank of one job into a start or a stop. `tier` is None if the job was not admitted."""
         self._left[job.demand] -= 1
         if job.waits:
             if tier is not None and all(_fits(job.demand, free) for free in self._free[tier:]):
@@ -208,14 +218,14 @@ class _Seats:
             self.stops.append(Stop(job.job, job.task, None, f"moves from tier {hold.tier} to tier {tier}"))
 
     def may_fit(self) -> bool:
-        """True if anything that has no verdict yet fits in what is left."""
+        """Return True if any job that is not ranked yet fits in what is left."""
         if self._known != self._ranking.admitted:
             self._known = self._ranking.admitted
             self._open = [demand for demand in self._open if self._left[demand] and _fits(demand, self._ranking.left)]
         return bool(self._open)
 
     def close(self) -> None:
-        """Nothing fits any more: stop whatever runs and has no verdict."""
+        """Stop all that runs and was not ranked: nothing fits any more."""
         for name in sorted(self._running):
             self._stop(*name, amounts(self._running[name].demand))
 
@@ -230,7 +240,7 @@ class _Seats:
 
 
 def _free(board: WantIndex, pool: Sequence[Resources]) -> list[dict[str, int]]:
-    """For each tier what it and the better ones together have left, of what is held by its name."""
+    """Return for each tier what it and all better tiers have left together, after all that is held."""
     last = len(pool) - 1
     free = [
         minus(tier, total(board.named[n] for n in board.named if min(n, last) == at)) for at, tier in enumerate(pool)
@@ -239,7 +249,7 @@ def _free(board: WantIndex, pool: Sequence[Resources]) -> list[dict[str, int]]:
 
 
 def _users(board: WantIndex, project: str, pool: Resources) -> Iterator[Iterable[AxJob]]:
-    """The jobs of each user, in order."""
+    """Yield the jobs of each user, in order."""
     rows: dict[str, list[Iterable[AxJob]]] = defaultdict(list)
     running: dict[str, list[AxJob]] = defaultdict(list)
     for (job, task), hold in board.of.get(project, {}).items():
@@ -257,16 +267,16 @@ def _users(board: WantIndex, project: str, pool: Resources) -> Iterator[Iterable
 
 
 def _waiting(board: WantIndex, line: WorkClass, user: str, places: Sequence[Place], most: int) -> Iterator[AxJob]:
-    """The tasks that wait; of an array no more than the pool could ever hold."""
+    """Yield the tasks that wait, but of an array no more than the pool could ever hold (`most`)."""
     if places[0][0] != places[-1][0]:
-        places = sorted(places, key=itemgetter(1, 2, 3))  # classes mean nothing here
+        places = sorted(places, key=itemgetter(1, 2, 3))  # this policy ignores classes
     for _, priority, order, job in places:
         for task in range(min(board.wants[job].count, most)):
             yield AxJob(priority, order, job, True, task, line.project, user, line.demand)
 
 
 def _reasons(board: WantIndex, quota: Quota, pool: Sequence[Resources], starts: Iterable[Start]) -> dict[str, str]:
-    """A line for every job with tasks that still wait; the whole ranking is gone through for it."""
+    """Return a line for every job with tasks that still wait. This goes through the whole ranking again."""
     ranking, whole, started = (
         Ranking(queues(board, pool), pool, quota.shares),
         total(pool),

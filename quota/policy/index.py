@@ -1,8 +1,8 @@
-"""Who waits and who holds, indexed so that a decision costs what the shapes cost, and not what the jobs cost. Pure.
+"""The index of wants and holdings: the cost of a decision grows with the number of shapes, not of jobs. Pure.
 
-A board changes only itself. It is kept across decisions: every change is entered at once, in a time that does not grow
-with the number of jobs (but for a shift of memory in a sorted list). It answers as one made anew of the same wants and
-holds would. Policies only read it.
+An index changes only itself. It lives across decisions: every change is entered at once, in a time that does not grow
+with the number of jobs (except to shift memory in a sorted list). It gives the same answers as an index built anew of
+the same wants and holdings. Policies only read it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,24 @@ from ..demand import Holding, Want
 from ..shares import Demand, amounts
 
 Rank = tuple[int, int]  # class, priority
-Place = tuple[int, int, int, str]  # class, priority, order, job: where a want stands among those of its user
-Shape = tuple[Demand, int | None]  # what is asked for, and the worst tier that will do
-Choices = tuple[tuple[Demand, ...], int | None]  # the demands of which one will do, and the worst tier
+Place = tuple[int, int, int, str]  # class, priority, order, job: the rank of a want among those of its user
+Shape = tuple[Demand, int | None]  # the demand, and the worst tier that will do
+Choices = tuple[tuple[Demand, ...], int | None]  # the demands, one of which will do, and the worst tier
 Name = tuple[str, int]  # a task: job, number
 Book = dict[str, int]  # units by kind
 
 
 class WorkClass:
-    """The wants of one project that ask for the same, of which each is like the others but for its place in the queue.
+    """The wants of one project that ask for the same. They differ only in their place in the queue.
 
-    `users` has each user's wants in their order, `sinces` when each began to wait, the longest wait first. `again` has
-    those that waited before, too, by when they would have begun had they waited without a break. `ranks` says how many
-    wants there are of each class and priority, `tasks` how many tasks wait in all.
+    project: the project.
+    demand: the units by kind that each task asks for.
+    max_tier: the worst tier that will do; None: any.
+    users: the wants of each user, in their order.
+    sinces: (since, job) of each want, the longest wait first.
+    again: (begin, job) of the wants that waited before, too: `began` of the want, earliest first.
+    ranks: the number of wants by class and priority.
+    tasks: the number of all waiting tasks.
     """
 
     __slots__ = ("again", "demand", "max_tier", "project", "ranks", "sinces", "tasks", "users")
@@ -44,12 +49,21 @@ class WorkClass:
 
 
 class WantIndex:
-    """The index. `lines` are those of each project, by shape, and `pending` the units for which it waits. `choosers` are the
-    jobs whose wants have several choices, by these.
+    """The index of all wants and holdings.
 
-    `of` are the holds of each project, `ranks` how many of each rank there are that are not being stopped. `used` counts
-    by project what is held, `users` by project and user, `named` by the tier that it is named after; `stopping` and
-    `freeing` are the parts of `used` and `named` that are being given back. What is `kept` for next tries is in none of these.
+    wants: the want of each job.
+    choosers: the jobs whose wants have several choices, by these choices.
+    holds: the holding of each task.
+    kept: what is kept for the next try of a task. It counts in none of the fields below.
+    lines: the work classes of each project, by shape.
+    of: the holdings of each project, by task.
+    pending: the units that each project waits for.
+    ranks: for each project the number of holdings by class and priority, without those that are being stopped.
+    used: the units that each project holds.
+    users: the units held by (project, user).
+    named: the units held by the tier that they are named after.
+    stopping: the part of `used` that is being given back.
+    freeing: the part of `named` that is being given back.
     """
 
     def __init__(self) -> None:
@@ -69,7 +83,7 @@ class WantIndex:
 
     @classmethod
     def of_all(cls, wants: Iterable[Want], holds: Iterable[Holding]) -> WantIndex:
-        """Made anew."""
+        """Build an index of these wants and holdings."""
         board = cls()
         for want in wants:
             board.wait(want)
@@ -78,7 +92,7 @@ class WantIndex:
         return board
 
     def wait(self, want: Want) -> None:
-        """Enter a want; one of the same job goes."""
+        """Enter a want. It replaces a want of the same job."""
         if want.job in self.wants:
             self.wait_no_more(want.job)
         self.wants[want.job] = want
@@ -87,7 +101,7 @@ class WantIndex:
         self._enter(want)
 
     def stand(self, want: Want) -> None:
-        """Enter a want in the place of one of the same job that differs from it by nothing but the choice."""
+        """Replace the want of a job by one that differs from it only by the choice."""
         self._leave(self.wants[want.job])
         self.wants[want.job] = want
         self._enter(want)
@@ -108,7 +122,7 @@ class WantIndex:
         _add(self.pending[want.project], demand, want.count)
 
     def wait_no_more(self, job: str) -> None:
-        """Take the want of a job away, if there is one."""
+        """Remove the want of a job, if there is one."""
         want = self.wants.pop(job, None)
         if want is None:
             return
@@ -142,11 +156,11 @@ class WantIndex:
             del self.choosers[group]
 
     def line(self, want: Want) -> WorkClass:
-        """The line in which a want stands."""
+        """Return the work class of a want."""
         return self.lines[want.project][amounts(want.demand), want.max_tier]
 
     def hold(self, hold: Holding) -> None:
-        """Enter what a task holds, or what is kept for it; what it held before goes."""
+        """Enter what a task holds, or what is kept for it. It replaces what the task held before."""
         self.hold_no_more((hold.job, hold.task))
         if hold.retry is not None:
             self.kept[hold.job, hold.task] = hold
@@ -156,7 +170,7 @@ class WantIndex:
         self._book(hold, 1)
 
     def hold_no_more(self, name: Name) -> None:
-        """Take away what a task holds, or what is kept for it, if there is anything."""
+        """Remove what a task holds, or what is kept for it, if there is anything."""
         self.kept.pop(name, None)
         hold = self.holds.pop(name, None)
         if hold is None:
@@ -179,22 +193,22 @@ class WantIndex:
 
 
 def began(want: Want) -> datetime:
-    """When it would have begun to wait, had it waited all its time without a break."""
+    """Return when a want would have begun to wait if it had waited all its time without a break."""
     return want.since - timedelta(seconds=want.waited_s)
 
 
 def choices_of(want: Want) -> Choices:
-    """What would do for it."""
+    """Return the demands that will do for a want, and the worst tier."""
     return tuple(map(amounts, want.choices)), want.max_tier
 
 
 def rank(row: Want | Holding) -> Rank:
-    """How important it is inside its project: the smaller goes first."""
+    """Return the importance inside the project. The smaller goes first."""
     return (row.job_class, row.priority)
 
 
 def place(want: Want) -> Place:
-    """Where a want stands among those of the same user and project."""
+    """Return the sort key of a want among those of the same user and project."""
     return (want.job_class, want.priority, want.order, want.job)
 
 
@@ -207,7 +221,7 @@ def _count(ranks: dict[Rank, int], level: Rank, change: int) -> None:
 
 
 def _add(book: Book, demand: Demand, times: int) -> None:
-    """Enter so many of a demand; a kind of which nothing is left is dropped."""
+    """Add a demand this many times to the units by kind. A kind with nothing left is dropped."""
     for kind, amount in demand:
         left = book.get(kind, 0) + amount * times
         if left:

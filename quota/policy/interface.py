@@ -1,4 +1,4 @@
-"""What every policy promises. Pure."""
+"""The interface of every policy. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from ..tiers import Capacity
 from .index import WantIndex
 
 Past = Mapping[tuple[str, str], float]
-"""What users of projects held before, decayed with age: the largest part of the pool over all kinds, times hours."""
+"""Past use by (project, user), decayed with age: the fraction of the pool, of all kinds the largest, times hours."""
 
 
 class Policy(Protocol):
-    """Decides whose turn it is: same values in, same answer out, in whatever order the board was filled.
+    """A function that decides which jobs start and which attempts stop.
 
-    It only reads the board, and `past` of those who wait. `pool` is what each tier holds now, and the walls between them.
+    The same values give the same answer, whatever the order in which the index (`board`) was filled. A policy only
+    reads the index, and it reads `past` only for users who wait. `pool` is what each tier holds now, by partition.
     `reclaims` are the jobs, oldest decision first, for which others were stopped (`Stop.for_job`) and which have not
     started since: what is free or being freed is kept for them. Jobs in it that no longer wait are ignored.
     """
@@ -34,4 +35,4 @@ class Policy(Protocol):
         now: datetime,
         knobs: Knobs,
     ) -> Schedule:
-        """The starts, stops and reasons of this moment."""
+        """Return the starts, stops and reasons of this moment."""

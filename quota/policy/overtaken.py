@@ -1,11 +1,12 @@
-"""Gangs that were overtaken for too long: they may call in what was lent to others. Pure.
+"""Gangs that were overtaken for too long: they may reclaim what was lent to others. Pure.
 
-Whoever asks for much waits until so much is free at once, and whoever asks for little takes it away piece by piece. So
-a gang earns a right by waiting: when its patience ends, borrowers make room for it, as they do for a want within its
-share. Until then nothing is kept for it, so nothing idles, and how long anything runs need not be known.
+A large demand waits until enough is free at once, while small demands take free room away piece by piece. So a gang
+earns a right by waiting: when its patience ends, borrowers make room for it, as they do for a want within its share.
+Until then nothing is kept for the gang. So no room is idle, and the policy need not know how long anything runs.
 
-Patience is counted over all the time that a gang has waited. That of a gang of a machine's size grows with the queue, for
-there are many: where all wait for long, so do they. Larger ones are few, and would never find room otherwise.
+Patience is counted over all the time that a gang has waited. The patience of a gang of one machine's size grows with
+the queue, because there are many such gangs: where all jobs wait long, they do, too. Larger gangs are few, and without
+this right they would never find room.
 """
 
 from __future__ import annotations
@@ -22,27 +23,32 @@ from ..shares import Demand, Shares
 from .index import WantIndex, WorkClass, began
 
 GANG = 8
-"""Who asks for at least so many units of a kind that has shares is a gang: a machine's worth. For more, a large one."""
+"""The units of a kind with shares that make a demand a gang: as many as a machine has. With more it is a large gang."""
 
 LARGE, QUEUE = 2.0, 5.0
-"""How many times as patient a large gang is; and any other, for each time that the queue would fill the pool."""
+"""The factors of patience. A large gang has `LARGE`; others have 1, plus `QUEUE` for each time the queue fills the
+pool."""
 
 AGAIN = timedelta(minutes=5)
-"""Who is not worth the stops yet is looked at again so soon."""
+"""The time after which a gang that could not be served is looked at again."""
 
 LOOKED_AT = 50_000
-"""So many attempts are looked at in one round, in search of victims and in vain."""
+"""The most attempts that one round looks at in searches for victims that fail (at least four searches are made)."""
 
 
 class Gang(NamedTuple):
-    """How much it asks for, and how long it waits before it is overdue."""
+    """The measures of a gang.
+
+    size: the units that it asks for, of the kind of which it asks for most.
+    patience: how long it waits before it is overdue.
+    """
 
     size: int
     patience: timedelta
 
 
 class OvertakenGangs:
-    """Who is overdue at this moment. `searches` bounds how often victims are looked for in vain."""
+    """The gangs that are overdue at this moment. `searches` is the most searches for victims that may fail."""
 
     def __init__(self, board: WantIndex, shares: Shares, now: datetime, knobs: Knobs) -> None:
         pool = shares.pool
@@ -56,9 +62,10 @@ class OvertakenGangs:
         self._gang = cache(self._gang_of)
 
     def wants(self) -> list[tuple[Want, datetime]]:
-        """The overdue gangs, each since when it is so: the largest first, then who waits longest, if there are not too many.
+        """Return the overdue gangs, each with the moment since when it is overdue.
 
-        `wakes` are the moments at which others would join them.
+        The largest comes first, then the one that waits longest. If there are more than `searches`, the list starts at
+        another gang every few minutes. `wakes` gets the moments at which more gangs become overdue.
         """
         lines = [line for lines in self._board.lines.values() for line in lines.values()]
         gangs = [(line, gang) for line in lines if (gang := self._gang(line.demand))]
@@ -69,11 +76,11 @@ class OvertakenGangs:
         )
         many = len(rows) > self.searches
         turn = int(self._now.timestamp()) // AGAIN.seconds * self.searches % len(rows) if many else 0
-        rows = rows[turn:] + rows[:turn]  # of very many each gets its turn
+        rows = rows[turn:] + rows[:turn]  # if there are very many, each gets its turn
         return [(self._board.wants[job], began + patience) for _, began, job, patience in rows]
 
     def has(self, want: Want, line: WorkClass) -> bool:
-        """True if this one is overdue."""
+        """Return True if this want is an overdue gang."""
         gang = self._gang(line.demand)
         return gang is not None and began(want) <= self._now - gang.patience
 
@@ -92,7 +99,7 @@ class OvertakenGangs:
                 yield since, job
 
     def _gang_of(self, demand: Demand) -> Gang | None:
-        """What there is to know of those who ask for this; None if they are no gang."""
+        """Return the size and the patience of a gang with this demand; None if the demand makes no gang."""
         size = max((amount for kind, amount in demand if kind in self._kinds), default=0)
         if size < GANG:
             return None

@@ -1,6 +1,7 @@
-"""Which project goes next, and with which of its wants: known only as far as it matters. Pure (it changes only itself).
+"""The order of projects in one round, worked out only as far as it matters. Pure: the order changes only itself.
 
-A project whose turn does not come before all is given away is never looked into: of it only an outlook is made.
+If everything is given away before the turn of a project comes, its wants are never sorted: only a lower bound of its
+turn is computed.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from .index import WorkClass
 from .project_queue import Ask, ProjectQueue
 from .share_promises import SharePromises
 
-PROMISED, LENT, LEFT = range(3)  # the three goes
+PROMISED, LENT, LEFT = range(3)  # the three passes
 
-Turn = tuple[int, int, bool, float, int, str]  # go, class, where the project stands, the want's order, project
+Turn = tuple[int, int, bool, float, int, str]  # pass, class, rank of the project (two fields), want's order, project
 
 
 class ProjectOrder:
     """The wants of all projects in one round.
 
-    Each project has two queues: of what it may get in the first two goes, and of what is put off to the last.
+    Each project has two queues: one for the first two passes, and one for the wants that are put off to the last pass.
     """
 
     def __init__(
@@ -42,17 +43,20 @@ class ProjectOrder:
         self._rest: dict[str, ProjectQueue] = {}
 
     def enter(self, project: str, lines: list[WorkClass]) -> None:
-        """The lines of a project that may get something."""
+        """Enter the work classes of a project that may get something."""
         self._lines[project] = lines
         self._late[project] = {}
 
     def outlook(self, project: str) -> Turn | None:
-        """A turn that is not after the project's next one, and costs less to know. None if it has none."""
+        """Return a lower bound of the project's next turn, which is cheap to compute. None if it has no turn."""
         lines = self._lines[project]
         return self._outlook(project, PROMISED if any(self._within(line) for line in lines) else LENT, lines)
 
     def next(self, project: str, go: int) -> Turn | None:
-        """The project's next turn; before the last go only an outlook on that one."""
+        """Return the project's next turn; None if it has no more.
+
+        While `go` is not the last pass, a turn of the last pass is given by its lower bound only.
+        """
         if project not in self._own:
             self._open(project)
         if ask := self._own[project].first():
@@ -66,13 +70,13 @@ class ProjectOrder:
         return self._turn(ask, LEFT) if ask else None
 
     def ask(self, project: str, go: int) -> Ask:
-        """The want whose turn it is."""
+        """Return the want whose turn it is."""
         ask = (self._rest if go == LEFT else self._own)[project].first()
         assert ask is not None, f"{project} has a turn and no want"
         return ask
 
     def put_off(self, line: WorkClass) -> None:
-        """It gets something in the last go only."""
+        """Let a work class get something in the last pass only."""
         self._late[line.project][line] = None
 
     def _outlook(self, project: str, go: int, lines: Collection[WorkClass]) -> Turn | None:
@@ -82,7 +86,7 @@ class ProjectOrder:
         return go, job_class, False, self._shares.least(project, self._room.use_of(project)), -1, project
 
     def _open(self, project: str) -> None:
-        """What would take what others are owed is put off at once."""
+        """Make the project's first queue. A work class that would take what others are promised is put off at once."""
         late = self._late[project]
         for line in self._lines[project]:
             fits = self._room.has(line.demand, line.max_tier)

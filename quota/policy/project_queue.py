@@ -1,4 +1,4 @@
-"""The order inside a project in the course of one round: class, priority, who used least, then the journal. Pure."""
+"""The order inside a project during one round: class, priority, least use of the user, place in the journal. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from ..demand import Want
 from .index import Place, WorkClass
 from .partitions import Partition
 
-Entry = tuple[int, int, float, int, str, str, int]  # class, priority, weight, order, job, user, place in the line
+Entry = tuple[int, int, float, int, str, str, int]  # class, priority, weight, order, job, user, index in its places
 
 
 class Ask(Struct, eq=False, gc=False):
-    """A want in the course of one round: how many of its tasks still wait, and for how many room is kept, last on which side."""
+    """The state of one want during one round.
+
+    want: the want.
+    line: its work class.
+    left: how many of its tasks still wait.
+    kept: for how many of its tasks room is kept.
+    side: the partition where room was kept last; None: no room is kept.
+    """
 
     want: Want
     line: WorkClass
@@ -25,12 +32,12 @@ class Ask(Struct, eq=False, gc=False):
 
 
 class ProjectQueue:
-    """The wants of some lines of one project, the best first.
+    """The wants of some work classes of one project, best first.
 
-    The heap holds the first want of each user and line. `ask` finds a want's `Ask`, or None if it is to be passed over in this
-    round;
-    `is_open` says whether a line may still get anything, and `weight` what a user had and has. Both are asked when a want
-    comes to the top: in a round lines only close and weights only grow, so what is stale is found there.
+    The heap holds the first want of each user and work class. `ask` returns the `Ask` of a want, or None if the want
+    is to be passed over in this round. `is_open` says whether a work class may still get anything, and `weight` is the
+    past and present use of a user. Both are called when a want comes to the top: in a round work classes only close
+    and weights only grow, so a stale entry is found there.
     """
 
     def __init__(
@@ -51,7 +58,7 @@ class ProjectQueue:
         heapify(self._heap)
 
     def first(self) -> Ask | None:
-        """Whose turn it is."""
+        """Return the entry whose turn it is; None if no want is left that may be served."""
         while self._heap:
             *_, weight, _, job, user, index = self._heap[0]
             line = self._line[job]
@@ -70,7 +77,7 @@ class ProjectQueue:
         return None
 
     def _next(self, line: WorkClass, user: str, index: int) -> Entry | None:
-        """The first of the user's wants in a line, from there on, that may be served."""
+        """Return the user's first want in a work class, from `index` on, that may be served; None if there is none."""
         places = line.users[user]
         for number in range(index, len(places)):
             job = places[number][-1]

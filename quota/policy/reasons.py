@@ -1,7 +1,7 @@
-"""Why a job waits and why it is stopped: one line each, with names and numbers. Pure.
+"""The reasons why a job waits or is stopped: one line each, with names and numbers. Pure.
 
-The first waiting want of a project and shape gets the whole story; those behind it are told who is ahead, in words
-that are made once for each shape, because a hundred thousand jobs may wait for the same thing.
+The reason of a waiting job has two parts: what its shape waits for, and which jobs of its project are ahead. The text
+of the first part is made once for each shape, because a hundred thousand jobs may wait for the same thing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .reclaim import Taken
 
 
 def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
-    """Why an attempt is stopped for a want."""
+    """Say why an attempt is stopped for a want. `units` are those promised to the project of the attempt."""
     victim, who = taken.hold, f"{want.project}/{want.job} ({want.user})"
     if victim.project == want.project:
         return f"stopped for {who}: {_rank(want)} goes before {_rank(victim)}{_cheapest(taken)}"
@@ -28,32 +28,32 @@ def reclaimed(taken: Taken, want: Want, units: Resources) -> str:
 
 
 def overdue(taken: Taken, want: Want) -> str:
-    """Why an attempt is stopped for a gang beyond its share."""
+    """Say why an attempt is stopped for a gang beyond its share."""
     units = _amounts(tuple(taken.over.items()))
     why = f"{taken.hold.project} borrows {units}" if units else f"{_who(taken.hold)} came later"
     return f"room for {want.project}/{want.job} ({want.user}), overtaken for too long: {why}{_cheapest(taken)}"
 
 
 def shrunk(taken: Taken, units: Resources) -> str:
-    """Why an attempt is stopped for nobody's sake."""
+    """Say why an attempt is stopped because the capacity shrank."""
     return f"the pool shrank: {_borrowed(taken.hold.project, taken.over, units)}{_cheapest(taken)}"
 
 
 def limited(want: Want, kind: str, held: int, most: int) -> str:
-    """Why a want waits though there may be room: its user holds as much as a user may."""
+    """Say why a want waits although there may be room: its user holds as much as a user may."""
     who = f"a user of {want.project} may hold {most} {kind} at once"
     asked = want.demand[kind]
     return f"asks for {asked} {kind} but {who}" if asked > most else f"{who}, and {want.user} holds {held}"
 
 
 def resting(want: Want, seconds: float) -> str:
-    """Why a want is lent nothing for a while."""
+    """Say why a want is lent nothing for this many seconds."""
     times = "once" if want.stops == 1 else f"{want.stops} times"
     return f"was stopped for others {times}: room beyond the share of {want.project} is lent to it again in {seconds:.0f} s"
 
 
 def impossible(demand: Demand, sides: Sequence[Resources]) -> str | None:
-    """Why a demand can never be met by one of the sides, however long it waits; None if it can."""
+    """Say why no partition can ever meet a demand, however long it waits; None if one can."""
     for side in sides:
         for kind, amount in demand:
             if amount > side.get(kind, 0):
@@ -71,9 +71,9 @@ def impossible(demand: Demand, sides: Sequence[Resources]) -> str | None:
 
 
 def choosing(want: Want, choice: int | None, text: str, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
-    """What a want with several choices waits for (None: nothing that can be), why, and what the others lack.
+    """Say which choice a want waits for, why, and what its other choices lack.
 
-    `sides` are what each side holds, `free` what each has free.
+    `choice` is None if no choice can ever be met. `sides` is what each partition holds, `free` what each has free.
     """
     if choice is None:
         return f"{text}; so it is with each of its {len(want.choices)} choices"
@@ -86,7 +86,7 @@ _ORDINALS = ("1st", "2nd", "3rd", "4th")
 
 
 def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resources]) -> str:
-    """What a demand lacks that would do, too: on the side that has the most free."""
+    """Say what another choice lacks on the partition that has the most free."""
     if impossible(demand, sides):
         return f"{_amounts(demand)}, more than there is"
     most = {
@@ -100,7 +100,7 @@ def _lacking(demand: Demand, sides: Sequence[Resources], free: Sequence[Resource
 
 
 class Reasons:
-    """The reasons of one round, asked for when all is decided."""
+    """The reasons of one round. They are made when all is decided."""
 
     def __init__(self, board: WantIndex, room: Availability, shares: Shares, knobs: Knobs) -> None:
         self._board, self._room, self._shares, self._knobs = board, room, shares, knobs
@@ -114,7 +114,10 @@ class Reasons:
     def of_all(
         self, asks: Mapping[str, Ask], weight: Callable[[str, str], float], bar: Callable[[Want, WorkClass], str]
     ) -> dict[str, str]:
-        """The reason of every job with tasks that still wait; `asks` are the wants that were looked at."""
+        """Return the reason of every job with tasks that still wait.
+
+        `asks` are the wants that were looked at, `weight` is the use of a user, and `bar` says what keeps a want back.
+        """
         self._bar = bar
         self._kept = sorted((ask for ask in asks.values() if ask.kept), key=lambda ask: place(ask.want))
         texts: dict[str, str] = {}
@@ -131,7 +134,7 @@ class Reasons:
         return texts | {ask.want.job: self._kept_for(ask) for ask in self._kept}
 
     def _of_project(self, rows: Sequence[tuple[Want, WorkClass]]) -> Iterable[tuple[str, str]]:
-        """(job, reason) of the waiting wants of one project, given in their order."""
+        """Yield (job, reason) for the waiting wants of one project, which are given in their order."""
         ahead, number = "", 0
         for want, line in rows:
             if never := impossible(line.demand, self._room.of_sides(line.max_tier)):
@@ -140,13 +143,13 @@ class Reasons:
             text = self._bar(want, line) or self._text(line)
             if number:
                 text = f"{number} {'job' if number == 1 else 'jobs'} of {want.project} ahead ({ahead}); {text}"
-            if number < 2:
+            if number < 2:  # two names are enough: the number says how many there are
                 ahead += f"{', ' if ahead else ''}{_who(want)}"
             number += 1
             yield want.job, text
 
     def _kept_for(self, ask: Ask) -> str:
-        """The reason of a want for which room is kept."""
+        """Return the reason of a want for which room is kept."""
         kinds, side = tuple(kind for kind, _ in ask.line.demand), ask.side
         assert side is not None
         if (kinds, side) not in self._freed:
@@ -179,7 +182,7 @@ class Reasons:
         return f"{text}{self._holder(kind)}"
 
     def _held_over(self, kind: str) -> str:
-        """For whose next tries some of a kind is kept; empty if none is."""
+        """Say for which next tries some of a kind is kept; empty if none is kept."""
         rows = [hold for hold in sorted(self._room.kept.values(), key=age) if hold.demand.get(kind)]
         if not rows:
             return ""
@@ -188,11 +191,11 @@ class Reasons:
         return f"{units} held for the next try of {tries} until {until.astimezone(UTC):%H:%M:%S} UTC"
 
     def _free(self, kind: str) -> int:
-        """As much of a kind as one side has free: more is not given to one task."""
+        """Return the most of a kind that one partition has free: one task cannot get more."""
         return max(side.free.get(kind, 0) for side in self._room.sides)
 
     def _stock(self, kind: str, max_tier: int | None) -> str:
-        """How much of a kind is free of how much, on each side that has any."""
+        """Say how much of a kind is free of how much, on each partition that has any."""
         parts = zip(self._room.sides, self._room.of_sides(None), strict=True)
         rows = [(side, held) for side, pool in parts if (held := pool.get(kind, 0))]
         if len(rows) < 2:
@@ -210,7 +213,7 @@ class Reasons:
         return f"it would take {project} over its share ({use + amount} of {unit} {kind}) and nothing is idle"
 
     def _holder(self, kind: str) -> str:
-        """Who holds most of a kind."""
+        """Say which project holds most of a kind; empty if none holds any."""
         if kind not in self._holders:
             amounts = {project: used.get(kind, 0) for project, used in self._room.used.items()}
             project = max(sorted(amounts), key=lambda name: amounts[name], default="")
@@ -225,7 +228,7 @@ class Reasons:
 
 
 def _tiers(side: Partition) -> str:
-    """A side by its tiers: `tier 2`, `tiers 0 to 1`."""
+    """Name a partition by its tiers: `tier 2`, `tiers 0 to 1`."""
     last = side.first + len(side.tiers) - 1
     return f"tier {last}" if last == side.first else f"tiers {side.first} to {last}"
 
@@ -236,7 +239,7 @@ def _borrowed(project: str, over: Resources, units: Resources) -> str:
 
 
 def age(hold: Holding) -> tuple[datetime, int, str, int]:
-    """The order of holds, oldest first, the same in whatever order they come."""
+    """Return the sort key of a holding, oldest first. No two are equal, so the order is always the same."""
     return hold.since, hold.order, hold.job, hold.task
 
 
@@ -246,7 +249,7 @@ def _rank(row: Want | Holding) -> str:
 
 
 def _cheapest(taken: Taken) -> str:
-    """Why this one, and what it costs."""
+    """Say why this attempt was chosen, and what its stop costs."""
     among = f"the cheapest to stop of {taken.among}, " if taken.among > 1 else ""
     return f"; {among}it loses {_span(taken.lost_s)} of work"
 
@@ -258,7 +261,7 @@ def _span(seconds: float) -> str:
 
 
 def _names(holds: Sequence[Holding]) -> str:
-    """`nlp (alice/llm-1, +2 more)`: the first one's project, and how many there are besides."""
+    """Name holdings as `nlp (alice/llm-1, +2 more)`: the project of the first, and the number of the others."""
     return f"{holds[0].project} ({_more([_who(hold) for hold in holds])})" if holds else "others"
 
 

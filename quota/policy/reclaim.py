@@ -1,8 +1,9 @@
-"""What is taken back, and from whom. Pure.
+"""The choice of victims: the attempts that are stopped so that others get their room. Pure.
 
-Victims are taken in the order of what their stop costs (`Victims._price`) until enough is gained. A project gives to
-others only while it is over its share of a kind that is still missing, so it falls below its share by less than one of
-its own jobs. Then whoever turns out not to be needed is spared, the costliest first: what is left is needed, each of it.
+Victims are chosen in the order of what their stop costs (`Victims._price`), cheapest first, until enough is gained. A
+project gives to others only while it is over its share of a kind that is still missing, so it falls below its share by
+less than one of its own jobs. Then victims that turn out not to be needed are spared, the costliest first. Every victim
+that is left is needed.
 """
 
 from __future__ import annotations
@@ -24,25 +25,33 @@ Beyond = Callable[[Holding, Resources], Resources]
 Price = tuple[int, bool, bool, float, datetime, int, str, int]
 
 STEP_S = 30.0
-"""Losses of work of a unit that differ by less are as good as equal."""
+"""Two losses of a unit's work count as equal if they lie in the same step of this many seconds."""
 
 OVERRUN = timedelta(seconds=30)
-"""An end that was due so long ago is not to be counted on: the attempt has not begun to run, or nobody can tell it to end."""
+"""An end that is overdue by this much is not counted on: the attempt has not begun to run, or cannot be reached."""
 
 SPARED = 3
-"""Who was stopped for others so often is not stopped for an overdue gang."""
+"""An attempt whose task was stopped for others this often is not stopped for an overdue gang."""
 
 WORTH, CALM = 0.03, 10
-"""For each second that a gang is overdue, so much of a second's work of each of its units may be lost for it, where each
-stop counts as that many restarts besides: a gang of 16 is worth ten stops of a unit after four to seven hours."""
+"""The price that may be paid for an overdue gang. For each second that it is overdue and for each of its units, `WORTH`
+seconds of a unit's work may be lost. Each stop costs `CALM` restarts besides the work that it loses. With the default
+restart cost, a gang of 16 units is worth ten stops after seven hours at the earliest."""
 
 URGENT = 0
 STOPS_MAX = 5
-"""Who was stopped for others so often is stopped again only if nobody else can give, and never by its own project."""
+"""A task that was stopped for others this often is the last of its class to be stopped again. For its own project it is
+never stopped again."""
 
 
 class Taken(Struct, frozen=True):
-    """Who is stopped, what its project borrowed before, what it loses in seconds, and how many could have given."""
+    """One attempt that is stopped.
+
+    hold: what the attempt holds.
+    over: the units by kind that its project borrowed before the stop.
+    lost_s: seconds of its work that no checkpoint holds.
+    among: the number of attempts that could have been stopped instead, with itself.
+    """
 
     hold: Holding
     over: Resources
@@ -53,7 +62,7 @@ class Taken(Struct, frozen=True):
 class Victims:
     """All attempts that may be stopped: those that are not stopping yet. `settled` were stopped or moved in this round.
 
-    What is kept for the next try of one that failed counts as if that still ran, and as work of which nothing is lost.
+    What is kept for the next try of a failed attempt counts as if the attempt still ran, but its stop loses no work.
     """
 
     def __init__(
@@ -65,7 +74,7 @@ class Victims:
         self._ending: list[Holding] | None = None
 
     def lower(self, project: str, best: Rank) -> bool:
-        """True if the project runs something less important than this."""
+        """Return True if the project has an attempt that may be stopped and is less important than this."""
         kept = (rank(hold) for _, hold in self._room.kept_of(project))
         if max((*self._board.ranks.get(project, ()), *kept), default=best) <= best:
             return False
@@ -76,11 +85,13 @@ class Victims:
     def for_want(
         self, want: Want, side: Partition, lack: Resources, *, promised: bool, kept: bool = False
     ) -> list[Taken]:
-        """Whom to stop so that the want finds what it lacks on this side; nobody if it would not be enough.
+        """Choose and stop victims so that the want finds what it lacks on this partition. Return them.
 
-        `kept`: it is to find it in what is kept for next tries. Borrowers give to a want that is `promised` to its project,
-        and those of a worse class to an urgent one; then less important attempts of its own project do. For what is only one
-        task of a share that promises less, nobody loses theirs.
+        If they would not be enough, nothing is stopped and the list is empty. Borrowers give to a want that is
+        `promised` to its project, and borrowers of a worse class give to an urgent want. After them, less important
+        attempts of the want's own project give. With `kept`, only room that is kept for next tries is taken. If the
+        want is only the one task of a share that promises less, no project loses its own such task for it, except for
+        an urgent want.
         """
         lent = [
             hold
@@ -102,11 +113,13 @@ class Victims:
         return self._stop(chosen, len(lent) + len(own)) if _enough(chosen, lack) else []
 
     def for_overdue(self, want: Want, side: Partition, lack: Resources, since: datetime) -> list[Taken]:
-        """Whom to stop for a gang that is overdue since then; nobody if it would not be enough, or not yet be worth it.
+        """Choose and stop victims for a gang that is overdue since `since`. Return them.
 
-        Borrowers give, and those of its own project that overtook it; but nobody of a better class, nobody who was
-        stopped often, and of gangs that were overdue themselves only smaller ones. It is worth as much as the gang grew
-        older meanwhile: so it first gets what becomes free by itself, and more of the others' work the longer it waits.
+        If they would not be enough or cost too much, nothing is stopped and the list is empty. Borrowers give, and so
+        do attempts of the gang's own project that overtook it. Attempts of a better class do not give, nor do tasks
+        that were stopped often; gangs that were overdue themselves give only to a larger gang. The price that may be
+        paid grows with the time that the gang is overdue. So the gang first gets what becomes free by itself, and more
+        of the others' work the longer it waits.
         """
         size, calm = _units(want.demand, lack), CALM * self._knobs.restart_cost_s
         worth = WORTH * size * (self._now - since).total_seconds()
@@ -127,7 +140,10 @@ class Victims:
         return self._stop(chosen, len(lent) + len(own)) if cost <= worth and _enough(chosen, lack) else []
 
     def end_in_time(self, side: Partition, lack: Resources, max_tier: int | None, by: datetime) -> bool:
-        """True if time limits that are known, and have not passed long ago, free all that is lacking on the side by then."""
+        """Return True if known time limits free all that is lacking on the partition by `by`.
+
+        Limits that passed long ago (`OVERRUN`) do not count.
+        """
         if self._ending is None:
             self._ending = [hold for project in self._board.of for hold in self._going(project) if hold.until]
         ends = [
@@ -139,17 +155,17 @@ class Victims:
         return fits(lack, total(ends))
 
     def _may_give(self, project: str, lack: Resources) -> bool:
-        """False if others borrow too little for it, and its own project holds too little: known without a search."""
+        """Return False if no search can help: others borrow none of a missing kind and the project has too little."""
         borrowed = total(
             self._shares.lent(other, self._room.stays(other)) for other in self._projects() if other != project
         )
-        # Who borrows may hold it in one piece that is larger; so a project gives up to all that it holds, if it borrows.
+        # A borrower may hold more than it borrows in one attempt. So any amount that is borrowed may be enough.
         return all(
             borrowed.get(kind, 0) or self._room.stays(project).get(kind, 0) >= amount for kind, amount in lack.items()
         )
 
     def for_shrunk_pool(self) -> list[Taken]:
-        """Whom to stop because more is held than there is: borrowers only, as far as that goes."""
+        """Choose and stop victims because more is held than there is: only borrowers, so it may not be enough."""
         taken = []
         for side in self._room.sides:
             if lack := side.lack(tuple((kind, 0) for kind in side.free), None):
@@ -158,41 +174,42 @@ class Victims:
         return taken
 
     def _price(self, hold: Holding, lack: Resources) -> Price:
-        """What each unit costs that its stop gains, the cheapest first.
+        """Return the sort key of a victim: what each unit costs that its stop gains, the cheapest first.
 
-        A worse class goes first; who was stopped often, and who was overdue, last; then goes by the work that is lost
-        for each unit, in steps. Of those that lose the same goes who ran longest: that is likely to run for long still.
+        Attempts of a worse class come first. Inside a class, tasks that were stopped often and gangs that were overdue
+        come last. Then the work counts that is lost for each unit, in steps of `STEP_S`. Of equal losses the attempt
+        that ran longest comes first, because it is likely to go on for long.
         """
         step = self._cost(hold, lack, self._knobs.restart_cost_s) / _units(hold.demand, lack) // STEP_S
         spared = hold.stops >= STOPS_MAX, hold.overdue
         return (-hold.job_class, *spared, step, hold.since, hold.order, hold.job, hold.task)
 
     def _cost(self, hold: Holding, lack: Resources, more: float = 0.0) -> float:
-        """The work that its stop loses, in seconds of a unit, weighted by past stops."""
+        """Return the work that a stop loses, in seconds of one unit, plus `more`, weighted by past stops."""
         return (hold.unsaved_s(self._now) * _units(hold.demand, lack) + more) * (1 + hold.stops)
 
     def _projects(self) -> dict[str, None]:
-        """Those that hold anything, or for which something is kept."""
+        """Return the projects that hold anything, or for which something is kept, in a fixed order."""
         return dict.fromkeys(self._board.of) | {hold.project: None for hold in self._room.kept.values()}
 
     def _going(self, project: str, side: Partition | None = None) -> Iterator[Holding]:
-        """What it holds and keeps, on one side or on all."""
+        """Yield what a project holds and what is kept for it, on one partition or on all, without what is stopping."""
         for name, hold in chain(self._board.of.get(project, {}).items(), self._room.kept_of(project)):
             if not hold.stopping and name not in self._settled and (side is None or side.covers(hold.tier)):
                 yield hold
 
     def _yielding(self, project: str, side: Partition | None = None) -> Iterator[Holding]:
-        """What a project gives to more important wants of its own."""
+        """Yield what a project may give to more important wants of its own."""
         return (hold for hold in self._going(project, side) if hold.stops < STOPS_MAX)
 
     def _gather(
         self, lack: Resources, max_tier: int | None, lent: list[Holding], own: list[Holding], beyond: Beyond
     ) -> list[Holding]:
-        """Take the cheapest until nothing is lacking or nobody is left, then spare who is not needed.
+        """Choose the cheapest victims until nothing is lacking or none is left, then spare those that are not needed.
 
-        `beyond` says what of a project's use may be taken.
-        First of what is borrowed as a whole, then of what is so in part, then of the want's own project. In each of the
-        three one pass is enough: who borrows nothing that is lacking never will in the course of it.
+        `beyond` says how much of a project's use may be taken. Attempts that are borrowed as a whole come first, then
+        those that are borrowed in part, then those of the want's own project. For each of the three groups one pass is
+        enough: a project that borrows nothing that is lacking will not borrow any during the pass.
         """
         left: dict[str, Resources] = {}
         missing = dict(lack)
@@ -224,7 +241,7 @@ class Victims:
 
     def _stop(self, chosen: list[Holding], among: int) -> list[Taken]:
         taken = []
-        for hold in chosen:
+        for hold in chosen:  # measure all before a stop is entered: it changes what the project borrows
             over = self._shares.borrowed(hold.project, self._room.stays(hold.project))
             taken.append(Taken(hold, over, hold.unsaved_s(self._now), among))
         for hold in chosen:
@@ -242,19 +259,19 @@ def _enough(chosen: list[Holding], lack: Resources) -> bool:
 
 
 def _units(demand: Resources, lack: Resources) -> int:
-    """How much it is of what is lacking."""
+    """Return the largest amount that a demand has of the kinds that are lacking, at least 1."""
     return max((demand.get(kind, 0) for kind in lack), default=0) or 1
 
 
 def _overtook(hold: Holding, want: Want) -> bool:
-    """It came later, was given room meanwhile, and is not more important."""
+    """Return True if an attempt's job came later, got room while the want waited, and is not more important."""
     return hold.order > want.order and hold.since > want.since and rank(hold) >= rank(want)
 
 
 def _spared(chosen: list[Holding], lack: Resources) -> list[Holding]:
     gained = total(hold.demand for hold in chosen)
     kept = []
-    for hold in reversed(chosen):
+    for hold in reversed(chosen):  # the victims that were chosen last are spared first
         without = minus(gained, hold.demand)
         if fits(lack, without):
             gained = without

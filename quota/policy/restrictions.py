@@ -1,4 +1,4 @@
-"""What keeps one want back, were there room for it: its user's limit, or a pause after it was stopped for others. Pure."""
+"""The limits that keep a want back although there is room: its user's limit, or a pause after stops. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from .availability import Availability
 from .index import WorkClass
 
 BACK_OFF_FROM, BACK_OFF_MIN_S, BACK_OFF_MAX = 3, 90.0, 9
-"""Who was stopped for others so often is lent room again only after a pause: the reclaim delay, and not less than that
-many seconds, doubled with each stop but the first, up to so often. So nobody is stopped more than ten times in a day."""
+"""The pause after stops. A want that was stopped for others at least `BACK_OFF_FROM` times is lent room again only
+after a pause. The pause is the reclaim delay, but at least `BACK_OFF_MIN_S` seconds, doubled with each stop but the
+first, at most `BACK_OFF_MAX` times. So no task is stopped more than ten times in a day."""
 
 
 class Restrictions:
-    """The bars of one round. `wakes` are the moments at which some of them fall."""
+    """The restrictions of one round. `wakes` are the moments at which some of them end."""
 
     def __init__(self, room: Availability, shares: Shares, quota: Quota, now: datetime, knobs: Knobs) -> None:
         self._room, self._shares, self._quota, self._now = room, shares, quota, now
@@ -25,7 +26,7 @@ class Restrictions:
         self.wakes: list[datetime] = []
 
     def of(self, want: Want, line: WorkClass) -> str:
-        """Why it is kept back; empty if it is not."""
+        """Return why a want is kept back; empty if it is not."""
         if limit := self.limit(want):
             return limit
         if want.stopped is None or want.stops < BACK_OFF_FROM:
@@ -38,7 +39,7 @@ class Restrictions:
         return ""
 
     def limit(self, want: Want) -> str:
-        """Why its user may not have it; empty if that is not so."""
+        """Return why the user may hold no more; empty if the user may."""
         for kind, most in self._quota.user_limit(want.project).items():
             asked, held = want.demand.get(kind, 0), self._room.use_of_user(want.project, want.user).get(kind, 0)
             if asked and held + asked > most:

@@ -1,26 +1,27 @@
-"""Whose turn it is: the policies by name, and the default one. Pure.
+"""The default policy, and all policies by name. Pure.
 
-The default policy leaves alone what runs, and gives away what is free in three goes, each time to the project that
-would be the least far along its share (`Shares.turn`):
+The default policy does not touch running tasks to give away free room. It gives it away in three passes, each time to
+the project that would then have used the smallest part of its share (`Shares.turn`):
 
-1. what is promised: wants that keep their project within its share, or are one task of a share of which nothing is used
-   and that rounding made too small for it;
-2. what is lent without touching what is promised to others who wait, in each project's own order, so that a gang
-   larger than the share neither loses its place to its juniors while there is room, nor blocks them when there is none;
-3. whatever is left.
+1. Promised room. A want gets it if its project stays within its share, or if the want is the one task of an unused
+   share that rounding made too small for it.
+2. Lent room that is not promised to others who wait. Each project keeps its own order, so a gang larger than the
+   share does not lose its place to later jobs while there is room, and does not block them when there is none.
+3. All room that is left.
 
-Between the first and the second go gangs that were overtaken too long call in what was lent (`bastion.quota.policy.overtaken`).
+Between the first and the second pass, gangs that were overtaken for too long reclaim what was lent
+(`bastion.quota.policy.overtaken`).
 
-A want that is promised, does not fit and has waited `reclaim_delay_s` has borrowers stopped for it, and a more
-important want less important attempts of its own project. That is one decision with its turn: it happens only if
-the want then fits, and what is free or being freed is kept for it, in this round and in the next ones (`reclaims`),
-until it has started. Before all that a pool that shrank takes back from its borrowers.
+If a promised want does not fit and has waited `reclaim_delay_s`, borrowers are stopped for it. For a more important
+want, less important attempts of its own project are stopped, too. The stops and the want's turn are one decision: it
+is made only if the want then fits. What is free or being freed is kept for the want, in this round and in the next ones
+(`reclaims`), until it has started. Before all that, if the capacity shrank, borrowers are stopped until the rest fits.
 
-What a task held whose try failed, and that is tried again soon, is kept for it over the pause, as if it still ran; then
-its next try starts before anybody else gets room. Whoever could have it stopped takes that room at once.
+If the try of a task failed and the task is tried again soon, its room is kept for it over the pause, as if it still
+ran. Then its next try starts before any other job gets room. A want that may stop the task takes that room at once.
 
-Wants of one project that ask for the same are one line, and a line is looked at once: in a round what is free only
-becomes less, so what gets nothing once gets nothing later.
+Wants of one project that ask for the same form one work class, and each work class is searched once. In a round free
+room only becomes less, so a want that gets nothing once gets nothing later.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ from .share_promises import SharePromises
 from .tier_moves import TierMoves
 
 STOP_TAKES = timedelta(seconds=30)
-"""Nobody is stopped for what ends by its time limit within so long: a stop would take as much."""
+"""If enough room comes free by time limits within this time, nothing is stopped for it: a stop would take as long."""
 
 HOURS = 1.0
-"""What a user holds now weighs as much as having held it for so long."""
+"""The weight of what a user holds now: as if the user had held it for this many hours."""
 
 
 def schedule(
@@ -66,7 +67,7 @@ def schedule(
     now: datetime,
     knobs: Knobs,
 ) -> Schedule:
-    """The default policy. See `Policy` for the arguments."""
+    """Decide by the default policy. See `Policy` for the arguments."""
     state = _Round(board, quota, pool, past, now, knobs)
     state.take_back_what_shrank()
     state.serve_first_in_line(reclaims)
@@ -107,9 +108,10 @@ class _Round:
             self._stop(taken, None, reasons.shrunk(taken, self._shares.units(taken.hold.project)))
 
     def serve_first_in_line(self, reclaims: Iterable[str]) -> None:
-        """Start, or keep room for, the wants for which others were stopped before: of each one task, then more within the share.
+        """Start the wants for which others were stopped before, or keep room for them.
 
-        If one does not fit even when all that stops is gone, it is first in line no more.
+        Each gets room for one task first, then for more tasks within the share. A want that does not fit even when all
+        that stops is gone loses this priority.
         """
         wants = [self._board.wants[job] for job in reclaims if job in self._board.wants]
         asks = [self._ask(want.job, self._board.line(want)) for want in wants]
@@ -121,9 +123,12 @@ class _Round:
                 self._give(ask)
 
     def serve_next_tries(self) -> None:
-        """Start those whose pause is over in what was kept for them. Other tasks of the job that may start take it before."""
+        """Start tasks whose pause is over in the room that was kept for them.
+
+        Another task of the same job that may start takes the room before the pause is over.
+        """
         late = [(hold.retry is not None and hold.retry > self._now, hold) for hold in self._room.kept.values()]
-        for pauses, hold in sorted(late, key=lambda row: row[0]):
+        for pauses, hold in sorted(late, key=lambda row: row[0]):  # those whose pause is over come first
             want = self._board.wants.get(hold.job)
             ask = self._ask(want.job, self._board.line(want)) if want else None
             if pauses and not (ask and ask.left):
@@ -139,27 +144,27 @@ class _Round:
                 self._owed.less(ask.want.project, ask.line.demand, 1)
 
     def serve_the_rest(self) -> None:
-        """All other wants, the project that is the least far along its share first; overdue gangs before what is lent."""
+        """Serve all other wants in the order of their projects' turns. Overdue gangs come before lent room."""
         for project, lines in self._board.lines.items():
             self._enter(project, lines.values())
         turns = [turn for project in self._board.lines if (turn := self._turns.outlook(project))]
         heapify(turns)
         promised = True
         while turns or promised:
-            if promised and not (turns and turns[0][0] == PROMISED):
+            if promised and not (turns and turns[0][0] == PROMISED):  # the first pass is over
                 promised = False
                 self._serve_overdue()
                 continue
             popped = heappop(turns)
             turn = self._turns.next(popped[-1], popped[0])
-            if turn == popped:  # else it was an outlook, or others took what it stood for
+            if turn == popped:  # else it was an estimate, or others took the room meanwhile
                 self._serve(popped[-1], popped[0])
                 turn = self._turns.next(popped[-1], popped[0])
             if turn:
                 heappush(turns, turn)
 
     def _serve_overdue(self) -> None:
-        """The gangs that waited for too long: with what is free, what is being freed, or what was lent."""
+        """Serve the gangs that waited for too long: with room that is free, that is being freed, or that was lent."""
         in_vain: set[WorkClass] = set()
         for want, since in self._overdue.wants():
             line = self._board.line(want)
@@ -176,7 +181,10 @@ class _Round:
         self._wakes += self._overdue.wakes
 
     def _call_in(self, ask: Ask, since: datetime) -> bool:
-        """Stop others so that the gang, overdue since then, fits once they are gone. False if nobody is stopped."""
+        """Stop others so that the gang, overdue since `since`, fits once they are gone.
+
+        Return False if nothing is stopped.
+        """
         want, line = ask.want, ask.line
         for side, lack in self._room.lacks(line.demand, line.max_tier):
             if self._victims.end_in_time(side, lack, line.max_tier, self._now + AGAIN):
@@ -188,7 +196,7 @@ class _Round:
         return False
 
     def answer(self) -> Schedule:
-        """All that was decided. Tiers that are idle even now count what runs in worse ones."""
+        """Return all that was decided, after running tasks are moved in the accounts to better tiers that are idle."""
         self._moving.promote()
         return Schedule(
             starts=tuple(self._starts),
@@ -213,16 +221,19 @@ class _Round:
         return ask
 
     def _next(self, job: str, line: WorkClass) -> Ask | None:
-        """The want, unless it is to be passed over."""
+        """Return the entry of a want, or None if the want is to be passed over."""
         ask = self._ask(job, line)
         return ask if ask.left and not self._bars.of(ask.want, line) else None
 
     def _has_room(self, ask: Ask) -> bool:
-        """True if it fits when all that stops is gone, and its user may have it."""
+        """Return True if the want fits when all that stops is gone, and its user may have it."""
         return not self._bars.limit(ask.want) and self._room.will_have(ask.line.demand, ask.line.max_tier)
 
     def _takes_kept(self, ask: Ask) -> bool:
-        """Take what is kept for next tries, if the want has a right to it and then fits once all that stops is gone."""
+        """Take room that is kept for next tries, if the want has a right to it.
+
+        Return True if the want then fits once all that stops is gone.
+        """
         want, line = ask.want, ask.line
         if self._bars.limit(want):
             return False
@@ -233,7 +244,7 @@ class _Round:
         )
 
     def _weight(self, project: str, user: str) -> float:
-        """What a user had of late, and has now: parts of the pool times hours."""
+        """Return the recent and present use of a user: fractions of the pool times hours."""
         weight = self._weights.get((project, user))
         if weight is None:
             now = self._shares.dominant(self._room.use_of_user(project, user))
@@ -242,7 +253,7 @@ class _Round:
         return weight
 
     def _may(self, line: WorkClass) -> bool:
-        """True if wants of this line may get something still. Once it is false it stays so."""
+        """Return True if wants of this work class may still get something. Once it is False, it stays False."""
         if line in self._closed:
             return False
         if self._room.has(line.demand, line.max_tier) or self._may_move(line) or self._may_reclaim(line):
@@ -251,12 +262,12 @@ class _Round:
         return False
 
     def _may_move(self, line: WorkClass) -> bool:
-        """True if others made room for it in the tiers that it takes, by moving to worse ones."""
+        """Move others to worse tiers, so that it fits in the tiers that it takes. Return True if they made room."""
         worst = line.max_tier
         return worst is not None and self._moving.make_room(line.demand, worst)
 
     def _serve(self, project: str, go: int) -> None:
-        """Give the project's next want what it asks for, put its line off to the last go, or let it wait."""
+        """Give the project's next want what it asks for, put its work class off to the last pass, or let it wait."""
         ask = self._turns.ask(project, go)
         line = ask.line
         fits = self._room.has(line.demand, line.max_tier)
@@ -269,7 +280,7 @@ class _Round:
             self._closed.add(line)
 
     def _give(self, ask: Ask) -> None:
-        """Start a task if it fits now; else keep room for it."""
+        """Start a task if it fits now. Otherwise keep room for it."""
         want, line = ask.want, ask.line
         ask.left -= 1
         self._weights.pop((want.project, want.user), None)
@@ -284,11 +295,14 @@ class _Round:
         return self._shares.within(line.project, self._room.use_of(line.project), line.demand)
 
     def _due(self, line: WorkClass) -> bool:
-        """True if it is promised: within the share, or one task of a share of which nothing is used."""
+        """Return True if the room is promised: within the share, or for the one task of an unused share."""
         return self._shares.due(line.project, self._room.use_of(line.project), line.demand)
 
     def _may_reclaim(self, line: WorkClass) -> bool:
-        """True if it has waited long enough, has a right to somebody's room, and nobody asked in vain for less."""
+        """Return True if a search for attempts to stop may help this work class.
+
+        It has waited long enough and has a right to others' room, and no search for a smaller demand has failed.
+        """
         best = min(line.ranks)
         promised = best[0] <= STANDARD and self._due(line)
         if not (promised or best[0] == URGENT or self._victims.lower(line.project, best)):
@@ -302,7 +316,10 @@ class _Round:
         return not any(all(demand.get(kind, 0) >= amount for kind, amount in less) for less in failed)
 
     def _reclaim(self, ask: Ask) -> bool:
-        """Stop others so that the want fits once they are gone. False if that cannot be, and nobody is stopped."""
+        """Stop others so that the want fits once they are gone. Return False if none can make it fit.
+
+        Then nothing is stopped.
+        """
         want, line = ask.want, ask.line
         promised = want.job_class <= STANDARD and self._due(line)
         will_have = self._room.will_have(line.demand, line.max_tier)
@@ -322,7 +339,7 @@ class _Round:
     def _stop(self, taken: Taken, for_job: str | None, reason: str) -> None:
         hold = taken.hold
         if hold.retry is not None:
-            return  # nothing of it runs: its room is free at once
+            return  # the attempt has failed, so nothing runs, and its room is free at once
         self._stops.append(Stop(hold.job, hold.task, for_job, reason, taken.lost_s))
         self._reasons.stopped.append(hold)
 

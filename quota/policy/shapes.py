@@ -1,8 +1,8 @@
-"""Jobs of several shapes: each gets the one that it wants most of those that are free, else it waits for the first. Pure.
+"""Jobs with several shapes: a job gets the first of its shapes that is free, or waits for the first one. Pure.
 
-The policy is asked with every such job in the first shape that the pool can hold. Those that do not start are then tried in
-their next shapes, as far as there is room for them; whoever starts keeps that shape, and all others go back to the
-first. So nobody is stopped, and nothing kept, for a shape while another is free, nor for any but the first.
+The policy is asked with every such job in the first shape that the pool can hold. The jobs that do not start are then
+tried in their next shapes, as far as there is room. A job that starts keeps its shape; all others go back to the first.
+So no attempt is stopped, and no room is kept, for a shape while another one is free, or for any shape but the first.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .index import WantIndex
 from .interface import Policy
 
 BACK = 3
-"""So often those go back that do not start after all, because others did; then all do."""
+"""The most rounds in which jobs that do not start after all go back to the first shape. Then all jobs go back."""
 
 Shapes = dict[str, int]  # choices, by job
 
 
 def choosing(policy: Policy) -> Policy:
-    """The same policy, for boards on which jobs may choose. For all others it is asked once, as it is."""
+    """Return a policy that also handles jobs with several shapes. Without such jobs it calls `policy` once."""
 
     def schedule(*, board: WantIndex, **rest: Any) -> Schedule:
         return _Choosing(policy, board, rest).answer() if board.choosers else policy(board=board, **rest)
@@ -38,10 +38,10 @@ def choosing(policy: Policy) -> Policy:
 
 
 class _Choosing:
-    """One decision. The board is lent: wants are replaced while the policy is asked, and put back.
+    """One decision. It replaces wants in the index while it asks the policy, and then puts the old wants back.
 
-    Jobs that list the same are a group, of which is asked once whether anything is left for it. `_first` is the first choice
-    of each job that the pool can hold. `Shapes` are those of the jobs that stand elsewhere than where the board has them.
+    Jobs that list the same shapes form a group, so room for them is looked up once. `_first` is the first choice of
+    each job that the pool can hold. A `Shapes` value lists the jobs that are tried in another shape than the index has.
     """
 
     def __init__(self, policy: Policy, board: WantIndex, rest: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class _Choosing:
         self._wakes: list[datetime | None] = []
 
     def answer(self) -> Schedule:
-        """What the policy says once everybody stands where they are to stand."""
+        """Return the policy's answer for the shapes that were settled."""
         try:
             found, shapes = self._settled()
         finally:
@@ -79,7 +79,10 @@ class _Choosing:
         return answer, first
 
     def _asked(self, shapes: Shapes) -> Schedule:
-        """The policy's answer with the jobs in these shapes. What was freed for another shape is not kept for this one."""
+        """Return the policy's answer with the jobs in these shapes.
+
+        Room that was freed for the first shape of a job is not kept for another one.
+        """
         self._stand(shapes)
         moved = {job for job, choice in shapes.items() if choice != self._first[job]}
         reclaims = tuple(job for job in self._rest["reclaims"] if job not in moved)
@@ -88,7 +91,7 @@ class _Choosing:
         return found
 
     def _stand(self, shapes: Shapes) -> None:
-        """The jobs stand on the board in these shapes, and all others as they did."""
+        """Put the jobs into the index in these shapes, and put all other jobs back as they were."""
         for job, want in list(self._lent.items()):
             if shapes.get(job, want.choice) == want.choice:
                 self._board.stand(self._lent.pop(job))
@@ -99,7 +102,7 @@ class _Choosing:
                 self._board.stand(structs.replace(want, demand=want.choices[choice], choice=choice))
 
     def _later(self, shapes: Shapes, found: Schedule) -> Shapes:
-        """Who did not start is tried in the next shape for which there is room; who has no other keeps to the last."""
+        """Give each job that did not start the next shape for which there is room. Without one it keeps its shape."""
         started, free, later = {start.job for start in found.starts}, self._free(found), dict(shapes)
         for group, choices in self._possible.items():
             room = [n for n in choices if n > choices[0] and any(fits(dict(group[0][n]), side) for side in free)]
@@ -110,7 +113,7 @@ class _Choosing:
         return later
 
     def _free(self, found: Schedule) -> list[dict[str, int]]:
-        """What an answer leaves of each side of the pool, while the jobs stand as they did then."""
+        """Return what an answer leaves of each partition. The index must hold the shapes of that answer."""
         left = [dict(side) for side in self._pool.of_sides()]
         given = ((start.tier, self._board.wants[start.job].demand) for start in found.starts)
         for tier, amount in (*self._board.named.items(), *given):
@@ -119,7 +122,7 @@ class _Choosing:
         return left
 
     def _told(self, found: Schedule, shapes: Shapes) -> Mapping[str, str]:
-        """The reasons, of those who may choose with what they wait for and what the others lack."""
+        """Return the reasons. For a job with choices, say which shape it waits for and what the other shapes lack."""
         self._stand(shapes)
         try:
             told, free, sides = dict(found.reasons), self._free(found), self._pool.of_sides()
@@ -133,6 +136,6 @@ class _Choosing:
 
 
 def possible(choices: Sequence[Demand], max_tier: int | None, pool: Capacity) -> list[int]:
-    """The choices that would fit if nobody used anything."""
+    """Return the numbers of the choices that would fit if nothing were in use."""
     sides = pool.of_sides(max_tier)
     return [number for number, demand in enumerate(choices) if not reasons.impossible(demand, sides)]

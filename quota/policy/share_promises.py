@@ -1,4 +1,4 @@
-"""What is still promised to projects that wait for it. Pure (it changes only itself)."""
+"""The units that are still promised to projects that wait for them. Pure: the account changes only itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from .availability import Availability
 
 
 class SharePromises:
-    """For each project the smaller of what it waits for and what its share has left, and the sum of that."""
+    """The account of promises: for each project the smaller of what it waits for and what its share has left.
+
+    The sum over all projects is kept, too.
+    """
 
     def __init__(self, shares: Shares, room: Availability, pending: Mapping[str, Resources]) -> None:
         self._shares, self._room = shares, room
@@ -22,14 +25,17 @@ class SharePromises:
             self._settle(project)
 
     def less(self, project: str, demand: Demand, count: int) -> None:
-        """So many of its tasks wait no more, or in vain; its use may have changed."""
+        """Enter that `count` of the project's tasks no longer wait, or can never start.
+
+        The project's use may have changed with it, so its promises are computed again.
+        """
         pending = self._pending[project]
         for kind, amount in demand:
             pending[kind] -= amount * count
         self._settle(project)
 
     def spares(self, project: str, demand: Demand) -> bool:
-        """True if the demand fits in what is free beyond all that other projects are owed."""
+        """Return True if the demand fits in free room that is not promised to other projects."""
         own, free = self._owed[project], self._room.free
         return all(amount <= free.get(kind, 0) - self._total[kind] + own.get(kind, 0) for kind, amount in demand)
 

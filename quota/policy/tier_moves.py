@@ -1,7 +1,7 @@
-"""To which tier counts what runs: nothing restarts, only the books change. Pure (it changes only itself).
+"""Moves of running tasks between tiers. Nothing restarts; only the accounts change. Pure: it changes only itself.
 
-What runs is promoted to better tiers that are idle. For a want that takes no worse tier, those that said that they do
-(`max_tier`) make room by moving to a worse one. Nothing moves across a wall: behind it are other machines.
+Running tasks are promoted to better tiers that are idle. For a want that takes only better tiers, tasks that accept a
+worse tier (`max_tier`) move there and make room. No task moves to another partition: its machines are others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .partitions import Partition, short
 
 
 class TierMoves:
-    """The moves of one round. Who is `settled`, because stopped or moved in it, is not moved: its room is somebody's."""
+    """The moves of one round. Tasks in `settled` were stopped or moved in it; they are not moved again."""
 
     def __init__(self, board: WantIndex, room: Availability, settled: set[Name]) -> None:
         self._board, self._room, self._settled = board, room, settled
@@ -24,11 +24,14 @@ class TierMoves:
 
     @property
     def moves(self) -> tuple[Move, ...]:
-        """What was decided."""
+        """The moves that were decided, by job and task."""
         return tuple(Move(job, task, tier) for (job, task), tier in sorted(self._moved.items()))
 
     def make_room(self, demand: Demand, max_tier: int) -> bool:
-        """Move others to worse tiers until this fits. False if they cannot make enough room; then nobody is moved."""
+        """Move others to worse tiers until this demand fits, the least important first.
+
+        Return False if they cannot make enough room; then nothing is moved.
+        """
         side = self._room.side_of(max_tier)
         if not side.has(demand, None):
             return False
@@ -46,7 +49,7 @@ class TierMoves:
         return True
 
     def promote(self) -> None:
-        """Count what runs to better tiers as far as these are idle, the most important first."""
+        """Move running tasks to better tiers as far as these are idle, the most important task first."""
         for side in self._room.sides:
             tiers, moved = [dict(tier) for tier in side.tiers], dict[Name, int]()
             if not any(amount > 0 for tier in tiers[:-1] for amount in tier.values()):
@@ -62,7 +65,7 @@ class TierMoves:
         ]
 
     def _move(self, hold: Holding, side: Partition, tiers: Tiers, to: range, moved: dict[Name, int]) -> None:
-        """Move it if it counts to its tier as a whole, and fits into these as a whole."""
+        """Move a task if all that it holds counts to its tier, and all of it fits into the tiers `to`."""
         demand, tier = amounts(hold.demand), hold.tier - side.first
         if tier >= len(tiers) or not demand or short(demand, tiers[to.start : to.stop]):
             return
