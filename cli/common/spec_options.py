@@ -30,10 +30,7 @@ Told = Callable[[str, str, Callable[[], Any]], Any]
 
 
 def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "") -> build.SpecOptions:
-    """Return the options from the flags, and from a spec file where the flags are not set.
-
-    `default_shell` is the setting of the bastion.
-    """
+    """Return the options of the flags, else those of a spec file. `default_shell` is the bastion's setting."""
     flags = call.flags
 
     def told(flag: str, field: str, value: Callable[[], Any]) -> Any:

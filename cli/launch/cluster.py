@@ -44,10 +44,7 @@ def run(call: Call) -> int:
 
 
 def up(call: Call, name: str) -> int:
-    """Submit the job that is the cluster.
-
-    Raises `UsageError` without a name, or if a job of this name has not ended.
-    """
+    """Submit the cluster as a job. Raises `UsageError` without a name, or if a job of this name has not ended."""
     if not name:
         raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
     kind_said = call.flags["bundler_type"]

@@ -95,11 +95,7 @@ def build(
     wish: SpecOptions, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef,
     provenance: Provenance,
 ) -> JobSpec:  # fmt: skip
-    """Build the job spec of these options.
-
-    `pool` is the capacity of the fleet, as far as it is reported. Default output folders lie below the URL `home`; an
-    empty `home` gives none. Raises `SpecError` with all complaints.
-    """
+    """Build the job spec of these options. Raises `SpecError` with all complaints. Empty `home`: no default outputs."""
     name = wish.name or default_name(wish.user, request_id)
     # An array keeps checkpoints in the output folder of each task, also where the user chose the folder of the array.
     outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")

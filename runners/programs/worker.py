@@ -55,11 +55,7 @@ GOOGLE = "google"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Parse the flags and run the worker. Return its exit code.
-
-    Flags are `--name=value` for each flag that `runners.local.render` writes, or `--on=` where the machine knows the
-    rest.
-    """
+    """Run the worker with these flags (`runners.local.render` writes them; `--on=` asks the machine). Return its exit code."""
     flags = dict(word.removeprefix("--").split("=", 1) for word in argv if "=" in word)
     if flags.get("on") == GOOGLE:
         flags |= machine_context.flags(Path(flags["home"]), _metadata_server().look, SystemClock(), SystemShell())
