@@ -3,8 +3,8 @@
 For: the scheduler itself, from the job spec to the loop that divides the fleet.
 Here: `model` (what is stored), `stores` (buckets), `platform` (the machine), `journal`, `schedule`, `service`, `simulate`,
 `testing`.
-Imports: `quota`, and of its own folders only lower ones. `launcher`, `bundler`, `quota`, `runners` and `cli` are links to the
-folders of these names beside it, so that all of Bastion has one import name.
+Imports: `quota`. `launcher`, `bundler`, `quota`, `runners` and `cli` are links to the folders beside it: all of
+Bastion has one import name.
 """
 
 from .former import answer

@@ -3,5 +3,6 @@
 For: people at a terminal, and scripts.
 Here: `launch` and `bastion` (a file for each command), `common` (what both share), `hosting`, `terminal` (flags,
     tables, help).
-Imports: everything; nothing imports it.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.schedule`, `bastion.service`,
+`bastion.simulate`, `bastion.stores`, `bundler`, `launcher`, `quota`, `runners`.
 """

@@ -2,5 +2,5 @@
 
 For: the commands of `launch`, and for programs that submit jobs.
 Here: `submit`, `read` (views of a bastion), `explain` (why, what-if, forecast), `logs`, `history`, `access` (rights).
-Imports: `quota`, `bundler`, and of `bastion` all but `service` and `simulate`. Never a runner.
+Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `bastion.stores`, `quota`. Never a runner.
 """

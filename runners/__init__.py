@@ -2,5 +2,5 @@
 
 For: the loop, which asks runners for machines, through the interface in `bastion.model.interfaces`.
 Here: `local`, `slurm`, `kubernetes`, `ray`, `google`; `worker`; `delivery` (how the worker gets to a machine); `programs`.
-Imports: `bundler`, and of `bastion` model, stores, platform and journal (for logs). Each folder's `fleet` is its entry.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.stores`, `bundler`, `quota`.
 """

@@ -4,5 +4,5 @@ For: all other folders; a change here changes what a bucket holds.
 Here: `errors`, `interfaces`, `layout` (names in the bucket), `codec` (JSON), words and versions; below it `job` (the
     spec),
 `state` (the state of jobs), `stored` (records, requests, events) and `settings` (config.toml).
-Imports: `quota`, for amounts of hardware and the TOML reader. Nothing here reads or writes.
+Imports: `quota`. Nothing here reads or writes.
 """

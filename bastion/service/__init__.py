@@ -1,7 +1,7 @@
 """The loop of a bastion, and the work of each turn.
 
-For: `bastion start`, and the simulation, which runs the same code.
+For: `bastion start`, and `tests/simulation`, which runs the same code.
 Here: `loop` and `tick`; requests (`request_reader`, `request_queue`, `request_handler`); `reconcile` (desired against
 observed); heartbeats and `liveness`; `maintenance`; current faults (`problems`, `watchdog`).
-Imports: all of `bastion` but `simulate` and `testing`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.schedule`, `bastion.stores`, `quota`.
 """

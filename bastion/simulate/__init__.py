@@ -3,5 +3,5 @@
 For: `bastion simulate`, `bastion quota simulate`, and the tests of the policy.
 Here: `simulated_run`, `simulation`, `virtual_fleet` and `workload`; `trace` and `from_journal` (where jobs come from);
 `summary` and `simulation_report`.
-Imports: `model`, `journal`, `schedule`, `quota`. Pure but for what a run changes of itself.
+Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `quota`.
 """

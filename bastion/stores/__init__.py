@@ -3,5 +3,5 @@
 For: all code that reads or writes a bucket.
 Here: a file for each store, `opening` (a URL to a bucket), create-once, the seal, what may expire; `conformance` proves
 a store.
-Imports: `model`. Libraries of clouds are imported where they are used.
+Imports: `bastion.model`. Libraries of clouds are imported where they are used.
 """

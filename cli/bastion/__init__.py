@@ -2,5 +2,7 @@
 
 For: `bastion.__main__`, through the table in `tool`.
 Here: `tool` (commands and flags as data), and a file for each command, with a function `run()`.
-Imports: `cli.common`, `cli.terminal`, `cli.hosting`; code that is longer than a command is in `parts`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.schedule`, `bastion.service`,
+`bastion.simulate`, `bastion.stores`, `cli.common`, `cli.hosting`, `cli.launch`, `cli.terminal`, `launcher`, `quota`,
+`runners`.
 """

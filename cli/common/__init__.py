@@ -2,5 +2,6 @@
 
 For: `cli.launch` and `cli.bastion`.
 Here: the bastion of a call (`place`, `profile`, `command_context`), its jobs, the user's code, runners, admins' files.
-Imports: `cli.terminal`, `launcher`, `bundler`, `runners`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.schedule`, `bastion.service`,
+`bastion.stores`, `bundler`, `cli.terminal`, `launcher`, `runners`.
 """

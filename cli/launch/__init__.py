@@ -2,5 +2,6 @@
 
 For: `bastion.__main__`, through the table in `tool`.
 Here: `tool` (commands and flags as data), and a file for each command, with a function `run()`.
-Imports: `cli.common`, `cli.terminal`; code that is longer than a command is in `parts`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.stores`, `bundler`, `cli.common`,
+`cli.terminal`, `launcher`, `quota`.
 """

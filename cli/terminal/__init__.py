@@ -2,5 +2,5 @@
 
 For: every command.
 Here: `main`, flags and their parser, help, completion, tables, charts, questions, an editor, signals.
-Imports: `bastion.model`.
+Imports: `bastion.model`, `bastion.platform`, `bastion.schedule`, `runners`.
 """

@@ -2,5 +2,5 @@
 
 For: `launch why`, `launch ls`, `bastion top`.
 Here: `explanation` (the account of a job), tests on what-if states, forecasts, and `explanation_text` (the words).
-Imports: `launcher.read`. Pure: it takes the real decision on values.
+Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `launcher`, `launcher.read`, `quota`.
 """

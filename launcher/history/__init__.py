@@ -2,5 +2,5 @@
 
 For: `launch history`, `bastion history`, `bastion replay`.
 Here: lines from events, and decisions with their inputs.
-Imports: `launcher.read`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `launcher.read`, `quota`.
 """

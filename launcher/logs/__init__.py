@@ -2,5 +2,5 @@
 
 For: `launch logs` and `launch --follow`.
 Here: the streams of an attempt, following a task over its attempts, arrays as one log, lines of the bastion's own log.
-Imports: `launcher.read`.
+Imports: `bastion.journal`, `bastion.model`, `launcher.read`.
 """

@@ -2,5 +2,5 @@
 
 For: everything that shows jobs.
 Here: `reader` and `view` (one look), finding and selecting jobs, the queue as rows, why jobs are pending, and waiting.
-Imports: nothing of `launcher` but its times.
+Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `launcher`, `quota`.
 """

@@ -2,5 +2,6 @@
 
 For: machines in Compute Engine and TPU slices, images, and a bastion that lives on a VM.
 Here: `api` (calls), `machines` (shared by both runners), `gce`, `tpu`, `hosting`, `images`; `fleet`, their entry.
-Imports: `runners.worker`, `runners.delivery`, `bundler`.
+Imports: `bastion.model`, `bastion.platform`, `bastion.stores`, `bundler`, `quota`, `runners`, `runners.delivery`,
+`runners.worker`.
 """

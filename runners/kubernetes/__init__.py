@@ -2,5 +2,5 @@
 
 For: groups that have a cluster, with Kueue or without.
 Here: `runner`, manifests and listings, the cluster's API, settings, the bastion's own deployment; `fleet`, the entry.
-Imports: `runners.delivery`, names from `runners.google`.
+Imports: `bastion.model`, `quota`, `runners`, `runners.delivery`, `runners.google`.
 """

@@ -2,5 +2,5 @@
 
 For: `bastion create --local` and machines that people own.
 Here: `runner`, the registry of started machines and its guard, GPUs, marks of processes, and `fleet`, its entry.
-Imports: `runners.worker.linux`.
+Imports: `bastion.model`, `bastion.platform`, `quota`, `runners`, `runners.worker`.
 """

@@ -2,5 +2,5 @@
 
 For: groups that keep a Ray cluster.
 Here: `runner`, Ray's Job API, `job_program` (the program on the node), settings, and `fleet`, its entry.
-Imports: `runners.local`, `runners.worker.linux`.
+Imports: `bastion.model`, `bastion.platform`, `quota`, `runners`, `runners.local`, `runners.worker`.
 """

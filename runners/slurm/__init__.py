@@ -2,5 +2,5 @@
 
 For: groups that have a Slurm cluster already.
 Here: `runner`, Slurm's commands here or over ssh, parsers of their output, settings, and `fleet`, its entry.
-Imports: nothing of other runners.
+Imports: `bastion.model`, `bastion.platform`, `quota`, `runners`.
 """

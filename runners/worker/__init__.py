@@ -2,5 +2,5 @@
 
 For: every runner; the worker does the same everywhere.
 Here: `run` and its steps, `interfaces` to its surroundings, output, secrets, reports; `linux` (the real machine).
-Imports: `bastion.model`, `bastion.stores`, `bastion.journal.logs`, `bundler`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.stores`, `bundler`.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Set
 from functools import cache
@@ -10,7 +11,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tests.house.source import ENTRY, LINKED, OURS, ROOT, modules, tracked
+from tests.house.source import ENTRY, LINKED, OURS, ROOT, Module, modules, tracked
 
 WIDTH_MAX = 25
 FLOORS_MAX = 5
@@ -41,6 +42,26 @@ def arrows(folder: str) -> Mapping[str, Set[str]]:
                 found[ours] |= {theirs} - {ours}
                 found[theirs] |= set()
     return found
+
+
+def imports_of(package: Module) -> list[str]:
+    """List what the files of a folder import, as its `__init__` says it: folders of the core, other rooms, parts of its own."""
+    inside = [module for module in modules().values() if module.name.startswith(f"{package.name}.")]
+    found = {_part(package.name, imported.module) for module in inside for imported in module.imports}
+    return sorted(found - {""})
+
+
+def _part(package: str, imported: str) -> str:
+    """The name under which `package` speaks of what it imports; empty for what is its own, or not ours."""
+    if imported not in modules() or f"{imported}.".startswith(f"{package}.") or package == OURS:
+        return "" if package != OURS or not imported.startswith(f"{OURS}.quota") else "quota"
+    names, own = imported.split("."), package.split(".")
+    is_linked = names[1] in LINKED
+    if not is_linked or names[:2] != own[:2]:
+        return names[1] if is_linked else ".".join(names[:2])
+    parts = names[1:-1] if not modules()[imported].is_package else names[1:]
+    same = next((depth for depth, pair in enumerate(zip(names, own, strict=False)) if pair[0] != pair[1]), len(own))
+    return ".".join(parts[: max(same, 1)]) if len(parts) > 1 else names[1]
 
 
 def in_circles(ways: Mapping[str, Set[str]]) -> set[str]:
@@ -122,6 +143,14 @@ def test_a_room_says_what_it_is_for_what_is_in_it_and_what_it_imports(package: s
     named = {word for line in _paragraph(lines, "Here:") for word in line.split("`")[1::2]}
     there = {path.stem for path in (ROOT / package).parent.iterdir()}
     assert [name for name in named if name.isidentifier() and name.islower() and name not in there] == []
+
+
+@pytest.mark.parametrize(
+    "package", [module for module in modules().values() if module.is_package], ids=lambda it: it.name
+)
+def test_a_room_imports_what_it_says(package: Module) -> None:
+    said = " ".join(_paragraph((ast.get_docstring(package.tree) or "").splitlines(), "Imports:"))
+    assert re.findall(r"`([^`]+)`", said.partition(".` ")[0].split(". ")[0]) == imports_of(package)
 
 
 def _paragraph(lines: Iterable[str], head: str) -> list[str]:

@@ -3,5 +3,5 @@
 For: clients that write a spec, and the bastion that reads it.
 Here: `spec` and its parts: code, command, image, conditions, instances, alternatives, secrets; `spec_changes` of a
     spec.
-Imports: the files of `model`. Pure.
+Imports: `bastion.model`, `quota`. Pure.
 """

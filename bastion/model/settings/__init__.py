@@ -2,5 +2,5 @@
 
 For: the service, the runners and the commands that write them.
 Here: `config`, with the tables for machines, runners, limits and Google's clouds.
-Imports: the other folders of `model`, `quota`. Pure.
+Imports: `bastion.model`, `quota`. Pure.
 """

@@ -3,5 +3,5 @@
 For: the fold that changes it, and everybody who reads it.
 Here: `state` (jobs, tasks, attempts), `transitions` (which state may follow which), and the indices that the state
     holds.
-Imports: `model`, `model.job`, `quota`. Mutable values, no clock and no files.
+Imports: `bastion.model`, `quota`.
 """

@@ -3,5 +3,5 @@
 For: bastion, worker and client; they communicate only through these objects.
 Here: `events` and the journal's `journal_object`, `requests` of clients, `records` of bastion and worker, and their
     parts.
-Imports: `model`, `model.job`, `model.state`. Pure.
+Imports: `bastion.model`. Pure.
 """

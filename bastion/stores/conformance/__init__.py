@@ -2,5 +2,5 @@
 
 For: `bastion doctor --store`, `bastion create`, and the contract tests.
 Here: `promises` to one client, `races` between many, `bench` (where they are tried), `suite` (all of them).
-Imports: `model`.
+Imports: `bastion.model`.
 """

@@ -2,5 +2,6 @@
 
 For: `cli.bastion`.
 Here: parts of create, config, quota, doctor, gc, recover, simulate, top and usage.
-Imports: `cli.common`, `cli.terminal`, `cli.hosting`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.schedule`, `bastion.service`,
+`bastion.simulate`, `bastion.stores`, `cli.common`, `cli.terminal`, `launcher`, `quota`.
 """

@@ -2,5 +2,5 @@
 
 For: everything in `runners.google`.
 Here: `interface`, the real `client`, the login, failures, rates, long operations, Cloud Build.
-Imports: `bastion.model`, and the retries of `bastion.stores`.
+Imports: `bastion.model`, `bastion.stores`.
 """

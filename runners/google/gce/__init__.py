@@ -2,5 +2,5 @@
 
 For: jobs that ask for VMs.
 Here: `runner`, the body of a bulk insertion, listings, placement policies of gangs, deletion, pending creations.
-Imports: `runners.google.api`, `runners.google.machines`.
+Imports: `bastion.model`, `quota`, `runners.delivery`, `runners.google.api`, `runners.google.machines`.
 """

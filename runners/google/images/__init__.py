@@ -2,5 +2,5 @@
 
 For: the bundlers that make images in Google's clouds.
 Here: `cloud_build` (an image that Cloud Build makes), `artifact_registry`.
-Imports: `bundler`, `runners.google.api`.
+Imports: `bastion.model`, `bundler`, `runners.google.api`.
 """

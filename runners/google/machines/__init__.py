@@ -2,5 +2,5 @@
 
 For: `gce` and `tpu`, and the worker on such a machine.
 Here: names and labels, zones, pending creations, whether a machine exists, metadata, secrets and image credentials.
-Imports: `runners.google.api`, `runners.delivery`, `runners.worker`.
+Imports: `bastion.model`, `quota`, `runners.delivery`, `runners.google.api`, `runners.worker`.
 """

@@ -2,5 +2,5 @@
 
 For: jobs that ask for TPUs.
 Here: `runner`, the body of a queued resource, listings, deletion, pending creations.
-Imports: `runners.google.api`, `runners.google.machines`.
+Imports: `bastion.model`, `quota`, `runners.delivery`, `runners.google.api`, `runners.google.machines`.
 """
