@@ -152,12 +152,10 @@ def test_what_does_not_run_is_no_planted_bug(tmp_path: Path) -> None:
 
 def test_a_crash_and_a_hang_are_told_as_what_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judging, "HANG_S", 5.0)
-    begin = '        """Begin all else that is due."""\n'
-    worker = (
-        '    """Be this worker, to the end. The exit code of the program: the process\'s own where there was one."""\n'
-    )
+    begin = "        tasks, take = self.doors.tasks, self.agenda.take\n"
+    worker = "        self._add_looks_at_gpus()\n"
     crash = judge(
-        planted("runners/worker/run.py", worker, worker + "    raise ZeroDivisionError\n", tmp_path), Budget(seeds=[0])
+        planted("runners/worker/run.py", worker, "        raise ZeroDivisionError\n", tmp_path), Budget(seeds=[0])
     )
     tick = planted("bastion/service/tick.py", "        self.ticks += 1\n", "        self.ticks += 1 // 0\n", tmp_path)
     fell = judge(replace(tick, laws=("never ends",)), Budget(seeds=[0]))
