@@ -52,7 +52,7 @@ def test_what_the_page_says_is_what_happens(here: Hosted) -> None:
         (here.folder / name).write_text(text)
         (here.folder / name).chmod(0o755)
     page = PAGE.read_text()
-    steps = page[page.index("**1. ") : page.index("### Whoever makes it")]
+    steps = page[page.index("**1. ") : page.index("### Rights to create it")]
     typed = "".join(re.findall(r"```bash\n(.*?)```", steps, re.DOTALL))
     environ = {name: value for name, value in here.environ.items() if not name.startswith("BASTION_")}
     environ |= {"PATH": f"{here.folder}:{TOOLS}:{environ['PATH']}", "HOME": str(here.folder)}
