@@ -48,7 +48,7 @@ def lay() -> int:
 
 
 def ray_host() -> int:
-    """What a Ray job of ours runs."""
+    """The program of a Ray job: it starts a worker on a node of Ray."""
     from bastion.runners.programs.ray_host import main
 
     return main(sys.argv[1:])

@@ -56,7 +56,7 @@ from .task_counters import close, job_of, move, settle
 MARKS_MAX = 1_000
 """At most this many newest journal numbers are kept for each of `State.marks`."""
 _NONSENSE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What applying an event raises if all its fields have the right types, but their values make no sense together."""
+"""The errors of applying an event whose fields have the right types, but values that make no sense together."""
 
 
 def fold(state: State, record: JournalObject, digest: str = "", *, lenient: bool = False) -> None:

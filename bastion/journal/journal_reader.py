@@ -25,7 +25,7 @@ from .fold import fold
 
 _EVENTS = b',"events":['
 _LOST = Illegal(what="this event cannot be read")
-"""What stands in the place of an event that cannot be read."""
+"""The entry in place of an event that cannot be read."""
 _HEAD_MAX = 1_024
 """The head of an object, before its events, has at most this many bytes."""
 TRIES = 16

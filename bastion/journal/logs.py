@@ -29,7 +29,7 @@ USUAL_LINE = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What one listing showed of a log.
+    """The extent of a log, by one listing.
 
     segments: its segments in order, without the end marker.
     ended: True if the end marker was there.

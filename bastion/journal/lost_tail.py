@@ -41,7 +41,7 @@ ADVICE = "put back the objects that were there, or see bastion recover"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownEnd:
-    """What the bucket knew before its journal was read.
+    """The bucket as it was before its journal was read.
 
     status: the content of `status.json`; None if there is none.
     snapshot: the newest number that a snapshot goes up to; 0 if there is none.
@@ -176,7 +176,7 @@ GONE = "it was lost with the end of the journal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostTail:
-    """What is lost at the end of a journal.
+    """A lost end of a journal.
 
     state: the state that is left, as far as it can be read.
     problems: what is missing, changed, or known elsewhere, one phrase each.

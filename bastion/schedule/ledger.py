@@ -58,7 +58,7 @@ BY: Mapping[str, Of] = {
 
 @dataclass(slots=True)
 class LedgerEntry:
-    """What one user, project or job used in the window.
+    """The use of one user, project or job in the window.
 
     jobs: the number of its jobs that were submitted in the window, held something, or had others stopped for them.
     waits: microseconds from when a task could have run to its start, one for each start.

@@ -55,7 +55,7 @@ REMEMBERED = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inputs:
-    """What a decision depends on beside the state itself. All of it is in the journal.
+    """The inputs of a decision beside the state itself. All of them are in the journal.
 
     quota: the quota in force; None: the quota file cannot be used and there never was a good one, so nothing starts.
     config: the settings in force.

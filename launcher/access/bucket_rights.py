@@ -36,7 +36,7 @@ ROLES: Mapping[str, frozenset[str]] = {
     "bastionAuditor": frozenset(),
     "bastionLister": frozenset(),
 }
-"""What each role allows of the two. The last two roles are those of `deploy/terraform`, in any project."""
+"""The rights of each role, of these two. The last two roles are those of `deploy/terraform`, in any project."""
 
 PUBLIC = frozenset({"allUsers", "allAuthenticatedUsers"})
 SEE = "see docs/security.md and deploy/terraform"

@@ -9,14 +9,14 @@ import re
 import subprocess
 import sys
 import tokenize
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
-from tests.house.source import OURS, Module, modules
-from tests.house.test_rooms import SPLINTER_BELOW, arrows, floors, folders, in_circles
+from tests.house.source import OURS, Module, importers, in_circles, modules
+from tests.house.test_rooms import SPLINTER_BELOW, arrows, floors, folders
 
 WHO = re.compile(r"(?:Who|Whose|Whom|What|Which|Whether|Of|For whom|How|Where|Why|When|As|Those|That)\b")
 """How a docstring opens that names no thing and no act."""
@@ -52,11 +52,7 @@ def rows() -> Iterator[tuple[str, str]]:
     yield "widest folder, files side by side", " ".join(map(str, wide.most_common(1)[0]))
     core = {name: others for name, others in arrows(OURS).items() if not name.endswith(".py")}
     yield "floors of the core, and arrows", f"{max(floors(core).values())}, {sum(map(len, core.values()))}"
-    users: dict[str, set[str]] = defaultdict(set)
-    for module in modules().values():
-        for imported in module.imports:
-            users[imported.module].add(module.name)
-    single = [module for module in ours if len(users[module.name]) == 1]
+    single = [module for module in ours if len(importers().get(module.name, ())) == 1]
     short = [module for module in ours if module.text.count("\n") < SPLINTER_BELOW]
     both = [module for module in single if module in short]
     yield (

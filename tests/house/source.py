@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cache
@@ -85,6 +86,25 @@ def closure(start: Iterable[str]) -> set[str]:
             found.add(name)
             waiting += [imported.module for imported in modules()[name].imports]
     return found
+
+
+@cache
+def importers() -> Mapping[str, set[str]]:
+    """The modules that import each module, by its name."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for module in modules().values():
+        for imported in module.imports:
+            found[imported.module].add(module.name)
+    return found
+
+
+def in_circles(ways: Mapping[str, Set[str]]) -> set[str]:
+    """Those in a circle, and those that lead into one: all that is left when nobody is left who imports nobody that is left."""
+    left = {name: set(others) for name, others in ways.items()}
+    while ground := [name for name, others in left.items() if not others & left.keys()]:
+        for name in ground:
+            del left[name]
+    return set(left)
 
 
 @cache

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tests.house.source import ENTRY, LINKED, OURS, ROOT, Module, modules, tracked
+from tests.house.source import ENTRY, LINKED, OURS, ROOT, Module, importers, in_circles, modules, tracked
 
 WIDTH_MAX = 25
 FLOORS_MAX = 5
@@ -64,15 +64,6 @@ def _part(package: str, imported: str) -> str:
     return ".".join(parts[: max(same, 1)]) if len(parts) > 1 else names[1]
 
 
-def in_circles(ways: Mapping[str, Set[str]]) -> set[str]:
-    """Those that import themselves on some way: what is left once all are gone that import nobody who is left."""
-    left = {name: set(others) for name, others in ways.items()}
-    while ground := [name for name, others in left.items() if not others & left.keys()]:
-        for name in ground:
-            del left[name]
-    return set(left)
-
-
 def floors(ways: Mapping[str, Set[str]]) -> Mapping[str, int]:
     """On which floor each stands: above all that it imports."""
     found: dict[str, int] = {}
@@ -122,14 +113,11 @@ def test_the_rule_sees_a_circle() -> None:
 
 def test_what_is_one_thing_is_one_file() -> None:
     """But for interfaces and what a program enters by."""
-    users: dict[str, set[str]] = defaultdict(set)
-    for module in modules().values():
-        for imported in module.imports:
-            users[imported.module].add(module.name)
+    users = importers()
     splinters = [
         module.shown
         for module in modules().values()
-        if len(users[module.name]) == 1 and module.text.count("\n") < SPLINTER_BELOW
+        if len(users.get(module.name, ())) == 1 and module.text.count("\n") < SPLINTER_BELOW
         if not module.is_package and not _is_an_interface(module.tree) and users[module.name] != {ENTRY}
     ]
     assert splinters == []

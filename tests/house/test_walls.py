@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.house.source import ENTRY, LINKED, OURS, Module, closure, modules
+from tests.house.source import ENTRY, LINKED, OURS, Module, closure, in_circles, modules
 
 CORE = ("bastion.model", "bastion.stores", "bastion.platform", "bastion.journal", "bastion.schedule")
 
@@ -98,7 +98,7 @@ def test_a_file_names_its_own_room_relatively_and_others_from_the_import_name() 
 
 def test_no_module_imports_itself_on_some_way() -> None:
     ways = {module.name: {i.module for i in module.imports if i.module in modules()} for module in modules().values()}
-    assert [cycle for name in ways if (cycle := _way_back(name, ways))] == []
+    assert in_circles(ways) == set()
 
 
 def test_only_the_heavy_are_imported_inside_functions_and_always_there() -> None:
@@ -164,24 +164,6 @@ def _room(name: str) -> str:
     if first != OURS:
         return ""
     return below if (below := rest.partition(".")[0]) in LINKED else OURS
-
-
-def _way_back(start: str, ways: Mapping[str, set[str]]) -> list[str]:
-    """A way from a module to itself; empty if there is none."""
-    came_from: dict[str, str] = {}
-    waiting = [start]
-    while waiting:
-        here = waiting.pop()
-        for there in sorted(ways[here]):
-            if there == start:
-                way = [start, here]
-                while way[-1] != start:
-                    way.append(came_from[way[-1]])
-                return way[::-1]
-            if there not in came_from:
-                came_from[there] = here
-                waiting.append(there)
-    return []
 
 
 def _is_one_docstring(module: Module) -> bool:
