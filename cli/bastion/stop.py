@@ -11,7 +11,7 @@ from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.schedule.plan import paused
 
 from ..common.place import BastionPlace, known_place_of
-from ..hosting import where as hosted
+from ..hosting.where import lodging, rehearsed
 from ..terminal.main import DONE, Call
 
 STOP_S = 60.0
@@ -23,7 +23,7 @@ def run(call: Call) -> int:
     """Return 0 when the loop has ended, or had ended before."""
     place = known_place_of(call)
     if call.flags["dry_run"]:
-        hosted.rehearsed(call, place).stop()
+        rehearsed(call, place).stop()
         return DONE
     clock = SystemClock()
     if call.flags["drain"]:
@@ -42,7 +42,7 @@ def stop(place: BastionPlace, clock: Clock) -> bool:
 
     Raises `BastionError` if it runs on another machine, or does not end within `STOP_S` seconds.
     """
-    if lodged := hosted.lodging(place):
+    if lodged := lodging(place):
         return lodged.stop()
     status = place.status()
     if status is None or place.has_ended():
