@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..model.errors import BastionError, IllegalMove, RecordError
+from ..model.job.spec import kept
 from ..model.job.start_conditions import conditions
 from ..model.state import job_dependencies
 from ..model.state.admin_file_status import File
@@ -172,30 +173,16 @@ def _submitted(state: State, event: Submitted, seq: int, index: int) -> None:
     state.requests[event.request] = state.now
     state.pending[event.job] = None
     state.jobs[event.job] = job = Job(
+        **kept(spec) | {"deadline": None},  # `set_deadline` sets it, and keeps the index
         id=event.job,
-        name=spec.name,
-        user=spec.user,
-        project=spec.project,
-        priority=spec.priority,
         resources=spec.resources,
         replicas=spec.replicas,
-        count=spec.count,
-        max_tries=spec.max_tries,
-        retry_interval_s=spec.retry_interval_s,
-        grace_s=spec.grace_s,
         seq=seq,
         index=index,
         request=event.request,
         submitted=state.now,
         since=state.now,
         asked=event.at,
-        time_limit_s=spec.time_limit_s,
-        finish_timeout_s=spec.finish_timeout_s,
-        crash_guard=spec.crash_guard,
-        begin=spec.begin,
-        max_parallel=spec.max_parallel,
-        job_class=spec.job_class,
-        max_tier=spec.max_tier,
         choices=spec.choices if spec.alternatives else (),
         counts={JobState.PENDING: spec.count},
     )

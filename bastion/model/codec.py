@@ -21,10 +21,9 @@ _SCHEMAS: dict[Any, int | None] = {}
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every object that we write as JSON into the bucket.
 
-    schema: the number of its form; each kind sets its own with `numbered`.
+    Each kind declares a field `schema` with `numbered`: the number of its form. The base has no field of its own, so that
+    a kind can have a second base.
     """
-
-    schema: int
 
 
 def numbered(schema: int) -> Any:
@@ -58,7 +57,7 @@ def schema_of(kind: Any) -> int | None:
     """Return the schema in which we write this kind; None for a kind that is only a part of others."""
     if not (isinstance(kind, type) and issubclass(kind, Record)):
         return None
-    number = msgspec.structs.fields(kind)[0].default_factory
+    number = next(field.default_factory for field in msgspec.structs.fields(kind) if field.name == "schema")
     return int(number()) if callable(number) else None
 
 

@@ -2,8 +2,8 @@
 
 The number `schema` of an object says what a reader must know to read it. Raise a number when a reader that knows only
 the number before would read the new form wrongly, or not at all. New fields are left out at their defaults, so that
-most objects stay readable for older readers. Every form that was ever written stays readable. See
-docs/decisions/0024-who-reads-whose-objects.md.
+most objects stay readable for older readers; the schemas of a job spec are in `bastion.model.job.spec.SINCE`. Every form
+that was ever written stays readable. See docs/decisions/0024-who-reads-whose-objects.md.
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ CLOCK = 1
 CLAIM = 1
 FACTS = 1
 REQUEST = 1
-SPEC = 2
-"""A spec has this schema only if it uses a field of `bastion.model.job.spec.SINCE`; any other spec has schema 1."""
 CONFIG = 1
 
 

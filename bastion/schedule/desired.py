@@ -142,30 +142,19 @@ def order(row: Desired, spec: JobSpec) -> Order:
 def first_order(key: AttemptKey, spec: JobSpec, *, workers: int, tier: int = 0) -> Order:
     """Return the order of the first attempt of a task."""
     return Order(
+        **{name: getattr(spec, name) for name in _OF_SPEC}
+        | {name: _of_task(getattr(spec, name), key, spec) for name in ("output_dir", "checkpoint_dir")},
         job=key.job,
-        name=spec.name,
-        user=spec.user,
-        project=spec.project,
         task=key.task,
-        count=spec.count,
         attempt=key.attempt,
         tier=tier,
-        command=spec.command,
-        env=spec.env,
-        resources=spec.resources,
-        replicas=spec.replicas,
         workers=workers,
-        bundle=spec.bundle,
-        output_dir=_of_task(spec.output_dir, key, spec),
-        checkpoint_dir=_of_task(spec.checkpoint_dir, key, spec),
-        grace_s=spec.grace_s,
-        time_limit_s=spec.time_limit_s,
-        max_tries=spec.max_tries,
         restart_reason="first",
-        setup=spec.setup,
-        shell=spec.shell,
-        outputs=spec.outputs,
     )
+
+
+_OF_SPEC = frozenset(Order.__struct_fields__) & frozenset(JobSpec.__struct_fields__) - {"schema"}
+"""The fields of a spec that its orders repeat."""
 
 
 def _of_task(folder: str, key: AttemptKey, spec: JobSpec) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from ..journal.task_counters import shape
-from ..model.job.spec import JobSpec
+from ..model.job.spec import JobSpec, kept
 from ..model.job.start_conditions import ANY, conditions
 from ..model.state.state import Cause, Job, JobState, State
 from ..model.stored.events import Ended, Started, Stopping, Submitted
@@ -112,19 +112,10 @@ def _spec_of(job: Job) -> JobSpec:
     """Make the part of a spec that decisions need, from the job in the state."""
     wanted = shape(job, 0)
     return JobSpec(
-        name=job.name,
-        user=job.user,
-        project=job.project,
+        **kept(job),
         command=["work"],
         resources=dict(wanted.resources),
         replicas=wanted.replicas,
         alternatives=list(job.choices[1:]),
-        count=job.count,
-        priority=job.priority,
-        job_class=job.job_class,
-        max_tier=job.max_tier,
-        time_limit_s=job.time_limit_s,
         after=list(job.after),
-        begin=job.begin,
-        max_parallel=job.max_parallel,
     )

@@ -43,6 +43,7 @@ SPEC: Mapping[str, tuple[str, str]] = {
     "max_parallel": ("max_parallel", "Tasks of an array that hold resources at once; none: as many as fit"),
     "job_class": ("class", "What the quota file may have to grant to the project; see [quota file](quota-file.md)"),
     "max_tier": ("max_tier", "The worst tier that will do; 0 is the best"),
+    "labels": ("", "Names and values that people find jobs by, as team=rl; no decision uses them"),
     "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../run/bundles.md)"),
     "setup": ("setup", "Text for the shell, run once for this code on a machine; empty: none"),
     "shell": (

@@ -12,7 +12,7 @@ import msgspec
 from bastion.journal.recover import Snapshot
 from bastion.journal.tombstones import Trace
 from bastion.model import version
-from bastion.model.job.spec import JobSpec
+from bastion.model.job.spec import SPEC, JobSpec
 from bastion.model.settings.config import Config
 from bastion.model.stored.journal_object import JournalObject
 from bastion.model.stored.records import Claim, Facts, Order, Status, StopOrder, World
@@ -32,7 +32,7 @@ KINDS: dict[str, Any] = {
     "SPEC": JobSpec,
     "CONFIG": Config,
 }
-"""What is written, by the name of its number in `bastion.model.version`."""
+"""What is written, by the name of its number in `bastion.model.version`; that of the spec is beside it."""
 
 
 class Form(msgspec.Struct, frozen=True):
@@ -54,7 +54,7 @@ def forms() -> Forms:
     """Of this code."""
     reached = {kind: {table.__name__: table for table in _tables(root, set())} for kind, root in KINDS.items()}
     return Forms(
-        numbers={kind: getattr(version, kind) for kind in KINDS},
+        numbers={kind: SPEC if kind == "SPEC" else getattr(version, kind) for kind in KINDS},
         kinds={kind: sorted(tables) for kind, tables in reached.items()},
         tables={name: _form(table) for tables in reached.values() for name, table in sorted(tables.items())},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,14 @@ _KINDS: dict[str, Any] = {"order.json": Order, "stop.json": StopOrder, "world.js
 
 
 def recordings() -> list[Path]:
-    """The folders of all versions, the oldest first; what `0.1.0a1` wrote comes before what `0.1.0` did."""
+    """The folders of all versions, the oldest first; what `0.1.0a1` and `0.1.0b1` wrote comes before what `0.1.0` did."""
     found = (folder for folder in HERE.iterdir() if (folder / FORMS).exists())
     return sorted(found, key=lambda folder: _age(folder.name))
 
 
 def _age(version: str) -> tuple[int, ...]:
-    number, _, early = version.partition("a")
-    return (*map(int, number.split(".")), -1 if early else 0, int(early or 0))
+    number, stage, early = re.fullmatch(r"([0-9.]+)([ab]?)([0-9]*)", version).groups()  # type: ignore[union-attr]
+    return (*map(int, number.split(".")), {"a": -2, "b": -1, "": 0}[stage], int(early or 0))
 
 
 def fresh() -> MemoryBucket:

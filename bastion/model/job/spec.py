@@ -14,7 +14,6 @@ from bastion.quota.demand import CLASSES, STANDARD
 from ..codec import ERROR_MAX, Record, decode, encode, numbered, readable
 from ..errors import Newer, RecordError, SpecError
 from ..nearest import did_you_mean
-from ..version import SPEC
 from ..wording import between, named, one_line, one_of, plain, shown
 from . import alternatives, command_rules, start_conditions
 from . import bundle_ref as bundle
@@ -26,13 +25,23 @@ COUNT_MAX = 100_000
 TRIES_MAX = 1_000
 TIER_MAX = 63
 GLOBS_MAX = 32
+LABELS_MAX = 32
 GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
 FINISH_TIMEOUT_S = 900.0
 
+SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2, "labels": 3}
+"""Fields that came later, each with the schema of a spec that uses it.
+
+An older bastion refuses such a spec by its number.
+"""
+SPEC = max(SINCE.values())
+"""The newest schema of a spec. Only a spec that uses a field of `SINCE` has it; any other spec has schema 1."""
+
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
+LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -54,55 +63,33 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     parent: str = ""
 
 
-class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A job as its user asked for it.
+class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The fields of a job spec that the bastion keeps in its state as long as the job, because it decides by them.
 
-    Fields at their defaults are not written to the bucket: so an older bastion can read the spec, too. Times are in
-    seconds.
+    Times are in seconds.
 
-    schema: the number of this form; see `SINCE`.
-    name: the job's name; its id is made from it.
-    user: the user who submits it.
-    project: the project that it counts for.
-    command: an argv, or one text for a shell.
-    env: environment variables of the command.
-    resources: amounts per replica, by kind.
-    instance_type: the instance type as the user wrote it; "" if none.
-    replicas: replicas of one task; they run together, as a gang.
-    alternatives: other shapes that would do as well, better ones first.
+    name: the job's name, which need not be unique; its id is made from it.
+    user: the user who submits it; must be the user of the inbox key.
+    project: the project whose share it uses.
     count: number of tasks; more than 1 makes the job an array.
-    priority: 1 (the highest) to 5.
+    priority: 1 (the highest) to 5; the order inside the project.
     max_tries: failures after which a task fails for good; failures of infrastructure do not count.
-    retry_interval_s: how long a task waits after a failure.
-    grace_s: time between SIGTERM and SIGKILL.
-    time_limit_s: the longest that an attempt may run; None: no limit.
-    finish_timeout_s: time for the other workers of a gang once the first has ended with 0; 0: no limit.
+    retry_interval_s: seconds between a failure and the next try.
+    grace_s: seconds between SIGTERM and SIGKILL.
+    time_limit_s: the most seconds that one attempt may run; null: no limit.
+    finish_timeout_s: seconds that the other workers of a gang have once the first has ended with 0; 0: no limit.
     crash_guard: fail a task for good after the same error twice without progress.
-    after: conditions, as `ok:JOB`; the job starts when all of them are met.
     begin: the job does not start before this time.
-    deadline: tasks that have not ended by then are ended.
-    max_parallel: the most tasks of an array that hold resources at once; None: no limit.
-    job_class: the class of the job, one of `CLASSES`.
-    max_tier: the worst quota tier that the job may run in.
-    bundle: the job's code.
-    setup: a text for a shell, run once for a bundle on a machine.
-    shell: the shell of `command` and `setup`. "": bash if the machine has it, else sh.
-    output_dir: URL or absolute path that outlives attempts.
-    outputs: globs of files in the working folder that are kept in `output_dir`.
-    checkpoint_dir: URL or absolute path that outlives attempts.
-    provenance: where the job came from.
+    deadline: tasks that have not ended by then are stopped, and not tried again.
+    max_parallel: the most tasks of an array that hold resources at once; null: no limit.
+    job_class: class across projects; an admin grants `urgent`.
+    max_tier: the worst quota tier that the job may run in; 0 is the best.
+    labels: names and values that people find jobs by, as team=rl; no decision uses them.
     """
 
-    schema: int = numbered(SPEC)
     name: str
     user: str
     project: str
-    command: list[str] | str
-    env: dict[str, str] = {}
-    resources: dict[str, int] = {}
-    instance_type: str = ""
-    replicas: int = 1
-    alternatives: list[Alternative] = []
     count: int = 1
     priority: int = 5
     max_tries: int = 1
@@ -111,12 +98,46 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
     time_limit_s: float | None = None
     finish_timeout_s: float = FINISH_TIMEOUT_S
     crash_guard: bool = True
-    after: list[str] = []
     begin: datetime | None = None
     deadline: datetime | None = None
     max_parallel: int | None = None
     job_class: str = CLASSES[STANDARD]
     max_tier: int = 0
+    labels: dict[str, str] = {}
+
+
+class JobSpec(  # type: ignore[misc]  # msgspec, other than dataclasses, can freeze what derives from a mutable base
+    KeptSpec, Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """A job as its user asked for it: `KeptSpec`, and what only the workers and people need.
+
+    Fields at their defaults are not written to the bucket: so an older bastion can read the spec, too.
+
+    schema: the number of this form; a reader refuses a larger one than its own and asks for an upgrade.
+    command: an argv, or one text for a shell.
+    env: environment variables of the command; `secret:NAME` or `secret:projects/…` is a secret.
+    resources: amounts per replica, by kind.
+    instance_type: the instance type as the user wrote it; "" if none.
+    replicas: replicas of one task; they start together or not at all, as a gang.
+    alternatives: up to three other shapes that would do as well, better ones first.
+    after: conditions, as `ok:JOB` with the id of a job; the job starts when all of them are met.
+    bundle: the job's code.
+    setup: a text for a shell, run once for a bundle on a machine.
+    shell: the shell of `command` and `setup`. "": bash if the machine has it, else sh.
+    output_dir: URL or absolute path that outlives attempts.
+    outputs: globs of files in the working folder that are kept in `output_dir`.
+    checkpoint_dir: URL or absolute path that outlives attempts.
+    provenance: where the job came from; no decision uses it.
+    """
+
+    schema: int = numbered(SPEC)
+    command: list[str] | str
+    env: dict[str, str] = {}
+    resources: dict[str, int] = {}
+    instance_type: str = ""
+    replicas: int = 1
+    alternatives: list[Alternative] = []
+    after: list[str] = []
     bundle: BundleRef = BundleRef()
     setup: str = ""
     shell: str = ""
@@ -145,6 +166,11 @@ class JobSpec(Record, frozen=True, kw_only=True, omit_defaults=True, forbid_unkn
 def new_jobspec(**fields: Any) -> JobSpec:
     """Make a checked job spec. Raises `SpecError` with all complaints; each names its field."""
     return _checked(fields)
+
+
+def kept(spec: KeptSpec) -> dict[str, Any]:
+    """Return the fields of the spec that the bastion keeps."""
+    return {name: getattr(spec, name) for name in KeptSpec.__struct_fields__}
 
 
 def serialize_jobspec(spec: JobSpec) -> str:
@@ -193,17 +219,12 @@ def _as_a_whole(spec: JobSpec) -> list[str]:
     return [*start_conditions.in_order(spec.begin, spec.deadline), *alternatives.distinct(spec.choices)]
 
 
-_HINTS = get_type_hints(JobSpec)
+_HINTS = {"schema": int} | get_type_hints(JobSpec)
 readable(JobSpec, *_HINTS.values())
 _FIELDS = msgspec.structs.fields(JobSpec)
 _REQUIRED = frozenset(f.name for f in _FIELDS if f.required)
 _DEFAULTS = {f.name: f.default for f in _FIELDS if f.default is not msgspec.NODEFAULT}
 _UNUSED = _DEFAULTS | {f.name: f.default_factory() for f in _FIELDS if f.default_factory is not msgspec.NODEFAULT}
-SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2}
-"""Fields that came later, each with the schema of a spec that uses it.
-
-An older bastion refuses such a spec by its number.
-"""
 
 
 def checked_fields(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -273,6 +294,17 @@ def _outputs(value: list[str]) -> Iterator[str]:
             yield f"has {shown(glob)}; use a glob of files below the working folder, as '*.txt' or 'results/*'"
 
 
+def _labels(value: Mapping[str, str]) -> Iterator[str]:
+    if len(value) > LABELS_MAX:
+        yield f"has {len(value)} labels; at most {LABELS_MAX} are allowed"
+    wrong = next(
+        (pair for pair in value.items() if not all(map(LABEL.fullmatch, filter(None, pair))) or not pair[0]), None
+    )
+    if wrong:
+        form = "1 to 63 letters, digits, '.', '_', '/' and '-', beginning and ending with a letter or digit"
+        yield f"has {shown('='.join(wrong))}; a name and a value have {form}"
+
+
 def _provenance(value: Provenance) -> Iterator[str]:
     if max(map(len, (value.host, value.git_commit, value.client_version, value.parent))) > 256:
         yield "holds a text of more than 256 characters"
@@ -304,6 +336,7 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("max_parallel", between(1, COUNT_MAX)),
     ("job_class", one_of(CLASSES)),
     ("max_tier", between(0, TIER_MAX)),
+    ("labels", _labels),
     ("bundle", bundle.faults),
     ("setup", command_rules.setup),
     ("shell", one_of(command_rules.SHELLS)),

@@ -14,12 +14,6 @@ from msgspec import UNSET, UnsetType
 
 from .spec import RULES, BundleRef, JobSpec, Provenance
 
-IN_PLACE = (
-    "priority", "max_tries", "retry_interval_s", "grace_s", "time_limit_s", "finish_timeout_s",
-    "crash_guard",    "after", "begin", "deadline", "max_parallel", "job_class", "max_tier",
-)  # fmt: skip
-"""Fields that can change while the job stays as it is, with or without attempts."""
-
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Fields of a job spec with their new values. A field that is UNSET does not change. Times are in seconds.
@@ -49,6 +43,10 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     def renew(self) -> bool:
         """Return True if there is a new command: running attempts are to be replaced."""
         return self.command is not UNSET
+
+
+IN_PLACE = frozenset(Changes.__struct_fields__) - {"command", "bundle", "provenance"}
+"""Fields that can change while the job stays as it is, with or without attempts."""
 
 
 class Renewal(msgspec.Struct, frozen=True, kw_only=True):

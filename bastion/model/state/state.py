@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 
 import msgspec
 
-from bastion.quota.demand import CLASSES, STANDARD
+from bastion.quota.demand import CLASSES
 from bastion.quota.resources import Resources, times, total
 
 from ..audit import Moment, Stamp
 from ..interfaces import AttemptKey
 from ..job.alternatives import Alternative
-from ..job.spec import FINISH_TIMEOUT_S
+from ..job.spec import FINISH_TIMEOUT_S, KeptSpec
 from ..job.spec_changes import Changes, Renewal
 from .admin_file_status import File
 from .decayed_usage import Used
-from .interning import one, sharing
+from .interning import REMEMBERED, one, sharing
 from .unreachable import Blind
 from .user_counters import Census, Sent
 
@@ -106,6 +107,7 @@ S = JobState
 ENDED = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TIMEOUT, S.REJECTED})
 
 _amounts, tally = sharing(str), sharing(JobState)
+_labels = lru_cache(REMEMBERED)(dict[str, str])  # like `one`, for a table of texts
 
 
 class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
@@ -240,25 +242,20 @@ class Task(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         return self.attempts[-1] if self.attempts and self.attempts[-1].state is not AttemptState.ENDED else None
 
 
-class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A job: its tasks, and what decisions need of its spec.
+class Job(KeptSpec, kw_only=True, omit_defaults=True, gc=False):
+    """A job: the fields of its spec that are kept, as updates changed them, and its tasks.
 
     Tasks that never started are no objects: all numbers of `range(fresh, count)` without one are PENDING, or `rest`
     once the job is closed.
 
     id: made from its name and its request's id; never reused.
-    name, user, project: as in its spec.
-    priority: as in its spec, or as an update changed it.
     resources: amounts per replica, by kind, of the current `choice`.
     replicas: replicas of the current `choice`.
-    count: number of its tasks.
-    max_tries, retry_interval_s, grace_s: likewise.
     seq, index: where its spec lies: number of the journal object, and place among its events.
     request: name of the request that it came with.
     submitted: when it was journalled.
     since: when it began to wait, or to wait again.
     asked: when its request was stored, if that was long before `submitted`; else None.
-    time_limit_s, finish_timeout_s, crash_guard, begin, deadline, max_parallel, job_class, max_tier: likewise.
     after: the conditions that are still open.
     choices: all its shapes if it has several; else empty.
     choice: number of the shape of its live attempts; 0 if none lives.
@@ -280,31 +277,23 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """
 
     id: str
-    name: str
-    user: str
-    project: str
-    priority: int
-    resources: Resources
-    replicas: int
+    # The next five are always written, although a spec leaves them out at their defaults: older readers need them.
     count: int
+    priority: int
     max_tries: int
     retry_interval_s: float
     grace_s: float
+    begin: Moment | None = None
+    deadline: Moment | None = None
+    resources: Resources
+    replicas: int
     seq: int
     index: int
     request: str
     submitted: Moment
     since: Moment
     asked: Moment | None = None
-    time_limit_s: float | None = None
-    finish_timeout_s: float = FINISH_TIMEOUT_S
-    crash_guard: bool = True
     after: tuple[str, ...] = ()
-    begin: Moment | None = None
-    deadline: Moment | None = None
-    max_parallel: int | None = None
-    job_class: str = CLASSES[STANDARD]
-    max_tier: int = 0
     choices: tuple[Alternative, ...] = ()
     choice: int = 0
     later: tuple[int, ...] = ()
@@ -337,6 +326,7 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             self.finish_timeout_s = FINISH_TIMEOUT_S
         self.job_class = CLASSES[CLASSES.index(self.job_class)]  # for the same reason
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
+        self.labels = _labels(tuple(self.labels.items()))
 
     @property
     def came(self) -> datetime:

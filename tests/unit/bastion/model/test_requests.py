@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.model import version
 from bastion.model.codec import encode
 from bastion.model.errors import BastionError, Newer, RecordError, SpecError
+from bastion.model.job.spec import SPEC as SPEC_SCHEMA
 from bastion.model.job.spec import BundleRef, Provenance
 from bastion.model.job.spec_changes import Changes
 from bastion.model.stored.requests import (
@@ -30,7 +30,7 @@ from bastion.model.stored.requests import (
 from tests.support.world import spec
 
 SPEC = json.loads(encode(spec()))
-NEWER = version.SPEC + 1
+NEWER = SPEC_SCHEMA + 1
 
 
 def _submit(**fields: Any) -> bytes:
