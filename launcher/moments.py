@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from bastion.model.durations import seconds
 from bastion.model.errors import UsageError
-
-from .durations import seconds
 
 _CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 

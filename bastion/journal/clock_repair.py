@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from ..model.clocks import OFF_MAX_S
+from ..model.durations import short
 from ..model.state.state import Cause, Job, JobState, State
 from ..model.stored.events import AnyEvent, Lapsed, Started, Stopping
-from ..model.wording import short
 
 PLANNED = frozenset({"begin", "deadlines"})
 """Times that users chose. These may lie in the future."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .wording import short
+from .durations import short
 
 OFF_MAX_S = 60.0
 """The most seconds that a clock may be off. Nothing is done by a clock that is further off."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from .durations import short
 from .errors import BastionError
 
 TEXT_BYTES_MAX = 2_048
@@ -19,9 +20,6 @@ The limit holds in UTF-8 and also as JSON, where some characters take more bytes
 
 _LONGEST_AS_JSON = 6  # bytes that one byte of a text may become, as in \u0000
 _SAYABLE = 10**50  # Python writes no numbers of thousands of digits, and makes no floats of those of hundreds
-
-UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
-"""Units of lengths of time, in seconds."""
 
 
 def shown(value: Any) -> str:
@@ -97,18 +95,6 @@ def one_of(words: Sequence[str]) -> Callable[[str], Iterator[str]]:
             yield f"is {shown(value)}; use {', '.join(words)}"
 
     return rule
-
-
-def short(length_s: float) -> str:
-    """Return a length of time for people in its two largest units: `3h12m`, `41s`, `2d4h`. A negative one is `0s`."""
-    left = max(0, int(length_s))
-    parts = []
-    for unit, size in UNITS.items():
-        number, left = divmod(left, int(size))
-        parts.append((number, unit))
-    first = next((i for i, (number, _) in enumerate(parts) if number), len(parts) - 1)
-    shown = [f"{number}{unit}" for number, unit in parts[first : first + 2] if number]
-    return "".join(shown) or "0s"
 
 
 def clock(moment: datetime, now: datetime) -> str:

@@ -45,8 +45,8 @@ from .time_integral import MICROSECOND, TimeIntegral, Window
 from .usage import shares
 
 K = TypeVar("K")
-Of = Callable[[Job | JobSpec, str], str]
-"""A function that names the entry of a job, from its spec or its state, and its id."""
+Of = Callable[[Job | JobSpec, str], str | None]
+"""A function that names the entry of a job, from its spec or its state, and its id; None: the job is not counted."""
 
 BY: Mapping[str, Of] = {
     "project": lambda job, _: job.project,
@@ -78,7 +78,7 @@ class LedgerEntry:
 class _Job:
     """The facts about one job that has not ended.
 
-    who: the name of its entry.
+    who: the name of its entry; None: it is not counted, but others may wait for its end.
     demands: the demand of one task, for each choice.
     submitted: when it was submitted.
     left: the number of its tasks that have not ended.
@@ -91,7 +91,7 @@ class _Job:
     finished: when the processes of a task ended that still holds resources, by task.
     """
 
-    who: str
+    who: str | None
     demands: Sequence[Resources]
     submitted: datetime
     left: int
@@ -117,8 +117,8 @@ class Ledger:
         time before.
     """
 
-    def __init__(self, window: Window, by: str, state: State | None = None) -> None:
-        """Begin a ledger. `by` is one of `BY`.
+    def __init__(self, window: Window, of: Of, state: State | None = None) -> None:
+        """Begin a ledger with an entry for each name that `of` gives; see `BY`.
 
         `state` is the fold of the journal before the first object. It must be older than the window.
         """
@@ -130,7 +130,8 @@ class Ledger:
         self.closes = True
         self._began: datetime | None = None
         self._last: datetime | None = None
-        self._of = BY[by]
+        self._of = of
+        self._uncounted = LedgerEntry()
         self._jobs: dict[str, _Job] = {}
         self._behind: dict[str, list[tuple[int | None, str]]] = {}
         self._facts = State()
@@ -201,7 +202,7 @@ class Ledger:
 
     def _entry(self, job: _Job) -> LedgerEntry:
         """Return the entry of the job, and count the job there once."""
-        entry = self.entries.setdefault(job.who, LedgerEntry())
+        entry = self._uncounted if job.who is None else self.entries.setdefault(job.who, LedgerEntry())
         entry.jobs += not job.counted
         job.counted = True
         return entry
@@ -255,7 +256,7 @@ class Ledger:
         """Take back what was counted after its processes had ended, while no bastion was there to notice."""
         for kind, amount in job.demands[job.choice].items():
             self._entry(job).held[kind].take_back(finished, place, amount)
-            self.later[kind] += amount * (place - finished)
+            self.later[kind] += amount * (place - finished) * (job.who is not None)
 
     def _epoch(self, _event: Epoch, now: datetime, _place: int) -> None:
         self._began = now

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+from ..model.durations import short
 from ..model.interfaces import AttemptKey
 from ..model.state.job_dependencies import in_vain
 from ..model.state.state import Attempt, AttemptState, Cause, Job, JobState, State, Task, Worker
 from ..model.state.transitions import FAILURES
 from ..model.stored.events import Ended, Forgotten, Lapsed, Started, Stopping
-from ..model.wording import short
 from .held_work import finish_by
 
 FORMING = timedelta(minutes=10)

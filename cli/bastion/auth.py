@@ -17,12 +17,13 @@ from ..common.place import BastionPlace, known_place_of, place_of
 from ..common.profile import settings_of
 from ..hosting.google_host import door
 from ..hosting.store_credentials import Rows, credentials
+from ..terminal.flags import Options
 from ..terminal.main import DONE, FAILED, Call
 
 _HOMES = {layout.PRIVATE: "", layout.PERMANENT: layout.LOGS, layout.TTL: layout.BUNDLES}
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Return 0 if every bucket has credentials and answers."""
     found = [_look(call, url, names) for url, names in _urls(call)]
     at_google = _at_google(call)
@@ -34,7 +35,7 @@ def run(call: Call) -> int:
     return FAILED if any("problem" in rows for rows in (*found, at_google)) else DONE
 
 
-def _at_google(call: Call) -> Rows:
+def _at_google(call: Call[Options]) -> Rows:
     """Return the rows for a bastion with machines in Google's cloud.
 
     A user who may not read the settings gets no rows, but learns about the bucket.
@@ -46,7 +47,7 @@ def _at_google(call: Call) -> Rows:
     return look(config)
 
 
-def _urls(call: Call) -> Iterator[tuple[str, str]]:
+def _urls(call: Call[Options]) -> Iterator[tuple[str, str]]:
     """Return the URL and the names of each bucket.
 
     If the private one does not say where the others are, return only that.
@@ -62,7 +63,7 @@ def _urls(call: Call) -> Iterator[tuple[str, str]]:
     yield from ((url, ", ".join(names)) for url, names in homes.items())
 
 
-def _look(call: Call, url: str, names: str) -> Rows:
+def _look(call: Call[Options], url: str, names: str) -> Rows:
     """Return the credentials in force, and the store's answer to a listing."""
     rows = {"bucket": url, "holds": names}
     try:
@@ -73,7 +74,7 @@ def _look(call: Call, url: str, names: str) -> Rows:
     return rows | {"answer": "may list"}
 
 
-def _part(call: Call, url: str) -> Bucket:
+def _part(call: Call[Options], url: str) -> Bucket:
     """Return the bastion's part of the bucket: the user may have no rights outside it."""
     part: BastionPlace = place_of(call)
     return part.bucket if part.root.url == url else open_part(f"{url}/{part.name}")

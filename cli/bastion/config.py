@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..common import admin_file
+from ..options.bastion import ConfigOptions
 from ..terminal.main import Call
 from .parts import config_file, config_profiles, config_show
 from .parts.admin_file_history import history
 
 
-def run(call: Call) -> int:
+def run(call: Call[ConfigOptions]) -> int:
     """Do the action of the first word."""
     action, *rest = call.words
     if action == "list":

@@ -31,6 +31,7 @@ from ..common.compare_and_swap import exchange
 from ..common.place import BastionPlace, place_of
 from ..common.profile import path_of, setting_of
 from ..hosting import where
+from ..options.bastion import CreateOptions, LoopOptions
 from ..terminal.main import DONE, Call
 from . import unit as bastion_unit
 from .parts.background import come_up
@@ -42,17 +43,17 @@ from .unit import Unit
 SETTINGS = ("poll", "reclaim_delay", "policy", "run_as", "shared")
 
 
-def run(call: Call) -> int:
+def run(call: Call[CreateOptions]) -> int:
     """Return 0 when the bastion ticks with these settings stored."""
     call, chosen = completed(named(call))
     if where.chosen(call):
         return _elsewhere(call, place_of(call))
-    place = _shared_place(call) if call.flags["shared"] else place_of(call, create=True)
-    if not call.flags["local"] and where.lodging(place):
+    place = _shared_place(call, call.options.shared) if call.options.shared else place_of(call, create=True)
+    if not call.options.local and where.lodging(place):
         return _elsewhere(call, place)
     unit = _unit(call, place)
     clock, old = SystemClock(), _before(place.bucket)
-    said = given(call) | engine_settings(call, old.runner_options if old else {})
+    said = given(call.options) | engine_settings(call, old.runner_options if old else {})
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
     check_engine(call, place)
@@ -84,23 +85,23 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _unit(call: Call, place: BastionPlace) -> Unit | None:
+def _unit(call: Call[CreateOptions], place: BastionPlace) -> Unit | None:
     """Return the unit for --systemd; None without the flag. Raises `UsageError` if it is not possible."""
-    if not call.flags["systemd"]:
+    if not call.options.systemd:
         return None
     unit = bastion_unit.unit(place, call.environ)
     bastion_unit.check(place, unit, is_up=place.is_up(SystemClock()))
     return unit
 
 
-def _shared_place(call: Call) -> BastionPlace:
+def _shared_place(call: Call[CreateOptions], group: str) -> BastionPlace:
     """Return a folder that the accounts of this machine share. Raises `UsageError` if it is not possible."""
-    if not call.flags["local"]:
+    if not call.options.local:
         raise UsageError("--shared goes with --local: the accounts of this machine share it as the fleet")
     os.umask(0o022)
     bucket = setting_of(call, "bucket")
-    shared_host.check(call.flags["shared"], bucket.value if bucket else "")
-    shared_host.share(place_of(call, create=True), call.flags["shared"])
+    shared_host.check(group, bucket.value if bucket else "")
+    shared_host.share(place_of(call, create=True), group)
     return place_of(call)
 
 
@@ -110,30 +111,30 @@ def _fleet(place: BastionPlace) -> list[str]:
     return [f"it gives away {text(status.capacity)}"] if status and status.capacity else []
 
 
-def _elsewhere(call: Call, place: BastionPlace) -> int:
+def _elsewhere(call: Call[CreateOptions], place: BastionPlace) -> int:
     """Create a bastion on a VM or in a cluster. Return 0 when it ticks there.
 
     With --dry_run, print every step instead. With --terraform, write the steps down instead.
     """
-    if call.flags["systemd"]:
+    if call.options.systemd:
         raise UsageError("--systemd is for a bastion on this machine; leave it out")
     clock, way = SystemClock(), where.way(call, place)
-    said = given(call) | way.settings(call, place)
+    said = given(call.options) | way.settings(call, place)
     after = msgspec.structs.replace(_before(place.bucket) or _for_admin(user_of(call)), **said)
     if wrong := config.check(after):
         raise UsageError("; ".join(wrong))
     site = way.site(call, place, after)
     if site.note:
         call.output.note(site.note)
-    if call.flags["dry_run"]:
+    if call.options.dry_run:
         for one in site.work(call.output.say):
             one.ensure()
         return DONE
     with call.output.progress(f"proving the stores of bastion {place.name}"):
         place, said = prove(place, said)
     changed = store(place.bucket, said, user_of(call), clock.wall())
-    if call.flags["terraform"] and site.write:
-        site.write(call.flags["terraform"])
+    if call.options.terraform and site.write:
+        site.write(call.options.terraform)
         return DONE
     new = where.bring_up(call, place, site, clock)
     if changed:
@@ -143,22 +144,23 @@ def _elsewhere(call: Call, place: BastionPlace) -> int:
     return DONE
 
 
-def named(call: Call) -> Call:
+def named(call: Call[CreateOptions]) -> Call[CreateOptions]:
     """Return the call with --name in place of --bastion. Raises `UsageError` if both are set and differ."""
-    name, bastion = call.flags["name"], call.flags["bastion"]
+    name, bastion = call.options.name, call.options.bastion
     if name and bastion and name != bastion:
         raise UsageError(f"--name={name} and --bastion={bastion} name two bastions; say one")
-    return dataclasses.replace(call, flags={**call.flags, "bastion": name or bastion})
+    return dataclasses.replace(call, options=call.options.but(bastion=name or bastion))
 
 
-def given(call: Call) -> dict[str, Any]:
+def given(options: LoopOptions) -> dict[str, Any]:
     """Return the settings of the command line, by the names in `config.toml`. Raises `UsageError`."""
-    said: dict[str, Any] = {name: call.flags[name] for name in SETTINGS if call.flags.get(name) is not None}
-    if call.flags.get("local"):
+    values = options.values
+    said: dict[str, Any] = {name: values[name] for name in SETTINGS if values.get(name) is not None}
+    if values.get("local"):
         said["runners"] = ["local"]
-    if call.flags["capacity"] is not None:
-        said["capacity"] = amounts([call.flags["capacity"]], "--capacity")
-    if buckets := {home: call.flags[f"{home}_bucket"] for home in BUCKETS if call.flags.get(f"{home}_bucket")}:
+    if options.capacity is not None:
+        said["capacity"] = amounts([options.capacity], "--capacity")
+    if buckets := {home: values[f"{home}_bucket"] for home in BUCKETS if values.get(f"{home}_bucket")}:
         said["buckets"] = {home: open_bucket(url, create=True).url for home, url in buckets.items()}
     wrong = config.check(msgspec.structs.replace(Config(), **said))
     if wrong:
@@ -224,7 +226,7 @@ def _for_admin(user: str) -> Config:
     return Config() if config.check(mine) else mine
 
 
-def _tell(call: Call, place: BastionPlace, *, already: bool) -> None:
+def _tell(call: Call[CreateOptions], place: BastionPlace, *, already: bool) -> None:
     status = place.status()
     if status is None:
         raise BastionError(f"bastion {place.name} ticked, and then its {place.bucket.url}/status.json was removed")
@@ -235,8 +237,8 @@ def _tell(call: Call, place: BastionPlace, *, already: bool) -> None:
     call.output.say(f"bastion {place.name} {verb}: pid {status.pid} on {status.host}, in {place.bucket.url}")
 
 
-def _advise(call: Call, place: BastionPlace) -> None:
+def _advise(call: Call[CreateOptions], place: BastionPlace) -> None:
     """Print how to store the flags in a profile."""
-    if call.flags["bucket"] and not call.output.json and not path_of(call.environ).exists():
+    if call.options.bucket and not call.output.json and not path_of(call.environ).exists():
         profile = place.name.replace(".", "-")
         call.output.note(f"to spare yourself these flags: bastion config add {profile} {' '.join(place.flags())}")

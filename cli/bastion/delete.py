@@ -17,6 +17,7 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 from ..common.command_context import user_of
 from ..common.place import BastionPlace, check_admin, known_place_of, stored
 from ..hosting import google_host, teardown, where
+from ..options.bastion import DeleteOptions
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from .create import store
@@ -31,18 +32,18 @@ NOTED_MAX = 20
 """Limits for printing a bastion's problems while its jobs do not end: the seconds before it, and the most problems."""
 
 
-def run(call: Call) -> int:
+def run(call: Call[DeleteOptions]) -> int:
     """Return 0 when no job, no loop and no machine is left."""
     place, clock = known_place_of(call), SystemClock()
-    if call.flags["dry_run"]:
-        teardown.rehearse(call, place, accounts=call.flags["purge"])
+    if call.options.dry_run:
+        teardown.rehearse(call, place, accounts=call.options.purge)
         return DONE
     config, reader = stored(place), Reader(place.bucket, clock, ThreadTasks())
     try:
         fleet = teardown.fleet_of(place, config, call.environ)
         teardown.machines(fleet)
     except BastionError as error:
-        if not (call.flags["force"] and call.flags["abandon_machines"]):
+        if not (call.options.force and call.options.abandon_machines):
             raise BastionError(
                 f"{error}; to delete the bastion and leave its machines: --force --abandon_machines"
             ) from error
@@ -58,17 +59,17 @@ def run(call: Call) -> int:
     with call.output.progress("deleting machines"):
         teardown.sweep(fleet, clock)
     _leave(call, place, config, clock)
-    if call.flags["purge"]:
+    if call.options.purge:
         purge(place.bucket)
-    kept = "its objects are removed" if call.flags["purge"] else f"its objects stay in {place.bucket.url}"
+    kept = "its objects are removed" if call.options.purge else f"its objects stay in {place.bucket.url}"
     if call.output.json:
-        call.output.data({"name": place.name, "cancelled": jobs, "purged": call.flags["purge"]})
+        call.output.data({"name": place.name, "cancelled": jobs, "purged": call.options.purge})
     else:
         call.output.say(f"bastion {place.name} is deleted; {kept}")
     return DONE
 
 
-def _abandon(call: Call, place: BastionPlace, view: View, clock: Clock) -> int:
+def _abandon(call: Call[DeleteOptions], place: BastionPlace, view: View, clock: Clock) -> int:
     """Delete a bastion with a runner that is unreachable.
 
     Its machines and jobs are named and stay as they are. They are the admin's task from now on.
@@ -82,21 +83,21 @@ def _abandon(call: Call, place: BastionPlace, view: View, clock: Clock) -> int:
     ]:
         call.output.note(f"leaves {line}")
     agree(call, f"leave {len(left)} machines and {len(jobs)} jobs of bastion {place.name} as they are?")
-    if call.flags["purge"]:
+    if call.options.purge:
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
     stop(place, clock)
-    if call.flags["purge"]:
+    if call.options.purge:
         purge(place.bucket)
     if call.output.json:
         call.output.data(
-            {"name": place.name, "cancelled": [], "abandoned": left, "jobs": jobs, "purged": call.flags["purge"]}
+            {"name": place.name, "cancelled": [], "abandoned": left, "jobs": jobs, "purged": call.options.purge}
         )
     else:
         call.output.say(f"bastion {place.name} is deleted; end what is left of it by hand")
     return DONE
 
 
-def _start(call: Call, place: BastionPlace, clock: Clock) -> None:
+def _start(call: Call[DeleteOptions], place: BastionPlace, clock: Clock) -> None:
     """Start the bastion where it is hosted, so that it ends what it began."""
     if lodged := where.lodging(place):
         status = place.status()
@@ -106,7 +107,7 @@ def _start(call: Call, place: BastionPlace, clock: Clock) -> None:
         come_up(place, call.environ, clock)
 
 
-def _leave(call: Call, place: BastionPlace, config: Config, clock: Clock) -> None:
+def _leave(call: Call[DeleteOptions], place: BastionPlace, config: Config, clock: Clock) -> None:
     """Delete the bastion's hosting, if it has one.
 
     With --purge, remove the accounts at Google that were made for it, too.
@@ -115,26 +116,26 @@ def _leave(call: Call, place: BastionPlace, config: Config, clock: Clock) -> Non
     if lodged:
         with call.output.progress(f"deleting {lodged.name}"):
             lodged.delete()
-    if call.flags["purge"] and teardown.has_accounts(place, config):
+    if call.options.purge and teardown.has_accounts(place, config):
         with call.output.progress("removing its accounts"):
             gone = teardown.close_accounts(google_host.door(config.google), place, config)
         call.output.note(f"removed: {'; '.join(gone) or 'nothing, its accounts were gone'}")
-    if lodged and not call.flags["purge"]:
+    if lodged and not call.options.purge:
         store(place.bucket, where.forget(place), user_of(call), clock.wall())
 
 
-def _check(call: Call, place: BastionPlace, jobs: list[str], machines: list[str]) -> None:
+def _check(call: Call[DeleteOptions], place: BastionPlace, jobs: list[str], machines: list[str]) -> None:
     """Refuse what no flag allows, and ask before what cannot be undone."""
     jobs_left = f"bastion {place.name} has jobs that have not ended ({teardown.named(jobs)})"
     machines_left = f"bastion {place.name} has machines that are not gone ({teardown.named(machines)})"
-    if jobs and not call.flags["force"]:
+    if jobs and not call.options.force:
         raise BastionError(f"{jobs_left}; wait for them with bastion stop --drain, or cancel them with --force")
-    if machines and not call.flags["force"]:
+    if machines and not call.options.force:
         raise BastionError(f"{machines_left}; wait until it has deleted them, or delete them with --force")
     if jobs or machines:
         check_admin(place, user_of(call))
         agree(call, f"{jobs_left}; cancel them all?" if jobs else f"{machines_left}; delete them all?")
-    if call.flags["purge"]:
+    if call.options.purge:
         agree(call, f"remove everything below {place.bucket.url}, logs and outputs too?")
 
 

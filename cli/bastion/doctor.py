@@ -11,18 +11,19 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.command_context import user_of
 from ..common.place import known_place_of
+from ..options.bastion import DoctorOptions
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
 from .parts import doctor_store, doctor_verify
 from .parts.doctor_checks import DoctorLook
 
 
-def run(call: Call) -> int:
+def run(call: Call[DoctorOptions]) -> int:
     """Return 0 only when all is well."""
-    if call.flags["store"]:
-        return doctor_store.run(call, call.flags["store"])
+    if call.options.store:
+        return doctor_store.run(call, call.options.store)
     place = known_place_of(call)
-    if call.flags["verify"]:
+    if call.options.verify:
         return doctor_verify.run(call, place)
     look = DoctorLook(place, user_of(call), SystemClock(), RandomIds(), ThreadTasks())
     with call.output.progress(f"examining bastion {place.name}"):
@@ -36,7 +37,7 @@ def is_well(checks: Sequence[Check]) -> bool:
     return all(check.level is HealthLevel.OK for check in checks)
 
 
-def tell(call: Call, checks: Sequence[Check], about: dict[str, Any]) -> None:
+def tell(call: Call[DoctorOptions], checks: Sequence[Check], about: dict[str, Any]) -> None:
     """Print one line for each check, and a second one where there is something to do."""
     if call.output.json:
         rows = [{"level": c.level, "check": c.name, "found": c.found, "advice": c.advice} for c in checks]

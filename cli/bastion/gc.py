@@ -19,27 +19,28 @@ from bastion.stores.routed import url_of
 
 from ..common.command_context import user_of
 from ..common.place import check_admin, known_place_of
+from ..options.bastion import GcOptions
 from ..terminal.main import DONE, Call
 from .parts.gc_rules import show_or_apply
 
 BATCH = 1000
 
 
-def run(call: Call) -> int:
+def run(call: Call[GcOptions]) -> int:
     """Return 0 when the old objects are gone, or when the rules are printed or in force."""
-    printing, applying = call.flags["print_rules"], call.flags["apply_rules"]
+    printing, applying = call.options.print_rules, call.options.apply_rules
     if printing and applying:
         raise UsageError("--print_rules changes nothing, and --apply_rules does; say one")
     place = known_place_of(call)
-    days = {name: call.flags[name] for name in ("bundles_days", "logs_days", "outputs_days")}
+    days = {name: call.options.values[name] for name in ("bundles_days", "logs_days", "outputs_days")}
     said = term(place.config(), **days)
     if printing or applying:
         return show_or_apply(call, place, said, applying=applying)
-    if not call.flags["dry_run"]:
+    if not call.options.dry_run:
         check_admin(place, user_of(call))
     with call.output.progress("looking for what is old"):
         doomed = expired(place.bucket, said, SystemClock(), ThreadTasks())
-    if not call.flags["dry_run"]:
+    if not call.options.dry_run:
         for start in range(0, len(doomed), BATCH):
             place.bucket.delete([stat.key for stat in doomed[start : start + BATCH]])
     _tell(call, doomed, said)
@@ -119,9 +120,9 @@ def _needed(bucket: Bucket, jobs: Sequence[Job], tasks: Tasks) -> _Needed:
     return _Needed(bundles=keys - folders, folders=folders)
 
 
-def _tell(call: Call, doomed: Sequence[Stat], said: Term) -> None:
+def _tell(call: Call[GcOptions], doomed: Sequence[Stat], said: Term) -> None:
     counts = {name: [s for s in doomed if s.key.startswith(prefix)] for name, prefix in _NAMES.items()}
-    freed, dry = sum(stat.size for stat in doomed), call.flags["dry_run"]
+    freed, dry = sum(stat.size for stat in doomed), call.options.dry_run
     if call.output.json:
         rows = {name: {"objects": len(of), "bytes": sum(s.size for s in of)} for name, of in counts.items()}
         call.output.data({"schema": 1, "dry_run": dry, "freed_bytes": freed, **rows})

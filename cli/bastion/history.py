@@ -15,14 +15,15 @@ from bastion.model.stored.gaps import Holes
 from bastion.schedule.plan import inputs
 
 from ..common.command_context import desk_of
+from ..options.bastion import HistoryOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
 
-def run(call: Call) -> int:
+def run(call: Call[HistoryOptions]) -> int:
     """Print the events of the project's jobs, and the changes of its share."""
     desk, [project] = desk_of(call), call.words
-    since = moment(call.flags["since"], desk.clock.wall())
+    since = moment(call.options.since, desk.clock.wall())
     view = desk.reader().look()
     holes = Holes(list(view.holes))
     with call.output.progress("reading the journal"):

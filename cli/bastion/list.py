@@ -14,13 +14,14 @@ from bastion.stores.prefixed import Prefixed
 from ..common.place import BastionPlace, is_known, names
 from ..common.profile import setting_of
 from ..hosting import where
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
 HEADS = ("BASTION", "STATE", "HOST", "VERSION", "LODGING")
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Print a row for each bastion. Other names in the bucket are left out."""
     if (said := setting_of(call, "bucket")) is None:
         raise UsageError("which bucket? Say --bucket=URL, set BASTION_BUCKET, or choose a profile")

@@ -10,18 +10,19 @@ from bastion.platform.system import SystemClock
 
 from ..common.place import BastionPlace, known_place_of
 from ..hosting import where
+from ..options.bastion import LogsOptions
 from ..terminal.main import DONE, Call
 
 LOOK_S = 1.0
 
 
-def run(call: Call) -> int:
+def run(call: Call[LogsOptions]) -> int:
     """Print the end of the newest bastion's log.
 
     With --follow, also print new lines, from any later bastion as well.
     """
     place = known_place_of(call)
-    if call.flags["console"]:
+    if call.options.console:
         return _console(call, place)
     status = place.status()
     if status is None:
@@ -30,20 +31,20 @@ def run(call: Call) -> int:
     prefix = layout.bastion_log(status.epoch)
     extent = logs.survey(place.bucket, prefix)
     lines = logs.Lines()
-    tail = logs.tail(place.bucket, extent.segments, call.flags["tail"])
+    tail = logs.tail(place.bucket, extent.segments, call.options.tail)
     if tail.cut:
         call.output.note(tail.cut)
     surplus = tail.surplus
     for data in logs.read(place.bucket, tail.segments, held=tail.held):
         data, surplus = logs.after(data, surplus)
         call.output.log(lines.feed(data))
-    if call.flags["follow"]:
+    if call.options.follow:
         follow(call, place, status.epoch, lines, logs.Follower(place.bucket, prefix, extent.next), SystemClock())
     call.output.log(lines.close())
     return DONE
 
 
-def _console(call: Call, place: BastionPlace) -> int:
+def _console(call: Call[LogsOptions], place: BastionPlace) -> int:
     if (lodged := where.lodging(place)) is None:
         raise UsageError(f"bastion {place.name} does not live elsewhere, and so has no console; leave out --console")
     call.output.log(lodged.console().splitlines())
@@ -51,7 +52,7 @@ def _console(call: Call, place: BastionPlace) -> int:
 
 
 def follow(
-    call: Call, place: BastionPlace, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock
+    call: Call[LogsOptions], place: BastionPlace, epoch: int, lines: logs.Lines, follower: logs.Follower, clock: Clock
 ) -> None:
     """Print new lines, and continue with the next epoch's log where one ends. Only Ctrl-C ends it."""
     while True:

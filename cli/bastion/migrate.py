@@ -9,10 +9,11 @@ from bastion.launcher.submit.from_axlearn import converted
 from bastion.model.errors import SpecError
 from bastion.model.job.spec import SPEC_BYTES_MAX
 
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Print AXLearn's job spec as one for `launch --spec`.
 
     Raises `SpecError` with everything that has no equivalent.

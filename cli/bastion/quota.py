@@ -22,6 +22,7 @@ from bastion.schedule.usage import usage
 from ..common import admin_file
 from ..common.command_context import user_of
 from ..common.place import BastionPlace, is_known, known_place_of, place_of, unknown
+from ..options.bastion import QuotaOptions
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from .parts import quota_simulate
@@ -32,7 +33,7 @@ from .status import usage_table
 SHOWN = 5
 
 
-def run(call: Call) -> int:
+def run(call: Call[QuotaOptions]) -> int:
     """Do the action of the first word."""
     action, *rest = call.words
     if action == "show":
@@ -45,7 +46,7 @@ def run(call: Call) -> int:
     return named[action](call, Path(rest[0]))
 
 
-def show(call: Call) -> int:
+def show(call: Call[QuotaOptions]) -> int:
     """Print the stored file, and the usage of each project."""
     place = known_place_of(call)
     held = admin_file.read(place.bucket, QUOTA_FILE)
@@ -66,7 +67,7 @@ def show(call: Call) -> int:
     return DONE
 
 
-def check(call: Call, path: Path) -> int:
+def check(call: Call[QuotaOptions], path: Path) -> int:
     """Print everything that is wrong or odd in a file. This writes nothing and needs no bucket."""
     _, quota = load(path)
     odd = warnings(quota)
@@ -83,14 +84,14 @@ def check(call: Call, path: Path) -> int:
     return DONE
 
 
-def put(call: Call, path: Path) -> int:
+def put(call: Call[QuotaOptions], path: Path) -> int:
     """Check the file, show the changes, ask, and replace the stored file if it is still the one that was read."""
     place = place_of(call)
     text, quota = load(path)
     held = admin_file.read(place.bucket, QUOTA_FILE)
     if not is_known(place):
         call.output.note(f"warning: {unknown(place)}")
-    stopped = _to_stop(call, place, quota) if call.flags["stop_affected"] else []
+    stopped = _to_stop(call, place, quota) if call.options.stop_affected else []
     code = admin_file.put(call, place, QUOTA_FILE, held, text)
     for job in stopped:
         send(place.bucket, user=user_of(call), request_id=RandomIds().new(), request=Cancel(job=job.id))
@@ -98,7 +99,7 @@ def put(call: Call, path: Path) -> int:
     return code
 
 
-def _to_stop(call: Call, place: BastionPlace, quota: Quota) -> list[Job]:
+def _to_stop(call: Call[QuotaOptions], place: BastionPlace, quota: Quota) -> list[Job]:
     """Return the jobs of users who are not members under this quota, after the user has agreed to stop them.
 
     Raises `Forbidden` if the user may not stop one of them.

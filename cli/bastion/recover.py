@@ -14,6 +14,7 @@ from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
 from ..common.command_context import user_of
 from ..common.place import check_admin, known_place_of
+from ..options.bastion import RecoverOptions
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, FAILED, Call
 from ..terminal.table import plain
@@ -22,14 +23,14 @@ from .parts import heal_time
 SHOWN = 200
 
 
-def run(call: Call) -> int:
+def run(call: Call[RecoverOptions]) -> int:
     """Return 0 if nothing is lost, or if the loss was accepted."""
-    if call.flags["heal_time"]:
+    if call.options.heal_time:
         return heal_time.run(call)
     place, tasks = known_place_of(call), ThreadTasks()
     with call.output.progress(f"reading the journal of bastion {place.name}"):
         found = lost_tail.survey(place.bucket, tasks.map)
-    if found.is_nothing or not call.flags["accept_loss"]:
+    if found.is_nothing or not call.options.accept_loss:
         return _tell(call, place.name, found)
     if not place.has_ended():
         raise BastionError(f"bastion {place.name} may be at work; end it first with bastion stop")
@@ -48,7 +49,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _tell(call: Call, name: str, found: LostTail) -> int:
+def _tell(call: Call[RecoverOptions], name: str, found: LostTail) -> int:
     if call.output.json:
         call.output.data({"schema": 1, "name": name, **rows(found), "accepted": False})
     elif found.is_nothing:

@@ -17,12 +17,13 @@ from bastion.model.version import VERSION
 from bastion.schedule.replay import replayed
 
 from ..common.command_context import CommandContext, desk_of
+from ..options.bastion import ReplayOptions
 from ..terminal.main import DONE, FAILED, Call
 
 _CHOICES = ("at", "seq", "since", "until", "all")
 
 
-def run(call: Call) -> int:
+def run(call: Call[ReplayOptions]) -> int:
     """Print the report. Return 1 if a decision of this version came out different."""
     desk = desk_of(call)
     end = point_in_time.end(desk.bucket)
@@ -40,7 +41,9 @@ def run(call: Call) -> int:
     return DONE if report.proven else FAILED
 
 
-def _take(call: Call, desk: CommandContext, first: int, last: int, end: int, report: ReplayReport) -> None:
+def _take(
+    call: Call[ReplayOptions], desk: CommandContext, first: int, last: int, end: int, report: ReplayReport
+) -> None:
     holes = Holes()
     state = point_in_time.state_below(desk.bucket, first, desk.tasks.map, holes, call.output.note)
     if holes.found:
@@ -49,22 +52,22 @@ def _take(call: Call, desk: CommandContext, first: int, last: int, end: int, rep
         report.take(each, state)
 
 
-def _which(call: Call, desk: CommandContext, end: int) -> tuple[int, int]:
+def _which(call: Call[ReplayOptions], desk: CommandContext, end: int) -> tuple[int, int]:
     """Return the first and the last journal object to replay. Raises `UsageError`."""
-    flags = call.flags
+    options = call.options
     said = [name for name in _CHOICES if name in call.given]
     if len(said) > 1 and said != ["since", "until"]:
         raise UsageError(f"--{said[0]} and --{said[1]} exclude each other; say one")
-    if flags["all"]:
+    if options.all:
         return 0, end - 1
-    if flags["at"]:
-        number = _decision_at(desk, moment(flags["at"], desk.clock.wall(), "--at"))
+    if options.at:
+        number = _decision_at(desk, moment(options.at, desk.clock.wall(), "--at"))
         return number, number
-    if flags["seq"] is None:
+    if options.seq is None:
         return _window(call, desk, end)
-    if not 0 <= flags["seq"] < end:
-        raise UsageError(f"--seq is {flags['seq']}; the journal has the objects 0 to {end - 1}")
-    return flags["seq"], flags["seq"]
+    if not 0 <= options.seq < end:
+        raise UsageError(f"--seq is {options.seq}; the journal has the objects 0 to {end - 1}")
+    return options.seq, options.seq
 
 
 def _decision_at(desk: CommandContext, at: datetime) -> int:
@@ -77,9 +80,9 @@ def _decision_at(desk: CommandContext, at: datetime) -> int:
     return found
 
 
-def _window(call: Call, desk: CommandContext, end: int) -> tuple[int, int]:
-    now, until = desk.clock.wall(), call.flags["until"]
-    first = point_in_time.number_at(desk.bucket, moment(call.flags["since"], now), desk.tasks.map)
+def _window(call: Call[ReplayOptions], desk: CommandContext, end: int) -> tuple[int, int]:
+    now, until = desk.clock.wall(), call.options.until
+    first = point_in_time.number_at(desk.bucket, moment(call.options.since, now), desk.tasks.map)
     if until is None:
         return first, end - 1
     return first, point_in_time.number_after(desk.bucket, moment(until, now, "--until"), desk.tasks.map) - 1

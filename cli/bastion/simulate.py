@@ -17,6 +17,7 @@ from bastion.quota.quota import Quota
 from bastion.simulate.simulated_run import RunSettings, SimulatedRun, everybody, simulate
 from bastion.simulate.simulation_report import row
 
+from ..options.bastion import SimulateOptions
 from ..terminal import html_charts
 from ..terminal.main import DONE, Call
 from .parts import simulate_plot, simulated
@@ -24,10 +25,10 @@ from .parts.quota_edit import load
 from .parts.simulating import kind_of, pace_of, read_trace, some
 
 
-def run(call: Call) -> int:
+def run(call: Call[SimulateOptions]) -> int:
     """Run the trace under each policy, and print the results."""
-    policies, path = _policies(call.flags["policy"]), _path(call, "trace")
-    scene = _scene(call, everybody(load(_path(call, "quota"))[1]))
+    policies, path = _policies(call.options.policy), _path(call.options.trace, "trace")
+    scene = _scene(call, everybody(load(_path(call.options.quota, "quota"))[1]))
     with call.output.progress("reading the trace"):
         arrivals = read_trace(path, scene.kind)
     runs: dict[str, SimulatedRun] = {}
@@ -42,12 +43,14 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _show(call: Call, kind: str, runs: Mapping[str, SimulatedRun], took: Mapping[str, float], title: str) -> None:
+def _show(
+    call: Call[SimulateOptions], kind: str, runs: Mapping[str, SimulatedRun], took: Mapping[str, float], title: str
+) -> None:
     reports = [one.report for one in runs.values()]
-    if call.flags["plot"]:
+    if call.options.plot:
         drawn = simulate_plot.page(runs, kind, title=title, numbers=simulated.lines(list(runs), reports, kind))
-        html_charts.save(Path(call.flags["plot"]), drawn)
-        call.output.note(f"plotted in {call.flags['plot']}")
+        html_charts.save(Path(call.options.plot), drawn)
+        call.output.note(f"plotted in {call.options.plot}")
     if call.output.json:
         rows = [{**row(one.report, kind), "seconds": round(took[name], 3)} for name, one in runs.items()]
         call.output.data(rows[0] if len(rows) == 1 else rows)
@@ -65,21 +68,21 @@ def _policies(text: str) -> list[str]:
     return names
 
 
-def _path(call: Call, flag: str) -> Path:
-    if not call.flags[flag]:
+def _path(text: str | None, flag: str) -> Path:
+    if not text:
         raise UsageError(f"--{flag} is missing; name a file, see bastion simulate --help")
-    return Path(call.flags[flag])
+    return Path(text)
 
 
-def _scene(call: Call, quota: Quota) -> RunSettings:
-    flags = call.flags
+def _scene(call: Call[SimulateOptions], quota: Quota) -> RunSettings:
+    options = call.options
     return RunSettings(
         quota=quota,
         config=Config(),
-        pace=pace_of(flags),
-        kind=kind_of(flags, quota),
-        capacity=amounts([flags["capacity"]], "--capacity") if flags["capacity"] else None,
-        until=some(flags["until"], "--until") if flags["until"] else None,
-        big=flags["big"],
-        log=bool(flags["plot"]),
+        pace=pace_of(options),
+        kind=kind_of(options, quota),
+        capacity=amounts([options.capacity], "--capacity") if options.capacity else None,
+        until=some(options.until, "--until") if options.until else None,
+        big=options.big,
+        log=bool(options.plot),
     )

@@ -19,6 +19,7 @@ from ..common import shared_host
 from ..common.place import BastionPlace, place_of
 from ..hosting import where
 from ..hosting.loop_parts import doors, whose
+from ..options.bastion import StartOptions
 from ..terminal.main import DONE, Call
 from ..terminal.signals import StopSignals
 from . import unit as bastion_unit
@@ -26,15 +27,15 @@ from .create import given
 from .parts.background import BackgroundOutput, leads_to
 
 
-def run(call: Call) -> int:
+def run(call: Call[StartOptions]) -> int:
     """Run until a signal stops it. The command line overrides the stored settings."""
     place = place_of(call)
-    if call.flags["dry_run"]:
+    if call.options.dry_run:
         where.rehearsed(call, place).start()
         return DONE
-    if not call.flags["here"] and (lodged := where.lodging(place)):
+    if not call.options.here and (lodged := where.lodging(place)):
         return _start_there(call, place, lodged)
-    said = given(call)
+    said = given(call.options)
     config = msgspec.structs.replace(place.config(), **said)
     if config.shared:
         shared_host.keep(place, config)
@@ -50,11 +51,11 @@ def run(call: Call) -> int:
     world = doors(place, config, environ)
     world.tasks.start("signal", stopping.wait)  # a signal then ends the wait for the next tick
     bastion_unit.notify(call.environ, "READY=1")  # leading or standing by: for systemd both are up
-    loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.flags["takeover"])
+    loop.run(world, me, stopping=stopping, poll_s=said.get("poll"), takeover=call.options.takeover)
     return DONE
 
 
-def _start_there(call: Call, place: BastionPlace, lodged: Hosting) -> int:
+def _start_there(call: Call[StartOptions], place: BastionPlace, lodged: Hosting) -> int:
     status, clock = place.status(), SystemClock()
     started = lodged.start()
     if started:

@@ -23,6 +23,7 @@ from bastion.stores.folder_identity import is_full
 
 from ..common.place import BastionPlace, known_place_of
 from ..hosting import where
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
@@ -30,7 +31,7 @@ HEADS = ("PROJECT", "KIND", "SHARE", "USED", "BORROWED")
 NUMBERS = frozenset(HEADS[2:])
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Print one JSON object, or a page for people."""
     place = known_place_of(call)
     status = place.status()

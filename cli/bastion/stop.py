@@ -12,6 +12,7 @@ from bastion.schedule.plan import paused
 
 from ..common.place import BastionPlace, known_place_of
 from ..hosting.where import lodging, rehearsed
+from ..options.bastion import StopOptions
 from ..terminal.main import DONE, Call
 
 STOP_S = 60.0
@@ -19,14 +20,14 @@ LOOK_S = 0.05
 DRAIN_LOOK_S = 0.5
 
 
-def run(call: Call) -> int:
+def run(call: Call[StopOptions]) -> int:
     """Return 0 when the loop has ended, or had ended before."""
     place = known_place_of(call)
-    if call.flags["dry_run"]:
+    if call.options.dry_run:
         rehearsed(call, place).stop()
         return DONE
     clock = SystemClock()
-    if call.flags["drain"]:
+    if call.options.drain:
         with call.output.progress(f"waiting for the jobs of bastion {place.name} to end"):
             drain(place, Reader(place.bucket, clock, ThreadTasks()), clock)
     was_up = stop(place, clock)

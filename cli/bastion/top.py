@@ -11,6 +11,7 @@ from bastion.model.stored.status import summary
 from bastion.platform import host
 
 from ..common.command_context import CommandContext, desk_of
+from ..terminal.flags import Options
 from ..terminal.main import INTERRUPTED, Call
 
 
@@ -31,7 +32,7 @@ class Looker:
         return board(self._view, asked, summary(self._desk.bastion, status, now=now, died=died))
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Draw until the user leaves. Return the exit code."""
     check_terminal(call)
     desk = desk_of(call)
@@ -44,7 +45,7 @@ def run(call: Call) -> int:
     return (app.return_code or INTERRUPTED) if code is None else code  # an end by a signal has no code
 
 
-def check_terminal(call: Call) -> None:
+def check_terminal(call: Call[Options]) -> None:
     """Raise `UsageError` if there is no terminal to draw on."""
     output = call.output
     seen = output.height is not None and output.err.isatty() and sys.stdin is not None and sys.stdin.isatty()

@@ -19,6 +19,7 @@ from bastion.platform.local_paths import config_folder
 from bastion.runners.worker.linux.unix_account import name_of
 
 from ..common.place import BastionPlace, known_place_of
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 
 SYSTEM = Path("/etc/systemd/system")
@@ -56,7 +57,7 @@ class Unit:
         return subprocess.run(argv, capture_output=True, text=True, timeout=_SYSTEMCTL_S, check=False)
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Print the unit."""
     made = unit(known_place_of(call), call.environ)
     if call.output.json:

@@ -9,22 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from bastion.journal import journal_reader, point_in_time, recover
-from bastion.launcher.durations import short
 from bastion.launcher.moments import moment
 from bastion.launcher.read import gap_lines
 from bastion.launcher.read.job_rows import rfc3339
 from bastion.launcher.read.view import tick_age_s
 from bastion.model.at_once import Map
+from bastion.model.durations import short
 from bastion.model.errors import UsageError
 from bastion.model.interfaces import Bucket
 from bastion.model.nearest import did_you_mean
 from bastion.model.stored.gaps import Hole, Holes
 from bastion.platform.system import SystemClock, ThreadTasks
-from bastion.schedule.ledger import BY, Ledger
+from bastion.schedule.ledger import BY, Ledger, Of
 from bastion.schedule.ledger_table import LedgerLine, entry_lines, hours, total_line
 from bastion.schedule.time_integral import Window
 
 from ..common.place import known_place_of
+from ..options.bastion import UsageOptions
 from ..terminal import html_charts
 from ..terminal.formats import CSV, JSON, TABLE, format_of
 from ..terminal.main import DONE, Call
@@ -52,13 +53,13 @@ class UsageFound:
     bastion: Mapping[str, Any]
 
 
-def run(call: Call) -> int:
+def run(call: Call[UsageOptions]) -> int:
     """Add up and print."""
-    form = format_of(call.flags, TABLE, CSV, JSON)
+    form = format_of(call.options.output, call.options.json, TABLE, CSV, JSON)
     found = _found(call)
-    if call.flags["plot"]:
-        html_charts.save(Path(call.flags["plot"]), _drawn(found))
-        call.output.note(f"plotted in {call.flags['plot']}")
+    if call.options.plot:
+        html_charts.save(Path(call.options.plot), _drawn(found))
+        call.output.note(f"plotted in {call.options.plot}")
     if form == JSON:
         call.output.data(_json(found))
     elif form == CSV:
@@ -71,11 +72,11 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _found(call: Call) -> UsageFound:
-    by, now, holes = _by(call.flags["by"]), SystemClock().wall(), Holes()
+def _found(call: Call[UsageOptions]) -> UsageFound:
+    by, now, holes = _by(call.options.by), SystemClock().wall(), Holes()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
-        ledger = read_ledger(place.bucket, window, by, ThreadTasks().map, holes)
+        ledger = read_ledger(place.bucket, window, BY[by], ThreadTasks().map, holes)
     lines = entry_lines(ledger, by)
     bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
     total = total_line(ledger, lines)
@@ -164,14 +165,14 @@ def _by(word: str) -> str:
     return word
 
 
-def _window(call: Call, now: datetime) -> Window:
+def _window(call: Call[UsageOptions], now: datetime) -> Window:
     """Return the window from --since to --until, but not beyond now. Raises `UsageError`."""
-    flags = call.flags
-    until = min(now, moment(flags["until"], now, "--until")) if flags["until"] else now
-    since = moment(flags["since"], now)
+    options = call.options
+    until = min(now, moment(options.until, now, "--until")) if options.until else now
+    since = moment(options.since, now)
     if since >= until:
         raise UsageError(f"--since is {rfc3339(since)} and not before {rfc3339(until)}; there is nothing between them")
-    return Window(since, until, html_charts.PARTS if flags["plot"] else 1)
+    return Window(since, until, html_charts.PARTS if options.plot else 1)
 
 
 def page(ledger: Ledger, lines: Sequence[LedgerLine], *, by: str, title: str, numbers: str) -> str:
@@ -196,15 +197,15 @@ def _of_kind(ledger: Ledger, lines: Sequence[LedgerLine], kind: str, by: str) ->
         )
 
 
-def read_ledger(bucket: Bucket, window: Window, by: str, at_once: Map, holes: Holes) -> Ledger:
-    """Return the closed ledger of a window. `by` is one of `ledger.BY`. Raises `BucketError`, `Newer`.
+def read_ledger(bucket: Bucket, window: Window, of: Of, at_once: Map, holes: Holes) -> Ledger:
+    """Return the closed ledger of a window; `of` as in `Ledger`. Raises `BucketError`, `Newer`.
 
     It reads the journal once, up to the window's end, with a few objects in memory at a time. Objects that cannot be
     read are left out and listed in `holes`.
     """
     state = recover.newest_snapshot(bucket, upto=point_in_time.number_at(bucket, window.since, at_once))
     begin, end = state.seq if state else 0, point_in_time.end(bucket)
-    ledger = Ledger(window, by, state)
+    ledger = Ledger(window, of, state)
     last = journal_reader.time_of(bucket, end - 1) if end else None
     ledger.closes = last is None or last >= window.until
     for record in journal_reader.read(bucket, range(begin, end), at_once, holes):

@@ -3,5 +3,5 @@
 For: `cli.launch` and `cli.bastion`.
 Here: the bastion of a call (`place`, `profile`, `command_context`), its jobs, the user's code, runners, admins' files.
 Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.schedule`, `bastion.service`,
-`bastion.stores`, `bundler`, `cli.terminal`, `launcher`, `runners`.
+`bastion.stores`, `bundler`, `cli.options`, `cli.terminal`, `launcher`, `runners`.
 """

@@ -18,6 +18,7 @@ from bastion.platform.system import SystemClock
 
 from ..terminal.confirm import again, agree, check_agreeable
 from ..terminal.editor import draft
+from ..terminal.flags import ConfirmOptions
 from ..terminal.main import DONE, Call
 from .command_context import user_of
 from .compare_and_swap import exchange
@@ -80,7 +81,7 @@ def read(bucket: Bucket, file: AdminFile) -> StoredFile:
     return StoredFile(*split(stored.data.decode("utf-8", "replace")), stored.version)
 
 
-def put(call: Call, place: BastionPlace, file: AdminFile, held: StoredFile, text: str) -> int:
+def put(call: Call[ConfirmOptions], place: BastionPlace, file: AdminFile, held: StoredFile, text: str) -> int:
     """Check a text, show its changes, ask, and replace the file.
 
     Raises `BastionError` for a text that cannot be used, `Overtaken` if somebody else changed the file meanwhile.
@@ -103,7 +104,7 @@ def put(call: Call, place: BastionPlace, file: AdminFile, held: StoredFile, text
     return DONE
 
 
-def edit(call: Call, file: AdminFile) -> int:
+def edit(call: Call[ConfirmOptions], file: AdminFile) -> int:
     """Let the user edit the file, and put the result.
 
     The editor opens again while the text is wrong and the user wants it.
@@ -126,7 +127,7 @@ def edit(call: Call, file: AdminFile) -> int:
         return code
 
 
-def report(call: Call, bucket: Bucket, file: AdminFile, held: StoredFile, new: Any) -> dict[str, Any]:
+def report(call: Call[ConfirmOptions], bucket: Bucket, file: AdminFile, held: StoredFile, new: Any) -> dict[str, Any]:
     """Print for people what the new value changes, and return it for programs."""
     old, problem = file.lenient(held.text)
     state = recover.load(bucket)
@@ -151,7 +152,7 @@ def _problem(file: AdminFile, text: str) -> str:
     return ""
 
 
-def _overtaken(call: Call, bucket: Bucket, file: AdminFile, held: StoredFile) -> str:
+def _overtaken(call: Call[ConfirmOptions], bucket: Bucket, file: AdminFile, held: StoredFile) -> str:
     """Show what somebody else changed since `held`, and return the message that names them."""
     theirs = read(bucket, file)
     old, _ = file.lenient(held.text)

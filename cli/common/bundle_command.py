@@ -5,6 +5,7 @@ from __future__ import annotations
 from bastion.model.job.spec import BundleRef
 from bastion.stores.routed import url_of
 
+from ..options.shared import CodeOptions
 from ..terminal.main import DONE, Call
 from ..terminal.output import Output
 from .bundler_settings import settings_of
@@ -12,10 +13,10 @@ from .bundling import bundle, reference
 from .command_context import desk_of, docker_repo_of
 
 
-def run(call: Call) -> int:
+def run(call: Call[CodeOptions]) -> int:
     """Bundle the code, and print its identity and its place."""
-    kind_said = call.flags["bundler_type"]
-    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
+    kind_said = call.options.bundler_type
+    settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
     desk = desk_of(call)
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=False)
     code = reference(packed)

@@ -16,6 +16,7 @@ from bastion.model.interfaces import Bucket, Clock, Ids, Tasks
 from bastion.model.settings.config import Config
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
 
+from ..terminal.flags import Options
 from ..terminal.main import Call
 from .bundler_settings import IMAGES
 from .place import known_place_of
@@ -46,7 +47,7 @@ class CommandContext:
         return Reader(self.bucket, self.clock, self.tasks, user=user)
 
 
-def desk_of(call: Call) -> CommandContext:
+def desk_of(call: Call[Options]) -> CommandContext:
     """Return the context for the place that the command line names.
 
     Raises `BastionError` if no bastion was ever there.
@@ -62,7 +63,7 @@ def desk_of(call: Call) -> CommandContext:
     )
 
 
-def user_of(call: Call) -> str:
+def user_of(call: Call[Options]) -> str:
     """Return the user of the call: --user_id, or the variable or profile that stands for it, else the login name.
 
     Raises `UsageError` if there is none of these.
@@ -90,7 +91,7 @@ def check_user(settings: Config, user: str) -> None:
         raise UsageError(f"you are {me} on this machine, and only root asks as {user}; leave --user_id out")
 
 
-def docker_repo_of(call: Call, kind: str) -> str:
+def docker_repo_of(call: Call[Options], kind: str) -> str:
     """Return the registry for images that name none, from the environment, the profile or the bastion's settings.
 
     Empty for code that is not an image.
@@ -102,6 +103,6 @@ def docker_repo_of(call: Call, kind: str) -> str:
     return known_place_of(call).settings.docker_repo
 
 
-def job_of(call: Call, desk: CommandContext, view: View) -> FoundJob:
+def job_of(call: Call[Options], desk: CommandContext, view: View) -> FoundJob:
     """Return the job that the command's word names, also one that has left the bastion's state long ago."""
-    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.flags.get("task"))
+    return look_up(call.words[0], view, desk.bucket, desk.tasks, task=call.options.values.get("task"))

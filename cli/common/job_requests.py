@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bastion.launcher.read.job_lookup import FoundJob
-from bastion.launcher.read.job_selection import Filter
+from bastion.launcher.read.job_selection import Filter, filter_of
 from bastion.launcher.read.job_words import chosen, is_pattern
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.read.view import View
@@ -16,9 +16,9 @@ from bastion.model.stored.requests import AboutJob, Cancel
 from bastion.schedule.permissions import VERBS, refusal, stranger
 from bastion.schedule.plan import Inputs, inputs
 
+from ..options.shared import FilterOptions, SeveralOptions, UserOptions
 from ..terminal.main import DONE, Call
 from .command_context import CommandContext, check_user, desk_of, job_of, user_of
-from .job_choice import named
 
 SHOWN = 5
 
@@ -47,13 +47,13 @@ class JobRequest:
     view: the state of the bastion when the command began.
     """
 
-    call: Call
+    call: Call[UserOptions]
     desk: CommandContext
     user: str
     view: View
 
     @classmethod
-    def begin(cls, call: Call) -> JobRequest:
+    def begin(cls, call: Call[UserOptions]) -> JobRequest:
         """Read the state of the bastion. Raises `UsageError` if the user may not ask in this name."""
         desk, user = desk_of(call), user_of(call)
         check_user(desk.settings, user)
@@ -63,14 +63,16 @@ class JobRequest:
         """Return the job that the command's word means. Raises `NotFound`."""
         return Meant((job_of(self.call, self.desk, self.view),), alone=True)
 
-    def several(self) -> Meant:
+    def several(self, options: SeveralOptions) -> Meant:
         """Return the jobs that words and filters mean. Raises `NotFound`, `UsageError`."""
-        words, filters = self.call.words, named(self.call, self.desk.clock.wall())
+        words, filters = self.call.words, filter_of(options.of(FilterOptions), self.desk.clock.wall())
         if not words and filters == Filter():
-            raise UsageError("no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since")
+            raise UsageError(
+                "no job is named; use names, ids, patterns like 'sweep-*', or -u, -p, -s, --since, --label"
+            )
         for line in filters.strangers(self.view):
             self.call.output.note(line)
-        jobs = chosen(words, self.view, filters, self._look_up, user=None if self.call.flags["all"] else self.user)
+        jobs = chosen(words, self.view, filters, self._look_up, user=None if options.all else self.user)
         return Meant(jobs, alone=len(words) == 1 and filters == Filter() and not is_pattern(words[0]))
 
     def _look_up(self, word: str) -> FoundJob:

@@ -17,6 +17,7 @@ from bastion.platform import host
 from bastion.stores.opening import housed, open_bucket
 from bastion.stores.prefixed import Prefixed
 
+from ..terminal.flags import Options
 from ..terminal.main import Call
 from .profile import settings_of
 
@@ -75,7 +76,7 @@ class BastionPlace:
         return status is None or status.state == STOPPED or host.died(status)
 
 
-def place_of(call: Call, *, create: bool = False) -> BastionPlace:
+def place_of(call: Call[Options], *, create: bool = False) -> BastionPlace:
     """Return the place that the command line names, without a check that a bastion is there.
 
     `create`: create a missing folder.
@@ -85,7 +86,7 @@ def place_of(call: Call, *, create: bool = False) -> BastionPlace:
     return BastionPlace(said.bastion, root, Prefixed(root, said.bastion))
 
 
-def known_place_of(call: Call) -> BastionPlace:
+def known_place_of(call: Call[Options]) -> BastionPlace:
     """Return the place that the command line names, with the settings in force.
 
     Raises `BastionError` if no bastion was ever created there.

@@ -12,6 +12,7 @@ from bastion.model.job.spec import BundleRef, JobSpec
 from bastion.model.settings.config import Config
 from bastion.schedule.runner_choice import places
 
+from ..terminal.flags import Options
 from ..terminal.main import Call
 from . import installed_runners
 from .bundler_settings import BundlerSettings, named
@@ -22,7 +23,7 @@ _IMAGES = frozenset({"docker", "artifactregistry", "cloudbuild"})
 _DIGEST = "DIGEST"  # stands for the digest, which is known only after the build
 
 
-def preview(call: Call, job: str, spec: JobSpec, settings: BundlerSettings | None = None) -> None:
+def preview(call: Call[Options], job: str, spec: JobSpec, settings: BundlerSettings | None = None) -> None:
     """Print, on the error stream, what the runner would ask for at the first attempt.
 
     `settings` are the bundler settings of code that is not packed yet.

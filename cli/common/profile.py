@@ -13,6 +13,7 @@ from bastion.launcher.submit.profiles import FILE_BYTES_MAX, Profile, Profiles, 
 from bastion.model.errors import BastionError
 from bastion.platform.local_paths import config_folder
 
+from ..terminal.flags import Options
 from ..terminal.main import Call
 from ..terminal.toml_edit import Change, amended
 
@@ -44,24 +45,24 @@ def for_all(environ: Mapping[str, str]) -> Profiles:
     return parse(_text(path), str(path))
 
 
-def chosen(call: Call) -> Profile:
+def chosen(call: Call[Options]) -> Profile:
     """Return the profile of the call; one without a name if there is none. Raises `BastionError`."""
     profiles = load(call.environ)
-    if name := call.flags["profile"]:
+    if name := call.options.profile:
         return profiles.get(name, "--profile")
     if name := call.environ.get("BASTION_PROFILE"):
         return profiles.get(name, "BASTION_PROFILE")
     return profiles.get(profiles.active, "active") if profiles.active else Profile()
 
 
-def setting_of(call: Call, key: str) -> Setting | None:
+def setting_of(call: Call[Options], key: str) -> Setting | None:
     """Return the value for this flag and its source; None if nothing sets it."""
-    return flag_defaults.setting(key, call.flags, call.environ, lambda: chosen(call))
+    return flag_defaults.setting(key, call.options.values, call.environ, lambda: chosen(call))
 
 
-def settings_of(call: Call) -> Settings:
+def settings_of(call: Call[Options]) -> Settings:
     """Return the bastion and the bucket of the call. Raises `UsageError` if one of them is not set."""
-    return flag_defaults.settings(call.flags, call.environ, lambda: chosen(call))
+    return flag_defaults.settings(call.options.values, call.environ, lambda: chosen(call))
 
 
 def store(environ: Mapping[str, str], change: Change) -> Profiles:

@@ -1,15 +1,15 @@
-"""Turn the flags of a command line into the options of a job spec.
+"""Turn the flags of a command line into the fields of a job spec.
 
-Times and job names are resolved here, before the job is submitted: times to moments, names to ids.
+A flag names the field that it sets. Times and job names are resolved here, before the job is submitted: times to
+moments, names to ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from bastion.launcher.durations import seconds
 from bastion.launcher.moments import coming
 from bastion.launcher.read.past_jobs import look_up
 from bastion.launcher.submit import build
@@ -19,76 +19,72 @@ from bastion.model.errors import UsageError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.wording import clock
 
+from ..options.shared import NONE, RequestOptions
+from ..terminal.flags import Options
 from ..terminal.main import Call
 from .command_context import CommandContext, user_of
 from .profile import setting_of
 
-NONE = "none"
-
-Told = Callable[[str, str, Callable[[], Any]], Any]
-"""A function of a flag, a field and a default: it returns the file's value of the field, unless the flag is set."""
+_MOMENTS = ("begin", "deadline")
+_SHAPE = ("resources", "instance_type", "replicas")
 
 
-def wish_of(call: Call, said: Fields, now: datetime, *, default_shell: str = "") -> build.SpecOptions:
-    """Return the options of the flags, else those of a spec file. `default_shell` is the bastion's setting."""
-    flags = call.flags
+def given(call: Call[Options], now: datetime) -> dict[str, Any]:
+    """Return the fields that the command line sets, by their names. Raises `UsageError`."""
+    flags = (flag for flag in call.options.flags() if flag.field and flag.name in call.given)
+    fields = {flag.field: call.options.values[flag.name] for flag in flags}
+    return fields | {name: _moment(fields[name], name, now) for name in _MOMENTS if name in fields}
 
-    def told(flag: str, field: str, value: Callable[[], Any]) -> Any:
-        return said[field] if field in said and flag not in call.given else value()
 
-    def length(flag: str) -> Any:
-        return told(flag, f"{flag}_s", lambda: seconds(flags[flag], f"--{flag}"))
+def fields_of(call: Call[RequestOptions], file: Fields, now: datetime, *, default_shell: str = "") -> dict[str, Any]:
+    """Return the fields of a job spec: from the flags that are given, else from a spec file, else the flags' defaults.
 
-    listed = build.choices(
-        told("instance_type", "instance_type", lambda: flags["instance_type"] or ""),
-        build.listed(flags["resources"]) if "resources" in call.given else [said.get("resources", {})],
-        told("num_replicas", "replicas", lambda: flags["num_replicas"]),
+    Tables are merged. `default_shell` is the bastion's setting. The code and the command are left to the caller.
+    """
+    typed = given(call, now)
+    fields = {flag.field: call.options.values[flag.name] for flag in call.options.flags() if flag.field}
+    fields |= {name: value for name, value in file.items() if name not in ("bundle", "schema")}
+    fields |= {name: _merged(file.get(name), value) for name, value in typed.items()}
+    fields["shell"] = fields["shell"] or ("" if "shell" in file else default_shell)
+    if "user" not in file or "user" in typed:
+        fields["user"] = user_of(call)
+    if ("project" not in file or "project" in typed) and (found := setting_of(call, "project_id")):
+        fields["project"] = found.value
+    if "output_dir" in typed:
+        fields.pop("checkpoint_dir", None)
+    fields.pop("bundle", None)
+    return fields | _shape(call, file, fields)
+
+
+def _shape(call: Call[RequestOptions], file: Fields, fields: Fields) -> dict[str, Any]:
+    """Return the shapes of the job: the first one, and its alternatives."""
+    shapes = build.choices(
+        fields["instance_type"],
+        build.listed(call.options.resources) if "resources" in call.given else [file.get("resources", {})],
+        fields["replicas"],
     )
-    return build.SpecOptions(
-        user=told("user_id", "user", lambda: user_of(call)),
-        command=build.command(call.after, literal=flags["literal"]) if call.after else said["command"],
-        name=told("name", "name", lambda: flags["name"] or ""),
-        project=told("project_id", "project", lambda: _project(call)),
-        env={**said.get("env", {}), **build.environment(flags["env"])},
-        resources=listed[0].resources,
-        instance_type=listed[0].instance_type,
-        replicas=listed[0].replicas,
-        alternatives=_alternatives(call, said, listed[1:]),
-        count=told("count", "count", lambda: flags["count"]),
-        priority=told("priority", "priority", lambda: flags["priority"]),
-        retry_interval_s=length("retry_interval"),
-        grace_s=length("grace"),
-        time_limit_s=told("time_limit", "time_limit_s", lambda: _limit(flags["time_limit"])),
-        finish_timeout_s=length("finish_timeout"),
-        output_dir=told("output_dir", "output_dir", lambda: flags["output_dir"] or ""),
-        outputs=told("outputs", "outputs", lambda: flags["outputs"]),
-        checkpoint_dir=told("output_dir", "checkpoint_dir", lambda: ""),
-        setup=told("setup", "setup", lambda: flags["setup"] or ""),
-        shell=told("shell", "shell", lambda: flags["shell"] or default_shell),
-        gpus=flags["gpus"],
-        **_tries(call, told),
-        **_when(call, told, now),
-    )
+    first = {name: getattr(shapes[0], name) for name in _SHAPE}
+    return first | {"alternatives": _alternatives(call, file, shapes[1:])}
 
 
-def _alternatives(call: Call, said: Fields, listed: Sequence[Alternative]) -> Sequence[Alternative]:
+def _alternatives(call: Call[RequestOptions], file: Fields, listed: Sequence[Alternative]) -> Sequence[Alternative]:
     """Return the alternatives of the file.
 
     A flag that sets the shape replaces them: they belong to another job then.
     """
     shaping = sorted({"instance_type", "resources", "num_replicas"} & call.given)
-    if said.get("alternatives") and shaping and not listed:
+    if file.get("alternatives") and shaping and not listed:
         call.output.note(f"without the alternatives that it had: --{shaping[0]} says what it is now")
-    return listed if shaping else said.get("alternatives", ())
+    return listed if shaping else file.get("alternatives", ())
 
 
-def moment_of(call: Call, flag: str, now: datetime) -> datetime | None:
-    """Return the moment that a flag sets; None for `none`, and without the flag.
+def _merged(before: Any, after: Any) -> Any:
+    return {**before, **after} if isinstance(before, dict) and isinstance(after, dict) else after
 
-    Raises `UsageError`, also for a deadline that has passed.
-    """
-    text = call.flags[flag]
-    found = None if text in (None, NONE) else coming(text, now, f"--{flag}")
+
+def _moment(text: str, flag: str, now: datetime) -> datetime | None:
+    """Return the moment that a flag sets; None for `none`. Raises `UsageError`, also for a deadline that has passed."""
+    found = None if text == NONE else coming(text, now, f"--{flag}")
     if found and flag == "deadline" and found <= now:
         raise UsageError(f"--deadline is {clock(found, now)}: the job could never run")
     return found
@@ -103,32 +99,3 @@ def after_of(desk: CommandContext, words: Sequence[str]) -> list[str]:
         return []
     view = desk.reader().look()
     return resolved(words, lambda word: look_up(word, view, desk.bucket, desk.tasks), view.state.jobs)
-
-
-def _when(call: Call, told: Told, now: datetime) -> dict[str, Any]:
-    flags = call.flags
-    return {
-        "after": told("after", "after", lambda: flags["after"]),
-        "begin": told("begin", "begin", lambda: moment_of(call, "begin", now)),
-        "deadline": told("deadline", "deadline", lambda: moment_of(call, "deadline", now)),
-        "max_parallel": told("max_parallel", "max_parallel", lambda: flags["max_parallel"]),
-        "job_class": told("class", "job_class", lambda: flags["class"]),
-        "max_tier": told("max_tier", "max_tier", lambda: flags["max_tier"]),
-    }
-
-
-def _tries(call: Call, told: Told) -> dict[str, Any]:
-    return {
-        "max_tries": told("max_tries", "max_tries", lambda: call.flags["max_tries"]),
-        "crash_guard": told("crash_guard", "crash_guard", lambda: call.flags["crash_guard"]),
-    }
-
-
-def _limit(text: str | None) -> float | None:
-    return None if text in (None, NONE) else seconds(text, "--time_limit")
-
-
-def _project(call: Call) -> str:
-    """Return the project from the flag, the environment or the profile; empty without one."""
-    found = setting_of(call, "project_id")
-    return found.value if found else ""

@@ -30,12 +30,14 @@ from bastion.runners.google.hosting.vm_status import VmStatus
 from bastion.runners.hosting import Do, HostingPlan, Tell
 
 from ..common.place import BastionPlace, stored
+from ..options.bastion import HostingOptions
+from ..terminal.flags import Options
 from ..terminal.main import Call
 
 RUNNERS = ["tpu", "gce"]
 
 
-def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
+def settings(call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
     """Return the settings for Google's cloud, by the names in `config.toml`.
 
     Flags that are not set keep the old values.
@@ -43,15 +45,15 @@ def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
     Raises `UsageError` without a zone for the VM.
     """
     old = stored(place)
-    google, zone = old.google, call.flags["gcp_zone"] or old.google.vm_zone
+    google, zone = old.google, call.options.gcp_zone or old.google.vm_zone
     if not zone:
         raise UsageError("where is the bastion's VM to be? Say --gcp_zone=ZONE, as in us-central1-a")
-    project = call.flags["gcp_project"] or google.project
+    project = call.options.gcp_project or google.project
     google = msgspec.structs.replace(
         google,
         project=project,
         vm_zone=zone,
-        zones=_zones(call.flags["fleet_zones"]) or google.zones or [zone],
+        zones=_zones(call.options.fleet_zones) or google.zones or [zone],
         service_account=google.service_account or (workers(place.name, project) if project else ""),
     )
     return {"google": google, "runners": RUNNERS if old.runners == ["local"] else old.runners}
@@ -74,7 +76,7 @@ def door(google: GoogleSettings) -> GoogleApi:
     return GoogleApi(google.project, SystemClock(), RandomIds())
 
 
-def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
+def site(call: Call[HostingOptions], place: BastionPlace, config: Config) -> HostingPlan:
     """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
     found, google = _host(call, place, config), config.google
 
@@ -100,22 +102,22 @@ def forget(place: BastionPlace) -> dict[str, Any]:
     return {"google": msgspec.structs.replace(stored(place).google, vm_zone="")}
 
 
-def _host(call: Call, place: BastionPlace, config: Config) -> BastionVm:
+def _host(call: Call[HostingOptions], place: BastionPlace, config: Config) -> BastionVm:
     found = BastionVm(
         bastion=place.name,
         url=place.root.url,
         buckets=buckets(place, config),
         zone=config.google.vm_zone,
-        image=call.flags["image"] or _image(place, config.google),
+        image=call.options.image or _image(place, config.google),
         google=config.google,
         runners=config.runners,
-        machine_type=call.flags["machine_type"] or MACHINE_TYPE,
+        machine_type=call.options.machine_type or MACHINE_TYPE,
     )
     check(found)
     return found
 
 
-def _write_terraform(call: Call, found: BastionVm, where: str) -> None:
+def _write_terraform(call: Call[Options], found: BastionVm, where: str) -> None:
     folder = Path(where)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in terraform.files(found).items():

@@ -17,6 +17,7 @@ from bastion.runners.kubernetes.settings import KubernetesSettings
 
 from ..common import installed_runners
 from ..common.place import BastionPlace, stored
+from ..options.bastion import HostingOptions
 from ..terminal.main import Call
 
 NAME = "kubernetes"
@@ -29,16 +30,16 @@ _KEYS = {
 """The setting for each flag."""
 
 
-def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
+def settings(call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
     """Return the settings for the cluster, by the names in `config.toml`. Flags that are not set keep the old values.
 
     Raises `UsageError` for another --runner, without an image, or if the bastion has a Deployment elsewhere.
     """
-    if (said := call.flags["runner"]) not in (None, NAME):
+    if (said := call.options.runner) not in (None, NAME):
         raise UsageError(f"--runner={said} has the bastion on this machine; leave out the flags of a bastion elsewhere")
     old = stored(place)
     options = dict(old.runner_options.get(NAME, {}))
-    options |= {key: call.flags[flag] for flag, key in _KEYS.items() if call.flags.get(flag)}
+    options |= {key: call.options.values[flag] for flag, key in _KEYS.items() if call.options.values.get(flag)}
     if "image" not in options:
         raise UsageError("which image have the workers? Say --worker_image=REGISTRY/bastion-worker@sha256:...")
     given = checked(options)
@@ -52,7 +53,7 @@ def settings(call: Call, place: BastionPlace) -> dict[str, Any]:
     return {"runners": runners, "runner_options": {**old.runner_options, NAME: {**options, "deployed_in": here}}}
 
 
-def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
+def site(call: Call[HostingOptions], place: BastionPlace, config: Config) -> HostingPlan:
     """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
     if wrong := list(installed_runners.faults(config)):
         raise UsageError("; ".join(wrong))
@@ -62,7 +63,7 @@ def site(call: Call, place: BastionPlace, config: Config) -> HostingPlan:
         scope=_scope(place),
         bucket=place.root.url,
         flags=place.flags(),
-        image=call.flags["image"] or deployed.image(),
+        image=call.options.image or deployed.image(),
         settings=given,
     )
     if wrong := list(faults(host)):

@@ -21,6 +21,7 @@ from bastion.runners.kubernetes.runner import KubernetesRunner
 
 from ..common.place import BastionPlace, stored
 from ..common.runner_contexts import ground
+from ..terminal.flags import Options
 from ..terminal.main import Call
 from . import google_host, where
 
@@ -88,7 +89,7 @@ def close_accounts(google: Google, place: BastionPlace, config: Config) -> list[
     return [step.what for step in leave(_host(place, config)) if step.ensure(google)]
 
 
-def rehearse(call: Call, place: BastionPlace, *, accounts: bool) -> None:
+def rehearse(call: Call[Options], place: BastionPlace, *, accounts: bool) -> None:
     """Print every call that `bastion delete` would make. Calls that only read are really made."""
     config = stored(place)
     lodged = where.lodging(place, call.output.say)

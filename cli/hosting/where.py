@@ -14,6 +14,8 @@ from bastion.model.settings.config import Config
 from bastion.runners.hosting import Hosting, HostingPlan, Tell
 
 from ..common.place import BastionPlace, stored
+from ..options.bastion import HostingOptions
+from ..terminal.flags import Options
 from ..terminal.main import Call
 
 UP_S = 900.0
@@ -24,7 +26,7 @@ CONSOLE_LINES = 15
 class Way(Protocol):
     """The interface of a module for one kind of hosting."""
 
-    def settings(self, call: Call, place: BastionPlace) -> dict[str, Any]:
+    def settings(self, call: Call[HostingOptions], place: BastionPlace) -> dict[str, Any]:
         """Return the settings of the command line, by the names in `config.toml`.
 
         Flags that are not set keep the old values.
@@ -32,7 +34,7 @@ class Way(Protocol):
         Raises `BastionError`.
         """
 
-    def site(self, call: Call, place: BastionPlace, config: Config) -> HostingPlan:
+    def site(self, call: Call[HostingOptions], place: BastionPlace, config: Config) -> HostingPlan:
         """Return the plan for this bastion's hosting. Raises `UsageError` if it is not possible."""
 
     def lodging(self, place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
@@ -65,17 +67,17 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {
 _BOTH = ("image", "dry_run")
 
 
-def chosen(call: Call) -> bool:
+def chosen(call: Call[HostingOptions]) -> bool:
     """Return True if the command line asks for a bastion that is hosted elsewhere."""
     return any(_says(call, flag) for flags in (*_FLAGS.values(), _BOTH) for flag in flags)
 
 
-def _says(call: Call, flag: str) -> bool:
-    value = call.flags.get(flag)
+def _says(call: Call[HostingOptions], flag: str) -> bool:
+    value = call.options.values.get(flag)
     return value == _RUNNER if flag == "runner" else bool(value)
 
 
-def way(call: Call, place: BastionPlace) -> Way:
+def way(call: Call[HostingOptions], place: BastionPlace) -> Way:
     """Return the kind of hosting that the flags or the settings choose.
 
     Raises `UsageError` for flags of two kinds, or of none.
@@ -94,7 +96,7 @@ def lodging(place: BastionPlace, tell: Tell | None = None) -> Hosting | None:
     return _known(gone).lodging(place, tell) if gone else None
 
 
-def rehearsed(call: Call, place: BastionPlace) -> Hosting:
+def rehearsed(call: Call[Options], place: BastionPlace) -> Hosting:
     """Return the hosting behind an interface that prints every call, and makes only those that read.
 
     Raises `UsageError` if there is no hosting.
@@ -104,7 +106,7 @@ def rehearsed(call: Call, place: BastionPlace) -> Hosting:
     raise UsageError(f"bastion {place.name} does not live elsewhere, so it calls nobody; leave out --dry_run")
 
 
-def bring_up(call: Call, place: BastionPlace, site: HostingPlan, clock: Clock) -> bool:
+def bring_up(call: Call[Options], place: BastionPlace, site: HostingPlan, clock: Clock) -> bool:
     """Make what is missing, and return when the bastion ticks. Return True if anything was done."""
     before, done, last = place.status(), [], False
     for one in site.work(None):

@@ -3,5 +3,5 @@
 For: `bastion.__main__`, through the table in `tool`.
 Here: `tool` (commands and flags as data), and a file for each command, with a function `run()`.
 Imports: `bastion.journal`, `bastion.model`, `bastion.platform`, `bastion.stores`, `bundler`, `cli.common`,
-`cli.terminal`, `launcher`, `quota`.
+`cli.options`, `cli.terminal`, `launcher`, `quota`.
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -27,7 +26,8 @@ from bastion.stores.routed import url_of
 from ..common.bundler_settings import check_setup, settings_of
 from ..common.command_context import CommandContext, desk_of, docker_repo_of
 from ..common.preview import preview
-from ..common.spec_options import wish_of
+from ..common.spec_options import fields_of
+from ..options.launch import ClusterOptions, StopOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain
 from . import stop as launch_stop
@@ -37,38 +37,30 @@ from .submit import checked_spec, coded, warn
 _TRY_S = 2.0
 
 
-def run(call: Call) -> int:
+def run(call: Call[ClusterOptions]) -> int:
     """Do the action of the first word with the cluster of the second word."""
     action, name = call.words
     return {"up": up, "down": down, "status": status, "details": details}[action](call, name)
 
 
-def up(call: Call, name: str) -> int:
+def up(call: Call[ClusterOptions], name: str) -> int:
     """Submit the cluster as a job. Raises `UsageError` without a name, or if a job of this name has not ended."""
     if not name:
         raise UsageError("a cluster needs a name, by which it is found again, as in launch cluster up dev")
-    kind_said = call.flags["bundler_type"]
-    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
-    check_setup(settings.kind, call.flags["setup"] or "")
+    kind_said = call.options.bundler_type
+    settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
+    check_setup(settings.kind, call.options.setup or "")
     desk = desk_of(call)
     there = known(name, desk.reader().look())
     if there and not (there.job and exit_codes.ended(there.job, None)):
         raise UsageError(f"{there.id} is there already; see launch cluster status {name}, or choose another name")
-    request_id, dry = desk.ids.new(), call.flags["dry_run"]
-    said = {
-        "name": name,
-        "command": ray_cluster.MARK,  # a placeholder: the command depends on the checked resources
-        "count": 1,
-        "max_parallel": None,
-        "output_dir": "",
-        "outputs": [],
-    }
-    once = replace(call, flags={**call.flags, "follow": False})
-    wish = wish_of(once, {**said, "checkpoint_dir": ""}, desk.clock.wall(), default_shell=desk.settings.default_shell)
+    request_id, dry = desk.ids.new(), call.options.dry_run
+    fields = fields_of(call, {}, desk.clock.wall(), default_shell=desk.settings.default_shell)
+    fields |= {"name": name, "command": ray_cluster.MARK}  # a placeholder: it depends on the checked resources
     home = "" if dry else url_of(desk.bucket, layout.OUTPUTS)
-    if wish.alternatives:
+    if fields["alternatives"]:
         raise UsageError("a cluster has one shape; say one instance type, or one set of resources")
-    spec = checked_spec(call, desk, wish, request_id, settings.get("source") or ".", home=home)
+    spec = checked_spec(call, desk, fields, request_id, settings.get("source") or ".", home=home)
     spec = msgspec.structs.replace(spec, command=ray_cluster.command(spec.resources))
     warn(call, spec)
     if dry:
@@ -83,15 +75,16 @@ def up(call: Call, name: str) -> int:
     return DONE
 
 
-def down(call: Call, name: str) -> int:
+def down(call: Call[ClusterOptions], name: str) -> int:
     """Stop the job. Everything on the cluster ends with it."""
     found = _cluster(desk := desk_of(call), name, desk.reader().look())
-    # `launch stop` reads flags that `launch cluster` does not have.
-    unsaid = {"all": False, "user": [], "project_id": [], "state": [], "since": None, "yes": False, "task": None}
-    return launch_stop.run(replace(call, words=(found.id,), flags={**call.flags, **unsaid}, given=frozenset()))
+    options = StopOptions.like(call.options, user_id=call.options.user_id, wait=call.options.wait)
+    return launch_stop.run(
+        Call(options=options, words=(found.id,), after=None, environ=call.environ, output=call.output)
+    )
 
 
-def status(call: Call, name: str) -> int:
+def status(call: Call[ClusterOptions], name: str) -> int:
     """Print one line: the cluster's state, and its dashboard or the reason."""
     shown = _shown(call, name)
     if call.output.json:
@@ -102,7 +95,7 @@ def status(call: Call, name: str) -> int:
     return DONE
 
 
-def details(call: Call, name: str) -> int:
+def details(call: Call[ClusterOptions], name: str) -> int:
     """Print everything: what the cluster holds, and its addresses."""
     shown = _shown(call, name)
     if call.output.json:
@@ -114,7 +107,7 @@ def details(call: Call, name: str) -> int:
     return DONE
 
 
-def _shown(call: Call, name: str) -> dict[str, Any]:
+def _shown(call: Call[ClusterOptions], name: str) -> dict[str, Any]:
     """Return a row of `launch ls --json`.
 
     While the cluster runs, add its addresses and whether its dashboard answers.

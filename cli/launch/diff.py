@@ -20,13 +20,14 @@ from bastion.model.interfaces import Bucket
 from bastion.model.job.spec import BundleRef, JobSpec, written_out
 
 from ..common.command_context import desk_of
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 
 NAMES = 100
 _ONLY = {"added": "only in the second", "removed": "only in the first", "changed": "in both, and not alike"}
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Print every difference. The exit code is 0 with and without differences."""
     desk = desk_of(call)
     view = desk.reader().look()

@@ -10,11 +10,12 @@ from bastion.launcher.read.view import not_read_yet, tick_age_s
 from bastion.model.stored.gaps import Holes
 
 from ..common.command_context import desk_of, job_of
+from ..options.launch import TaskOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import table
 
 
-def run(call: Call) -> int:
+def run(call: Call[TaskOptions]) -> int:
     """Print the events, from the journal alone."""
     desk = desk_of(call)
     view = desk.reader().look()

@@ -7,13 +7,14 @@ from bastion.model.state.state import JobState
 from bastion.model.stored.requests import Hold
 
 from ..common.job_requests import JobRequest
+from ..options.shared import SeveralOptions
 from ..terminal.main import Call
 
 
-def run(call: Call) -> int:
+def run(call: Call[SeveralOptions]) -> int:
     """Send the request, and print the consequence for attempts that run."""
     asking = JobRequest.begin(call)
-    return asking.ask(asking.several(), lambda found: Hold(job=found.id), _told)
+    return asking.ask(asking.several(call.options), lambda found: Hold(job=found.id), _told)
 
 
 def _told(found: FoundJob) -> str:

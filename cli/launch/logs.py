@@ -20,56 +20,52 @@ from bastion.model.errors import UsageError
 from bastion.model.stored.gaps import Holes
 
 from ..common.command_context import CommandContext, desk_of, job_of
+from ..options.launch import LogsOptions
 from ..terminal.main import Call
 from ..terminal.output import Output
 
 TAIL = 1_000
 
 
-def run(call: Call) -> int:
+def run(call: Call[LogsOptions]) -> int:
     """Print a log. Return the exit code of the job's end."""
     choice = _choice(call, desk := desk_of(call))
     view = desk.reader().look()
     found = job_of(call, desk, view)
-    if call.flags["provisioning"]:
+    if call.options.provisioning:
         return _provisioning(call, desk, found, view)
     with detachable(call.output, name=found.id):
-        return show_log(call, desk, found, choice)
+        return show_log(call.output, desk, found, choice, goes_on=call.options.follow, failed=call.options.failed)
 
 
-def show_log(call: Call, desk: CommandContext, found: FoundJob, choice: Choice) -> int:
-    """Print the output of a job. Of a live job, follow it to its end, unless --no_follow is set.
+def show_log(
+    output: Output, desk: CommandContext, found: FoundJob, choice: Choice, *, goes_on: bool = True, failed: bool = False
+) -> int:
+    """Print the output of a job, of an array that of the `failed` tasks only. With `goes_on`, follow a live job.
 
     Return the exit code of the job's end.
     """
     doors = FollowContext(bucket=desk.bucket, clock=desk.clock, tasks=desk.tasks, reader=desk.reader())
-    screen = Screen(lines=call.output.log, note=call.output.note)
-    failed = call.flags.get("failed", False)
+    screen = Screen(lines=output.log, note=output.note)
     if found.count > 1 and found.task is None:
-        return _show_array(call, desk, doors, found, choice, screen)
+        # With `failed` nothing is followed: a failed task prints nothing more.
+        if goes_on and not failed and _is_live(found, None):
+            code = array_logs.follow(doors, found, choice, screen)
+        else:
+            code = array_logs.snapshot(doors, found, choice, screen, failed=failed)
+        output.note(f"{found.id} is {standing(found, desk.reader().look())}")
+        return code
     if failed:
         raise UsageError(f"--failed goes with an array; {found.name} is one task")
     task = one_task(found)
-    live = found.job is None or not exit_codes.ended(found.job, task)
-    show = follow if live and call.flags["follow"] else snapshot
+    show = follow if goes_on and _is_live(found, task) else snapshot
     code = show(doors, found, task, choice, screen)
-    view = desk.reader().look()
-    call.output.note(f"{found.id} is {standing(replace(found, task=task), view)}")
+    output.note(f"{found.id} is {standing(replace(found, task=task), desk.reader().look())}")
     return code
 
 
-def _show_array(
-    call: Call, desk: CommandContext, doors: FollowContext, found: FoundJob, choice: Choice, screen: Screen
-) -> int:
-    """Do the same for all tasks of an array. With --failed nothing is followed: a failed task prints nothing more."""
-    failed = call.flags.get("failed", False)
-    live = found.job is None or not exit_codes.ended(found.job, None)
-    if live and call.flags["follow"] and not failed:
-        code = array_logs.follow(doors, found, choice, screen)
-    else:
-        code = array_logs.snapshot(doors, found, choice, screen, failed=failed)
-    call.output.note(f"{found.id} is {standing(found, desk.reader().look())}")
-    return code
+def _is_live(found: FoundJob, task: int | None) -> bool:
+    return found.job is None or not exit_codes.ended(found.job, task)
 
 
 @contextmanager
@@ -82,24 +78,22 @@ def detachable(output: Output, *, name: str) -> Iterator[None]:
         raise
 
 
-def _choice(call: Call, desk: CommandContext) -> Choice:
-    flags = call.flags
-    tail = flags["tail"]
-    if tail is not None and tail < 0:
-        raise UsageError(f"--tail is {tail}; use 0 or more")
-    if tail is None and call.output.width and not (flags["since"] or flags["grep"]):
+def _choice(call: Call[LogsOptions], desk: CommandContext) -> Choice:
+    options = call.options
+    tail = options.tail
+    if tail is None and call.output.width and not (options.since or options.grep):
         call.output.note(f"showing the last {TAIL} lines at most; --tail=N shows more")
         tail = TAIL
     return Choice(
         tail=tail,
-        since=moment(flags["since"], desk.clock.wall()) if flags["since"] else None,
-        workers=worker_list(flags["worker"]) if flags["worker"] else None,
-        attempt=flags["attempt"],
-        grep=pattern(flags["grep"]) if flags["grep"] else None,
+        since=moment(options.since, desk.clock.wall()) if options.since else None,
+        workers=worker_list(options.worker) if options.worker else None,
+        attempt=options.attempt,
+        grep=pattern(options.grep) if options.grep else None,
     )
 
 
-def _provisioning(call: Call, desk: CommandContext, found: FoundJob, view: View) -> int:
+def _provisioning(call: Call[LogsOptions], desk: CommandContext, found: FoundJob, view: View) -> int:
     """Print the bastion's side of a job.
 
     These are the events of the journal, then the lines of the bastion's own log that name the job.

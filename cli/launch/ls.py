@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bastion.launcher.read.columns import csv_rows
-from bastion.launcher.read.job_selection import LIVE, Filter
+from bastion.launcher.read.job_selection import LIVE, Filter, filter_of
 from bastion.model.errors import UsageError
 
 from ..common.command_context import desk_of, user_of
-from ..common.job_choice import limit_of, named
+from ..options.launch import LsOptions
+from ..options.shared import FilterOptions
 from ..terminal.formats import CSV, JSON, TABLE, WIDE, format_of
 from ..terminal.main import DONE, Call
 from .parts import job_names
@@ -17,11 +18,11 @@ from .parts.job_table import TableOptions, text
 from .watch import interval, looks, watch
 
 
-def run(call: Call) -> int:
+def run(call: Call[LsOptions]) -> int:
     """Print the selected jobs, once or repeatedly."""
-    every_s = interval(call.flags["watch"])
+    every_s = interval(call.options.watch)
     desk = desk_of(call)
-    filters = named(call, desk.clock.wall())
+    filters = filter_of(call.options.of(FilterOptions), desk.clock.wall())
     asked = _asked(call, desk.bastion, filters)
     if every_s and asked.form == CSV:
         raise UsageError("--watch goes with tables and json; leave out --watch or --output=csv")
@@ -39,10 +40,10 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _asked(call: Call, bastion: str, filters: Filter) -> TableOptions:
+def _asked(call: Call[LsOptions], bastion: str, filters: Filter) -> TableOptions:
     """Return the options of the table: the user's own jobs that have not ended, unless the flags select others."""
     user = user_of(call)
-    if not call.flags["all"]:
+    if not call.options.all:
         filters = replace(filters, users=filters.users or frozenset({user}), states=filters.states or LIVE)
-    form = format_of(call.flags, TABLE, WIDE, CSV, JSON)
-    return TableOptions(bastion=bastion, user=user, meant=filters, limit=limit_of(call), form=form)
+    form = format_of(call.options.output, call.options.json, TABLE, WIDE, CSV, JSON)
+    return TableOptions(bastion=bastion, user=user, meant=filters, limit=call.options.limit, form=form)

@@ -6,34 +6,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bastion.journal.recover import spec_of
-from bastion.launcher.durations import short
 from bastion.launcher.read.exit_codes import ended
 from bastion.launcher.read.job_lookup import FoundJob, one_task
 from bastion.launcher.read.job_rows import rfc3339
 from bastion.model import layout
+from bastion.model.durations import short
 from bastion.model.errors import Forbidden, UsageError
 from bastion.model.job.spec import JobSpec
 from bastion.stores.job_files import JobFile, JobFiles
 from bastion.stores.routed import url_of
 
 from ..common.command_context import CommandContext, desk_of, job_of, user_of
+from ..options.launch import OutputsOptions
 from ..terminal.confirm import agree
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
 
-def run(call: Call) -> int:
+def run(call: Call[OutputsOptions]) -> int:
     """Print the files. With --fetch, copy them; with --delete, remove them."""
-    if call.flags["fetch"] and call.flags["delete"]:
+    if call.options.fetch and call.options.delete:
         raise UsageError("--fetch and --delete do not go together; fetch first, look, then delete")
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
     outputs = JobFiles(_url(desk, found))
     with call.output.progress(f"listing {outputs.url}"):
         files = outputs.files()
-    if call.flags["delete"]:
+    if call.options.delete:
         return _delete(call, desk, found, outputs, files)
-    if folder := call.flags["fetch"]:
+    if folder := call.options.fetch:
         for number, file in enumerate(files, start=1):
             with call.output.progress(f"fetching {number} of {len(files)}: {file.name}"):
                 outputs.fetch(file, Path(folder))
@@ -49,7 +50,9 @@ def _url(desk: CommandContext, found: FoundJob) -> str:
     return f"{url_of(desk.bucket, layout.OUTPUTS)}/{layout.outputs(found.id, one_task(found))}"
 
 
-def _delete(call: Call, desk: CommandContext, found: FoundJob, outputs: JobFiles, files: Sequence[JobFile]) -> int:
+def _delete(
+    call: Call[OutputsOptions], desk: CommandContext, found: FoundJob, outputs: JobFiles, files: Sequence[JobFile]
+) -> int:
     """Remove the files of a job that has ended, and print their number and size.
 
     Only the job's user or an admin may do this. Raises `Forbidden`, or `UsageError` if a job may still write there.
@@ -90,12 +93,12 @@ def _in_use(desk: CommandContext, url: str) -> str:
     return ""
 
 
-def _tell(call: Call, desk: CommandContext, url: str, files: Sequence[JobFile]) -> None:
+def _tell(call: Call[OutputsOptions], desk: CommandContext, url: str, files: Sequence[JobFile]) -> None:
     if call.output.json:
         rows = [
             {"name": f.name, "bytes": f.size, "modified": rfc3339(f.modified) if f.modified else None} for f in files
         ]
-        call.output.data({"schema": 1, "url": url, "fetched": call.flags["fetch"] or None, "files": rows})
+        call.output.data({"schema": 1, "url": url, "fetched": call.options.fetch or None, "files": rows})
         return
     now = desk.clock.wall()
     ages = [short((now - f.modified).total_seconds()) if f.modified else "" for f in files]
@@ -103,5 +106,5 @@ def _tell(call: Call, desk: CommandContext, url: str, files: Sequence[JobFile]) 
     if files:
         lines = table(("BYTES", "AGE", "NAME"), rows_, right=frozenset({"BYTES", "AGE"}), width=call.output.width)
         call.output.say("\n".join(lines))
-    where = f", fetched to {call.flags['fetch']}" if call.flags["fetch"] else ""
+    where = f", fetched to {call.options.fetch}" if call.options.fetch else ""
     call.output.note(f"{len(files)} files, {sum(f.size for f in files)} bytes in {plain(url)}{where}")

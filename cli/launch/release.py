@@ -6,13 +6,14 @@ from bastion.launcher.read.job_lookup import FoundJob
 from bastion.model.stored.requests import Release
 
 from ..common.job_requests import JobRequest
+from ..options.shared import SeveralOptions
 from ..terminal.main import Call
 
 
-def run(call: Call) -> int:
+def run(call: Call[SeveralOptions]) -> int:
     """Send the request. A job that is not held stays as it is."""
     asking = JobRequest.begin(call)
-    return asking.ask(asking.several(), lambda found: Release(job=found.id), _told)
+    return asking.ask(asking.several(call.options), lambda found: Release(job=found.id), _told)
 
 
 def _told(found: FoundJob) -> str:

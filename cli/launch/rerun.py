@@ -22,13 +22,14 @@ from bastion.stores.routed import url_of
 from ..common.bundling import DAY_S
 from ..common.command_context import CommandContext, desk_of, job_of
 from ..common.preview import preview
-from ..common.spec_options import wish_of
+from ..common.spec_options import fields_of
+from ..options.launch import RerunOptions
 from ..terminal.main import DONE, Call
 from .parts.output_folders import resumed
-from .submit import checked_spec, from_this_shell, submitted, warn
+from .submit import checked_spec, command_of, from_this_shell, submitted, warn
 
 
-def run(call: Call) -> int:
+def run(call: Call[RerunOptions]) -> int:
     """Submit the spec of a job again. With --wait or --follow, return the exit code of its end."""
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
@@ -38,12 +39,12 @@ def run(call: Call) -> int:
     request_id = desk.ids.new()
     home = url_of(desk.bucket, layout.OUTPUTS)
     fields = fields_again(before, home)
-    if call.flags["resume"]:
+    if call.options.resume:
         fields = {**fields, **resumed(call, desk, found, before, home)}
-    wish = wish_of(call, fields, desk.clock.wall())
-    spec = _child(checked_spec(call, desk, wish, request_id, os.curdir, home=home), before, found.id)
+    fields = fields_of(call, fields, desk.clock.wall()) | command_of(call)
+    spec = _child(checked_spec(call, desk, fields, request_id, os.curdir, home=home), before, found.id)
     warn(call, spec)
-    if call.flags["dry_run"]:
+    if call.options.dry_run:
         call.output.say(serialize_jobspec(spec))
         preview(call, job_id(spec.name, request_id), spec)
         return DONE

@@ -17,7 +17,6 @@ from types import FrameType
 
 import msgspec
 
-from bastion.launcher.durations import seconds
 from bastion.launcher.submit import build
 from bastion.launcher.submit.provenance import provenance
 from bastion.launcher.submit.without_bastion import WithoutBastion
@@ -34,20 +33,21 @@ from bastion.stores.opening import open_bucket, open_part
 from ..common.bundler_settings import check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference
 from ..common.command_context import user_of
+from ..options.launch import RunOptions
 from ..terminal.main import Call
 from .parts.local_workers import LocalWorkers
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def run(call: Call) -> int:
+def run(call: Call[RunOptions]) -> int:
     """Run a command to its end. The exit code is that of a job with the same end."""
     if sys.platform != "linux":
         raise BastionError(f"launch run needs Linux, for that is where workers run, and this is {sys.platform}")
     if not call.after:
         raise UsageError("there is no command; put it after --, as in launch run [flags] -- python train.py")
-    settings = settings_of(call.flags["bundler_type"], call.flags["bundler_spec"])
-    check_setup(settings.kind, call.flags["setup"] or "")
+    settings = settings_of(call.options.bundler_type, call.options.bundler_spec)
+    check_setup(settings.kind, call.options.setup)
     with (
         interrupts() as asked,
         tempfile.TemporaryDirectory(prefix="bastion-run-", ignore_cleanup_errors=True) as folder,
@@ -103,32 +103,25 @@ def interrupts() -> Iterator[StopRequests]:
             signal.signal(number, handler)
 
 
-def _spec(call: Call, request_id: str, home: str, source: str) -> JobSpec:
+def _spec(call: Call[RunOptions], request_id: str, home: str, source: str) -> JobSpec:
     """Return the checked spec, as for a fleet that belongs to this job alone."""
-    flags = call.flags
     here = provenance(SystemShell(), source, host=os.uname().nodename, version=VERSION, now=SystemClock().wall())
-    wish = build.SpecOptions(
-        user=user_of(call),
-        command=build.command(call.after or (), literal=call.flags["literal"]),
-        name=flags["name"] or "",
-        project=OPEN_PROJECT,
-        env=build.environment(flags["env"]),
-        resources={},
-        instance_type="",
-        replicas=flags["num_replicas"],
-        count=1,
-        priority=5,
-        max_tries=1,
-        retry_interval_s=0.0,
-        grace_s=seconds(flags["grace"], "--grace"),
-        time_limit_s=seconds(flags["time_limit"], "--time_limit") if flags["time_limit"] else None,
-        output_dir=_folder(flags["output_dir"] or ""),
-        outputs=flags["outputs"],
-        setup=flags["setup"] or "",
-        shell=flags["shell"] or "",
-    )
+    options = call.options
+    fields = {flag.field: options.values[flag.name] for flag in options.flags() if flag.field} | {
+        "user": user_of(call),
+        "project": OPEN_PROJECT,
+        "command": build.command(call.after or (), literal=options.literal),
+        "output_dir": _folder(options.output_dir),
+    }
     return build.build(
-        wish, quota=Quota.open(), pool={}, request_id=request_id, home=home, bundle=BundleRef(), provenance=here
+        fields,
+        gpus=None,
+        quota=Quota.open(),
+        capacity={},
+        request_id=request_id,
+        home=home,
+        bundle=BundleRef(),
+        provenance=here,
     )
 
 
@@ -137,7 +130,7 @@ def _folder(text: str) -> str:
     return os.path.abspath(text) if text and "://" not in text else text
 
 
-def _note_outputs(call: Call, folder: Path) -> None:
+def _note_outputs(call: Call[RunOptions], folder: Path) -> None:
     outputs = sum(1 for path in folder.glob("bucket/here/outputs/**/*") if path.is_file())
     if outputs:
         call.output.note(

@@ -14,11 +14,12 @@ from bastion.model.job.spec import written_out
 from bastion.model.stored.gaps import Holes
 
 from ..common.command_context import desk_of, job_of
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Print one row of `launch ls --json`, the spec, and the GPUs that the job uses now."""
     desk = desk_of(call)
     view = desk.reader().look()

@@ -19,6 +19,7 @@ from bastion.model.state.state import Attempt, Worker
 
 from ..common.command_context import desk_of, job_of
 from ..common.place import place_of
+from ..options.launch import SshOptions
 from ..terminal.main import DONE, Call
 from .parts.ssh_tunnel import RUNNERS, Forward, forwards, gcloud
 
@@ -28,18 +29,18 @@ MARK, JOB = "BASTION_MACHINE", "BASTION_JOB"
 _INSTALL = "install Google's command line, https://cloud.google.com/sdk/docs/install, and run: gcloud auth login"
 
 
-def run(call: Call) -> int:
+def run(call: Call[SshOptions]) -> int:
     """Replace this process with the command that leads there. With --print, print that command."""
-    wanted = forwards(call.flags["forward"] or [])
+    wanted = forwards(call.options.forward or [])
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
     attempt = _live(found)
-    number = call.flags["worker"]
+    number = call.options.worker
     worker = _worker(found, attempt, number)
     if attempt.runner not in RUNNERS:
         return _here(call, found, number, worker, wanted)
     argv = gcloud(attempt.runner, worker.machine, place_of(call).config().google.project, call.after or (), wanted)
-    if call.flags["print"]:
+    if call.options.print:
         return _print(call, argv)
     if shutil.which(argv[0], path=call.environ.get("PATH")) is None:
         raise BastionError(f"{argv[0]} is not installed here; {_INSTALL}; or run elsewhere what --print shows")
@@ -73,7 +74,7 @@ def _worker(found: FoundJob, attempt: Attempt, number: int) -> Worker:
     return worker
 
 
-def _here(call: Call, found: FoundJob, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
+def _here(call: Call[SshOptions], found: FoundJob, number: int, worker: Worker, wanted: Sequence[Forward]) -> int:
     """Open a shell on this machine, in the folder and with the environment of the worker's process."""
     if wanted:
         there = wanted[0].there
@@ -82,7 +83,7 @@ def _here(call: Call, found: FoundJob, number: int, worker: Worker, wanted: Sequ
         )
     folder, environ = _process(call, found, number, worker.machine)
     argv = list(call.after or (call.environ.get("SHELL") or "/bin/sh",))
-    if call.flags["print"]:
+    if call.options.print:
         return _print(call, ["env", f"--chdir={folder}", *argv])
     terminal = {name: call.environ[name] for name in ("TERM", "COLORTERM") if name in call.environ}
     if shutil.which(argv[0], path=environ.get("PATH")) is None:
@@ -91,7 +92,7 @@ def _here(call: Call, found: FoundJob, number: int, worker: Worker, wanted: Sequ
     return _become(argv, {**environ, **terminal})
 
 
-def _process(call: Call, found: FoundJob, number: int, machine: str) -> tuple[str, Mapping[str, str]]:
+def _process(call: Call[SshOptions], found: FoundJob, number: int, machine: str) -> tuple[str, Mapping[str, str]]:
     """Return the folder and the environment of the worker's process.
 
     The environment lacks the mark of the machine: a process with that mark would be killed at the end of the worker.
@@ -112,7 +113,7 @@ def _process(call: Call, found: FoundJob, number: int, machine: str) -> tuple[st
     )
 
 
-def _print(call: Call, argv: Sequence[str]) -> int:
+def _print(call: Call[SshOptions], argv: Sequence[str]) -> int:
     if call.output.json:
         call.output.data({"schema": 1, "command": list(argv)})
     else:

@@ -12,6 +12,7 @@ from bastion.model.errors import UsageError
 from bastion.model.stored.requests import Cancel
 
 from ..common.job_requests import SHOWN, JobRequest, Meant
+from ..options.launch import StopOptions
 from ..terminal.confirm import agree
 from ..terminal.main import Call
 from .wait import until_end
@@ -19,13 +20,13 @@ from .wait import until_end
 LISTED = 40
 
 
-def run(call: Call) -> int:
+def run(call: Call[StopOptions]) -> int:
     """Request the end of the jobs that have not ended.
 
     With --wait, return once all have ended, with 0: that was the goal.
     """
     asking = JobRequest.begin(call)
-    found = _with_task(call, asking.several())
+    found = _with_task(call, asking.several(call.options))
     asking.check([(job, _cancel(job)) for job in found.jobs])
     over = {(job.id, job.task) for job in found.jobs if job.job and exit_codes.ended(job.job, job.task)}
     for name in (job.name for job in found.jobs if (job.id, job.task) in over):
@@ -34,7 +35,7 @@ def run(call: Call) -> int:
     if live and not found.alone:
         _agree(call, live)
     asking.send([(job, _cancel(job)) for job in live])
-    for job in live if call.flags["wait"] else ():
+    for job in live if call.options.wait else ():
         until_end(asking.desk, job, call.output)
     return asking.answer(found)
 
@@ -43,9 +44,9 @@ def _cancel(job: FoundJob) -> Cancel:
     return Cancel(job=job.id, task=job.task)
 
 
-def _with_task(call: Call, found: Meant) -> Meant:
+def _with_task(call: Call[StopOptions], found: Meant) -> Meant:
     """Add the task of --task, which needs exactly one job. Raises `UsageError`."""
-    task = call.flags["task"]
+    task = call.options.task
     if task is None:
         return found
     if not found.alone:
@@ -53,10 +54,10 @@ def _with_task(call: Call, found: Meant) -> Meant:
     return replace(found, jobs=(checked_task(found.jobs[0], task),))
 
 
-def _agree(call: Call, jobs: Sequence[FoundJob]) -> None:
+def _agree(call: Call[StopOptions], jobs: Sequence[FoundJob]) -> None:
     """Show what would be stopped, and ask. Raises `UsageError` if the user cannot be asked."""
     names = [job.id if job.task is None else f"{job.id}[{job.task}]" for job in jobs]
-    if not call.flags["yes"]:
+    if not call.options.yes:
         for name, job in zip(names[:LISTED], jobs, strict=False):
             whose = job.job or job.spec
             call.output.note(f"  {name}  {whose.user}  {whose.project}  {state(job.known)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from typing import Any
 
 import msgspec
 
@@ -15,6 +15,7 @@ from bastion.launcher.submit import build
 from bastion.launcher.submit.credentials import warnings
 from bastion.launcher.submit.provenance import provenance, session
 from bastion.launcher.submit.sending import check, doubts, ground, send
+from bastion.launcher.submit.spec_file import Fields
 from bastion.launcher.submit.start_after import when
 from bastion.model import layout
 from bastion.model.codec import encode
@@ -31,7 +32,9 @@ from ..common.bundler_settings import BundlerSettings, check_setup, settings_of
 from ..common.bundling import bundle, came_from, reference
 from ..common.command_context import CommandContext, check_user, desk_of, docker_repo_of
 from ..common.preview import preview
-from ..common.spec_options import after_of, wish_of
+from ..common.spec_options import after_of, fields_of
+from ..options.shared import JobOptions, RequestOptions, SubmitOptions
+from ..terminal.flags import Options
 from ..terminal.main import DONE, Call
 from .logs import detachable, show_log
 from .parts import job_names
@@ -40,31 +43,31 @@ from .parts.spec_from_file import bundler_of, spec_file, spec_text
 from .wait import until_end
 
 
-def run(call: Call) -> int:
+def run(call: Call[SubmitOptions]) -> int:
     """Submit a job. With --wait or --follow, return the exit code of its end."""
-    kind_said = call.flags["bundler_type"]
-    settings = settings_of(kind_said, call.flags["bundler_spec"], docker_repo_of(call, kind_said))
-    if not call.after and not call.flags["spec"]:
+    kind_said = call.options.bundler_type
+    settings = settings_of(kind_said, call.options.bundler_spec, docker_repo_of(call, kind_said))
+    if not call.after and not call.options.spec:
         raise UsageError("there is no command; put it after --, as in launch [flags] -- python train.py")
     desk = desk_of(call)
     request_id = desk.ids.new()
-    said = spec_file(call, desk.bucket.url)
-    wish = wish_of(call, said, desk.clock.wall(), default_shell=desk.settings.default_shell)
-    dry = call.flags["dry_run"]
+    file = spec_file(call, desk.bucket.url)
+    fields = fields_of(call, file, desk.clock.wall(), default_shell=desk.settings.default_shell) | command_of(call)
+    dry = call.options.dry_run
     spec = checked_spec(
         call,
         desk,
-        wish,
+        fields,
         request_id,
         settings.get("source") or os.curdir,
         home="" if dry else url_of(desk.bucket, layout.OUTPUTS),
     )
     warn(call, spec)
-    kind = bundler_of(call, said)
+    kind = bundler_of(call, file)
     check_setup(kind, spec.setup)
     if kind is None:
-        spec = msgspec.structs.replace(spec, bundle=said["bundle"])
-    if call.flags["request"]:
+        spec = msgspec.structs.replace(spec, bundle=file["bundle"])
+    if call.options.request:
         return _show_request(call, spec, request_id, kind)
     if dry:
         call.output.say(spec_text(spec, kind))
@@ -77,12 +80,17 @@ def run(call: Call) -> int:
     return submitted(call, desk, job_id(spec.name, request_id), spec)
 
 
-def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) -> int:
+def command_of(call: Call[JobOptions]) -> dict[str, Any]:
+    """Return the command of the command line, as a field of the spec; nothing without one. Raises `UsageError`."""
+    return {"command": build.command(call.after, literal=call.options.literal)} if call.after else {}
+
+
+def _show_request(call: Call[SubmitOptions], spec: JobSpec, request_id: str, kind: str | None) -> int:
     """Print the bytes of the request, and name their key.
 
     Raises `UsageError` if the code would have to be stored first.
     """
-    if not call.flags["dry_run"]:
+    if not call.options.dry_run:
         raise UsageError("--request goes with --dry_run; without it, launch stores the request itself")
     if kind not in (None, "none"):
         raise UsageError(
@@ -96,21 +104,22 @@ def _show_request(call: Call, spec: JobSpec, request_id: str, kind: str | None) 
     return DONE
 
 
-def coded(call: Call, desk: CommandContext, spec: JobSpec, settings: BundlerSettings) -> JobSpec:
+def coded(call: Call[Options], desk: CommandContext, spec: JobSpec, settings: BundlerSettings) -> JobSpec:
     """Bundle the code, and return the spec with the bundle and its origin."""
     packed = bundle(desk.bucket, desk.clock, call.output, settings, kept_days=desk.settings.bundles_days, later=True)
     return msgspec.structs.replace(spec, bundle=reference(packed), provenance=came_from(packed, spec.provenance))
 
 
 def checked_spec(
-    call: Call, desk: CommandContext, wish: build.SpecOptions, request_id: str, source: str, *, home: str
+    call: Call[RequestOptions], desk: CommandContext, fields: Fields, request_id: str, source: str, *, home: str
 ) -> JobSpec:
     """Return the checked spec, still without its bundle: nothing is written before the checks have passed."""
     known = ground(desk.bucket, desk.settings)
     spec = build.build(
-        replace(wish, after=after_of(desk, wish.after)),
+        {**fields, "after": after_of(desk, fields["after"])},
+        gpus=call.options.gpus,
         quota=known.quota,
-        pool=known.pool,
+        capacity=known.pool,
         request_id=request_id,
         home=home,
         bundle=BundleRef(),
@@ -119,18 +128,18 @@ def checked_spec(
     for url in filter(None, (spec.output_dir, spec.checkpoint_dir)):
         if "://" in url:
             check_scheme(url, "--output_dir")
-    if wish.output_dir:
+    if fields.get("output_dir"):
         check_shape(call, spec, url_of(desk.bucket, layout.OUTPUTS))
     check(spec, known)
     check_user(desk.settings, spec.user)
     for text in doubts(spec, known):
         call.output.note(f"warning: {text}")
-    if wish.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
+    if call.options.gpus is None and (hint := build.gpu_hint(spec, known.pool)):
         call.output.note(hint)
     return spec
 
 
-def from_this_shell(call: Call, desk: CommandContext, spec: JobSpec) -> JobSpec:
+def from_this_shell(call: Call[Options], desk: CommandContext, spec: JobSpec) -> JobSpec:
     """Add the variables that let the user's shell find its programs, if the fleet is the machine of that shell.
 
     This costs one more read. Variables that the job sets itself stay. An image has its own environment, so it gets
@@ -145,23 +154,23 @@ def from_this_shell(call: Call, desk: CommandContext, spec: JobSpec) -> JobSpec:
     return msgspec.structs.replace(spec, env={**session(call.environ), **spec.env})
 
 
-def warn(call: Call, spec: JobSpec) -> None:
+def warn(call: Call[Options], spec: JobSpec) -> None:
     """Warn about text in the spec that looks like a secret, before others can read it."""
     for text in warnings(spec):
         call.output.note(f"warning: {text}")
 
 
-def submitted(call: Call, desk: CommandContext, job: str, spec: JobSpec) -> int:
+def submitted(call: Call[JobOptions], desk: CommandContext, job: str, spec: JobSpec) -> int:
     """Print what was submitted. With --follow or --wait, stay until the end and return the job's exit code."""
     output = call.output
     job_names.submitted(call, desk, spec.name)
     output.note(f"submitted {job}; see launch logs {job}, launch why {job}")
     if waits := when(spec, desk.clock.wall()):
         output.note(f"{job} {waits}")
-    if call.flags["follow"] or call.flags["wait"]:
+    if call.options.follow or call.options.wait:
         found = find(job, desk.reader().look())
         with detachable(output, name=job):
-            code = show_log(call, desk, found, Choice()) if call.flags["follow"] else until_end(desk, found, output)
+            code = show_log(output, desk, found, Choice()) if call.options.follow else until_end(desk, found, output)
     else:
         code = DONE
     output.say(json.dumps({"id": job, "name": spec.name}) if output.json else spec.name)

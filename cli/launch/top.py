@@ -6,10 +6,11 @@ from bastion.launcher.read.job_lookup import FoundJob
 from bastion.model.stored.requests import Top
 
 from ..common.job_requests import JobRequest
+from ..options.shared import UserOptions
 from ..terminal.main import Call
 
 
-def run(call: Call) -> int:
+def run(call: Call[UserOptions]) -> int:
     """Send the request, and print which jobs it concerns."""
     asking = JobRequest.begin(call)
     return asking.ask(asking.one(), lambda found: Top(job=found.id), _told)

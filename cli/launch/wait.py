@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from bastion.launcher.durations import seconds
 from bastion.launcher.read.job_lookup import FoundJob
 from bastion.launcher.read.wait_for_end import Waiter, wait
 
 from ..common.command_context import CommandContext, desk_of, job_of
+from ..options.launch import WaitOptions
 from ..terminal.main import Call
 from ..terminal.output import Output
 
 
-def run(call: Call) -> int:
+def run(call: Call[WaitOptions]) -> int:
     """Wait, and return the exit code of the job's end."""
     desk = desk_of(call)
     found = job_of(call, desk, desk.reader().look())
-    timeout = call.flags["timeout"]
-    code = until_end(desk, found, call.output, seconds(timeout, "--timeout") if timeout else None)
+    code = until_end(desk, found, call.output, call.options.timeout)
     if call.output.json:
         call.output.data({"id": found.id, "name": found.name, "exit_code": code})
     return code

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bastion.launcher.durations import short
 from bastion.launcher.explain import explanation as account
 from bastion.launcher.explain import explanation_text
 from bastion.launcher.explain.ahead import Prospects, prospects
@@ -24,9 +23,11 @@ from bastion.launcher.read.job_rows import Row, rfc3339
 from bastion.launcher.read.past_jobs import records
 from bastion.launcher.read.queue import QueueView, sign_of_life
 from bastion.launcher.read.view import View, tick_age_s
+from bastion.model.durations import short
 from bastion.model.stored.gaps import Holes
 
 from ..common.command_context import CommandContext, desk_of, job_of
+from ..options.launch import WhyOptions
 from ..terminal.main import DONE, Call
 from ..terminal.table import plain, table
 
@@ -58,10 +59,10 @@ class WhyFound:
     holes: Holes
 
 
-def run(call: Call) -> int:
+def run(call: Call[WhyOptions]) -> int:
     """Print the explanation of a job, or of one task of it."""
     desk = desk_of(call)
-    at = moment(call.flags["at"], desk.clock.wall(), "--at") if call.flags["at"] else None
+    at = moment(call.options.at, desk.clock.wall(), "--at") if call.options.at else None
     why = _find_out(call, desk, at)
     if call.output.json:
         age = tick_age_s(why.view.status, why.view.now)
@@ -77,7 +78,7 @@ def run(call: Call) -> int:
     return DONE
 
 
-def _find_out(call: Call, desk: CommandContext, at: datetime | None) -> WhyFound:
+def _find_out(call: Call[WhyOptions], desk: CommandContext, at: datetime | None) -> WhyFound:
     view, found = _seen(call, desk, at)
     holes = Holes(list(view.holes))
     told = records(desk.bucket, desk.tasks, view, found, holes, most=OBJECTS_MAX)
@@ -99,7 +100,7 @@ def _find_out(call: Call, desk: CommandContext, at: datetime | None) -> WhyFound
     )
 
 
-def _seen(call: Call, desk: CommandContext, at: datetime | None) -> tuple[View, FoundJob]:
+def _seen(call: Call[WhyOptions], desk: CommandContext, at: datetime | None) -> tuple[View, FoundJob]:
     """Return the state of the bastion now, or at that time, and the job in it."""
     today = desk.reader().look
     if at is None:
@@ -107,7 +108,7 @@ def _seen(call: Call, desk: CommandContext, at: datetime | None) -> tuple[View, 
         return view, job_of(call, desk, view)
     with call.output.progress("reading the journal"):
         then = look_back(desk.bucket, desk.tasks, at, desk.clock.wall(), call.output.note)
-    return then, job_then(call.words[0], then, desk.bucket, desk.tasks, today, call.flags["task"])
+    return then, job_then(call.words[0], then, desk.bucket, desk.tasks, today, call.options.task)
 
 
 def _account(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from . import completions
 from .flags import Flag, Tool
@@ -102,7 +103,7 @@ def script(tool: Tool) -> str:
     return text
 
 
-def _flag(flag: Flag) -> str:
+def _flag(flag: Flag[Any]) -> str:
     return f"--{completions.name(flag)}{'=' if completions.takes(flag) else ''}"
 
 

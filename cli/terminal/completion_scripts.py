@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from . import bash, fish, zsh
-from .flags import Tool
+from .flags import Options, Tool
 from .main import DONE, Call
 
 SHELLS: Mapping[str, Callable[[Tool], str]] = {
@@ -15,7 +15,7 @@ SHELLS: Mapping[str, Callable[[Tool], str]] = {
 }
 
 
-def tell(call: Call, tool: Tool) -> int:
+def tell(call: Call[Options], tool: Tool) -> int:
     """Print the script for the shell that the word names."""
     text = SHELLS[call.words[0]](tool)
     if call.output.json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from .flags import ABOUT, SHARED, Flag, Tool
 
@@ -55,7 +56,7 @@ def actions(tool: Tool) -> dict[str, list[Offer]]:
     }
 
 
-def flags(tool: Tool) -> dict[str, tuple[Flag, ...]]:
+def flags(tool: Tool) -> dict[str, tuple[Flag[Any], ...]]:
     """Return the flags of each command, by its name. The empty name has the tool's own action."""
     found = {command.name: (*command.flags, *SHARED, *ABOUT) for command in tool.all()}
     return {"": (*SHARED, *ABOUT)} | found
@@ -66,12 +67,12 @@ def valued(tool: Tool) -> list[str]:
     return sorted({word for each in flags(tool).values() for flag in each if takes(flag) for word in _words(flag)})
 
 
-def takes(flag: Flag) -> bool:
+def takes(flag: Flag[Any]) -> bool:
     """Return True if the flag needs a value."""
     return not flag.switch and flag.bare is None
 
 
-def name(flag: Flag) -> str:
+def name(flag: Flag[Any]) -> str:
     """Return what the user types after the dashes. A switch that is on by default is offered as `no_NAME`."""
     return f"no_{flag.name}" if flag.switch and flag.default else flag.name
 
@@ -87,7 +88,7 @@ def values(tool: Tool) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _words(flag: Flag) -> list[str]:
+def _words(flag: Flag[Any]) -> list[str]:
     return [word for word in (flag.name, flag.short) if word]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from . import completions
 from .flags import Flag, Tool
@@ -88,9 +89,9 @@ def _rows(tool: Tool) -> Iterator[str]:
             yield f"complete -c @TOOL@ -n '__@TOOL@_of {name}' {_flag(flag, values.get(flag.name))}"
 
 
-def _flag(flag: Flag, values: tuple[str, ...] | None) -> str:
+def _flag(flag: Flag[Any], values: tuple[str, ...] | None) -> str:
     short = f"-s {flag.short} " if flag.short else ""
-    row = f"{short}-l {completions.name(flag)} -d {_quoted(flag.help)}"
+    row = f"{short}-l {completions.name(flag)} -d {_quoted(flag.about)}"
     if not completions.takes(flag):
         return row
     return f"{row} -r" if values is None else f"{row} -r {_values(values)}"

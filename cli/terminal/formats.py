@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 
-from .flags import Flag
+from .flags import Flag, text
 
 TABLE, WIDE, CSV, JSON = "table", "wide", "csv", "json"
 
 
-def flag(*formats: str) -> Flag:
-    """Return the flag of a command that has these formats."""
-    return Flag(
-        "output",
-        f"Print as {', '.join(formats[:-1])} or {formats[-1]}.",
-        "FORMAT",
-        default=TABLE,
-        short="o",
-        choices=formats,
-    )
+def formats(*forms: str) -> Flag[str]:
+    """Declare the flag `output` of a command that has these formats."""
+    about = f"Print as {', '.join(forms[:-1])} or {forms[-1]}."
+    return text(about, "FORMAT", default=TABLE, short="o", choices=forms)
 
 
-def format_of(flags: Mapping[str, Any], *formats: str) -> str:
-    """Return the format that the flags ask for. Raises `UsageError`."""
-    asked = str(flags["output"])
-    if asked not in formats:
-        raise UsageError(
-            f"--output is {asked[:64]!r}; {did_you_mean(asked[:64], formats, 'use ' + ', '.join(formats))}"
-        )
-    if flags["json"] and asked not in (TABLE, JSON):
-        raise UsageError(f"--json and --output={asked} ask for two formats; leave one out")
-    return JSON if flags["json"] else asked
+def format_of(output: str, json: bool, *forms: str) -> str:
+    """Return the format that `--output` and `--json` ask for together. Raises `UsageError`."""
+    if output not in forms:
+        raise UsageError(f"--output is {output[:64]!r}; {did_you_mean(output[:64], forms, 'use ' + ', '.join(forms))}")
+    if json and output not in (TABLE, JSON):
+        raise UsageError(f"--json and --output={output} ask for two formats; leave one out")
+    return JSON if json else output
 
 
 def wants_json(argv: Sequence[str]) -> bool:

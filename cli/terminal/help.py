@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textwrap import wrap
+from typing import Any
 
 from .flags import ABOUT, SHARED, Action, Command, CommandLine, Flag, Tool, title
 
@@ -32,13 +33,13 @@ def usage(tool: Tool, command: Command | None) -> str:
     return " ".join(filter(None, [title(tool, command), "[flags]", command.arguments, after]))
 
 
-def shown(flag: Flag) -> str:
+def shown(flag: Flag[Any]) -> str:
     """Return a flag as the help names it, with a sample of its value."""
     value = "" if flag.switch else f"={flag.sample}" if flag.bare is None else f"[={flag.sample}]"
     return (f"-{flag.short}, " if flag.short else "") + f"--{flag.name}{value}"
 
 
-def default(flag: Flag) -> str:
+def default(flag: Flag[Any]) -> str:
     """Return the end of a flag's help: its default, if it has one that is worth showing."""
     return "" if flag.switch or flag.default in (None, "", []) else f" Default: {flag.default}."
 
@@ -53,8 +54,8 @@ def _named(thing: Command | Action) -> list[str]:
     return _row(f"{thing.name} {words}".strip(), thing.about)
 
 
-def _flag(flag: Flag) -> list[str]:
-    return _row(shown(flag), flag.help + default(flag))
+def _flag(flag: Flag[Any]) -> list[str]:
+    return _row(shown(flag), flag.about + default(flag))
 
 
 def _row(left: str, about: str) -> list[str]:

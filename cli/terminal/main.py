@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any, TextIO
+from typing import Generic, TextIO, TypeVar
 
 from bastion.model.errors import BastionError, NotFound, UsageError
 from bastion.model.version import VERSION
 
 from . import help as help_text
-from .flags import CommandLine, Tool
+from .flags import CommandLine, Options, Tool
 from .formats import wants_json
 from .output import Output
 from .parsing import parse
@@ -35,11 +35,14 @@ It is for people who look for the bug.
 """
 
 
+O_co = TypeVar("O_co", bound=Options, covariant=True)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Call(Generic[O_co]):
     """The arguments of a command's `run`.
 
-    flags: the values of the flags, by name.
+    options: the command's flags, parsed.
     words: the positional words.
     after: the words after `--`; None without `--`.
     environ: the environment variables.
@@ -47,7 +50,7 @@ class Call:
     given: the names of the flags that the command line sets.
     """
 
-    flags: Mapping[str, Any]
+    options: O_co
     words: tuple[str, ...]
     after: tuple[str, ...] | None
     environ: Mapping[str, str]
@@ -87,8 +90,11 @@ def _dispatch(tool: Tool, argv: Sequence[str], environ: Mapping[str, str], outpu
         _tell(line, output)
         return DONE
     assert line.command is not None
-    call = Call(flags=line.flags, words=line.words, after=line.after, environ=environ, output=output, given=line.given)
-    code: int = import_module(line.command.module).run(call)
+    call = Call(
+        options=line.options, words=line.words, after=line.after, environ=environ, output=output, given=line.given
+    )
+    module, _, function = line.command.module.partition(":")
+    code: int = getattr(import_module(module), function or "run")(call)
     return code
 
 

@@ -13,7 +13,7 @@ from absl import flags as absl_flags
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 
-from .flags import ABOUT, SHARED, WORD, Command, CommandLine, Flag, Tool, title
+from .flags import ABOUT, SHARED, WORD, Command, CommandLine, Flag, Options, Tool, title
 
 
 def parse(tool: Tool, argv: Sequence[str]) -> CommandLine:
@@ -32,7 +32,13 @@ def parse(tool: Tool, argv: Sequence[str]) -> CommandLine:
     given = frozenset(name for name in values if parser[name].present)
     about = next((flag.name for flag in ABOUT if values[flag.name]), "")
     line = CommandLine(
-        tool=tool, command=command, flags=values, words=tuple(rest), after=after, given=given, about=about
+        tool=tool,
+        command=command,
+        options=command.options(values),
+        words=tuple(rest),
+        after=after,
+        given=given,
+        about=about,
     )
     if not line.about:
         _check_words(line)
@@ -69,7 +75,7 @@ def _without_command(tool: Tool, words: Sequence[str]) -> CommandLine:
     word = next((w for w in words if not w.startswith("-")), None)
     asked = [flag.name for flag in ABOUT if f"--{flag.name}" in words]
     if word is None and (not words or asked):
-        return CommandLine(tool=tool, command=None, flags={}, about=asked[0] if asked else "help")
+        return CommandLine(tool=tool, command=None, options=Options({}), about=asked[0] if asked else "help")
     names = [command.name for command in tool.commands]
     wrong = f"{word!r} is not a command of {tool.name}" if word else f"{tool.name} needs a command"
     raise UsageError(f"{wrong}; {did_you_mean(word or '', names, 'use ' + ', '.join(names))}")
@@ -126,10 +132,10 @@ def _values(
         raise UsageError(_wrong_value(str(error), known)) from None
     except (absl_flags.Error, ValueError) as error:
         raise UsageError(" ".join(str(error).split()).removesuffix(".")) from None
-    return parser, {name: _value(parser[name].value, flag) for name, flag in known.items()}, rest
+    return parser, {name: flag.value(parser[name].value) for name, flag in known.items()}, rest
 
 
-def _understood(tool: Tool, command: Command, words: Sequence[str], known: Mapping[str, Flag]) -> list[str]:
+def _understood(tool: Tool, command: Command, words: Sequence[str], known: Mapping[str, Flag[Any]]) -> list[str]:
     """Return the words with other tools' flags replaced by our names for them."""
     out = []
     for word in words:
@@ -146,12 +152,7 @@ def _understood(tool: Tool, command: Command, words: Sequence[str], known: Mappi
     return out
 
 
-def _value(value: Any, flag: Flag) -> Any:
-    """Return the value. A repeating flag that is not set is an empty list."""
-    return value or [] if flag.kind is list else value
-
-
-def _parser(known: Mapping[str, Flag]) -> absl_flags.FlagValues:
+def _parser(known: Mapping[str, Flag[Any]]) -> absl_flags.FlagValues:
     define: dict[type, Callable[..., Any]] = {
         str: absl_flags.DEFINE_string,
         int: absl_flags.DEFINE_integer,
@@ -162,11 +163,11 @@ def _parser(known: Mapping[str, Flag]) -> absl_flags.FlagValues:
     values = absl_flags.FlagValues()  # type: ignore[no-untyped-call]  # absl annotates its methods only
     values.set_gnu_getopt(True)
     for flag in known.values():
-        define[flag.kind](flag.name, flag.default, flag.help, flag_values=values)
+        define[flag.kind](flag.name, flag.default, flag.about, flag_values=values)
     return values
 
 
-def _lengthened(word: str, known: Mapping[str, Flag]) -> str:
+def _lengthened(word: str, known: Mapping[str, Flag[Any]]) -> str:
     """Rewrite `-ualice` as `--user=alice`. A long flag may also have one dash, and it wins: `-user=alice`."""
     name = word[1:].partition("=")[0].replace("-", "_")
     if word[:1] != "-" or word[:2] == "--" or name in known or name.removeprefix("no") in known:
@@ -178,7 +179,7 @@ def _lengthened(word: str, known: Mapping[str, Flag]) -> str:
     return f"--{flag.name}={value}" if value else f"--{flag.name}"
 
 
-def _underscored(word: str, known: Mapping[str, Flag]) -> str:
+def _underscored(word: str, known: Mapping[str, Flag[Any]]) -> str:
     """Write a word as absl reads it.
 
     `--instance-type=T` becomes `--instance_type=T`, `--no-follow` becomes absl's `--nofollow`, `--watch` becomes
@@ -199,7 +200,7 @@ def _underscored(word: str, known: Mapping[str, Flag]) -> str:
 _VALUES = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
-def _wrong_value(error: str, known: Mapping[str, Flag]) -> str:
+def _wrong_value(error: str, known: Mapping[str, Flag[Any]]) -> str:
     """Turn absl's `flag --priority=high: ...` into our message."""
     name, _, value = error.partition(":")[0].removeprefix("flag --").partition("=")
     return f"--{name} is {value!r}; use {_VALUES.get(known[name].kind, 'another value')}"

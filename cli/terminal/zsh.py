@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from . import completions
 from .completions import Offer
@@ -96,9 +97,9 @@ def _offer(what: tuple[str, ...]) -> str:
     return f"_@TOOL@_offer {_quoted(' '.join(what))}"
 
 
-def _flags(flags: tuple[Flag, ...]) -> str:
-    switches = [Offer(f"--{completions.name(flag)}", flag.help) for flag in flags if not completions.takes(flag)]
-    valued = [Offer(f"--{flag.name}=", flag.help) for flag in flags if completions.takes(flag)]
+def _flags(flags: tuple[Flag[Any], ...]) -> str:
+    switches = [Offer(f"--{completions.name(flag)}", flag.about) for flag in flags if not completions.takes(flag)]
+    valued = [Offer(f"--{flag.name}=", flag.about) for flag in flags if completions.takes(flag)]
     return f"{_array('switches', switches)}; {_array('valued', valued)}"
 
 

@@ -4,61 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-SPEC: Mapping[str, tuple[str, str]] = {
-    "schema": ("", "Version of this form. A larger one than the reader's is refused with the advice to upgrade"),
-    "name": ("name", "What people call the job; need not be unique"),
-    "user": ("user_id", "Who asks; has to be the user of the inbox key"),
-    "project": ("project_id", "Whose share is used"),
-    "command": ("", "Words to run, or one text for the shell"),
-    "env": (
-        "env",
-        "Environment of the command, beside what the worker sets; `secret:NAME` or `secret:projects/…` is a "
-        "[secret](../run/secrets.md)",
-    ),
-    "resources": ("resources", "Amount of each kind, per replica"),
-    "instance_type": ("instance_type", "What one replica is, by the name of a machine type"),
-    "replicas": ("num_replicas", "Machines or slices that start together or not at all"),
-    "alternatives": (
-        "",
-        "Up to three tables with `resources`, `replicas` and `instance_type`: what would do instead, the better first; see "
-        "[choices](../run/choices.md)",
-    ),
-    "count": ("count", "Tasks of an array"),
-    "priority": ("priority", "Order inside the project"),
-    "max_tries": ("max_tries", "How often the job may fail by itself"),
-    "retry_interval_s": ("retry_interval", "Seconds between a failure and the next try"),
-    "grace_s": ("grace", "Seconds between SIGTERM and SIGKILL"),
-    "time_limit_s": ("time_limit", "Seconds that one attempt may run; none: for ever"),
-    "finish_timeout_s": (
-        "finish_timeout",
-        "Seconds that the other workers of a gang have once the first has ended with 0; 0: for ever",
-    ),
-    "crash_guard": (
-        "crash_guard",
-        "Whether the same error twice, soon and without a checkpoint, ends it, whatever tries are left",
-    ),
-    "after": ("after", "Ends to wait for, all of them, by the ids of their jobs; see [timing](../run/timing.md)"),
-    "begin": ("begin", "It does not start before"),
-    "deadline": ("deadline", "What has not ended by then is ended as `TIMEOUT`, and not tried again"),
-    "max_parallel": ("max_parallel", "Tasks of an array that hold resources at once; none: as many as fit"),
-    "job_class": ("class", "What the quota file may have to grant to the project; see [quota file](quota-file.md)"),
-    "max_tier": ("max_tier", "The worst tier that will do; 0 is the best"),
-    "labels": ("", "Names and values that people find jobs by, as team=rl; no decision uses them"),
-    "bundle": ("bundler_type", "The code: an object of the bucket, or a commit; see [bundles](../run/bundles.md)"),
-    "setup": ("setup", "Text for the shell, run once for this code on a machine; empty: none"),
-    "shell": (
-        "shell",
-        "Shell of command texts and setups: `bash` or `sh`; empty: bash where the machine has one, else sh",
-    ),
-    "output_dir": ("output_dir", "URL or absolute path that outlives attempts; empty: in the bucket"),
-    "outputs": (
-        "outputs",
-        "Globs of files of the working folder that are kept in the output folder; see [outputs](../run/outputs.md)",
-    ),
-    "checkpoint_dir": ("", "The same for checkpoints; empty: `checkpoints/` in the output folder"),
-    "provenance": ("", "Where the job came from: host, commit, version, time. For people, never for decisions"),
+SPEC_PAGES: Mapping[str, str] = {
+    "env": "[secrets](../run/secrets.md)",
+    "alternatives": "[choices](../run/choices.md)",
+    "after": "[timing](../run/timing.md)",
+    "job_class": "[quota file](quota-file.md)",
+    "bundle": "[bundles](../run/bundles.md)",
+    "outputs": "[outputs](../run/outputs.md)",
 }
-"""Of a field of the job spec: the flag that sets it, and what it means."""
+"""The page that says more about a field of the job spec. What a field means stands at its declaration."""
 
 CONFIG: Mapping[str, str] = {
     "schema": "Version of this form",

@@ -17,6 +17,7 @@ import msgspec
 
 from bastion.cli.bastion import tool as bastion_tool
 from bastion.cli.launch import tool as launch_tool
+from bastion.cli.options.shared import SubmitOptions
 from bastion.cli.terminal import main as command_line
 from bastion.cli.terminal.flags import ABOUT, SHARED, Command, Flag, Tool, title
 from bastion.cli.terminal.help import default, shown, usage
@@ -33,7 +34,7 @@ from bastion.runners.google.hosting import rights
 from bastion.runners.google.hosting.bastion_vm import BastionVm
 from bastion.runners.worker.environment import ProcessPaths, environment
 from bastion.runners.worker.interfaces import Post
-from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC
+from docs.tools.meanings import CONFIG, ENVIRONMENT, LEFT_OUT, SPEC_PAGES
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference"
 MADE = "<!-- Made from the code by `make docs`; a change here is lost. -->"
@@ -107,8 +108,8 @@ def _command(tool: Tool, command: Command) -> Iterator[str]:
         yield from ("", *_flags(command.flags))
 
 
-def _flags(flags: Iterable[Flag]) -> Iterator[str]:
-    return table(["flag", "meaning"], ([f"`{shown(flag)}`", flag.help + default(flag)] for flag in flags))
+def _flags(flags: Iterable[Flag[Any]]) -> Iterator[str]:
+    return table(["flag", "meaning"], ([f"`{shown(flag)}`", flag.about + default(flag)] for flag in flags))
 
 
 def _job_spec() -> Iterator[str]:
@@ -123,8 +124,25 @@ def _job_spec() -> Iterator[str]:
 
 
 def _spec_meaning(name: str) -> str:
-    flag, meaning = SPEC[name]
-    return f"{meaning} (`--{flag}`)" if flag else meaning
+    flag = next((f" (`--{flag.name}`)" for flag in SubmitOptions.flags() if flag.field == name), "")
+    page = f"; see {SPEC_PAGES[name]}" if name in SPEC_PAGES else ""
+    return f"{meanings(spec.KeptSpec, spec.JobSpec)[name]}{page}{flag}"
+
+
+def meanings(*records: type) -> dict[str, str]:
+    """Return what the fields of records mean, as their docstrings say it."""
+    found: dict[str, str] = {}
+    for record in records:
+        last = ""
+        for line in cleandoc(record.__doc__ or "").splitlines():
+            if match := re.fullmatch(r"([a-z_]+): (.+)", line):
+                last = match[1]
+                found[last] = match[2]
+            elif line.strip() and last:
+                found[last] += f" {line.strip()}"
+            else:
+                last = ""
+    return {name: text[0].upper() + text[1:].removesuffix(".") for name, text in found.items()}
 
 
 def _config() -> Iterator[str]:

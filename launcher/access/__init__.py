@@ -2,5 +2,5 @@
 
 For: `bastion doctor` and `bastion top`.
 Here: rights by the store's policy and its conditions; checks of health.
-Imports: `bastion.model`, `launcher`. Pure.
+Imports: `bastion.model`. Pure.
 """

@@ -9,13 +9,12 @@ from enum import StrEnum
 
 from bastion.model import layout
 from bastion.model.clocks import HEAL, OFF_MAX_S, Moment, ahead, offset, words
+from bastion.model.durations import short
 from bastion.model.interfaces import AttemptKey
 from bastion.model.state.state import State
 from bastion.model.stored.records import Status
 from bastion.model.stored.status import RUNNING, problems, word
 from bastion.model.stored.status import accounts as told
-
-from ..durations import short
 
 RIGHTS = ("list", "create", "read", "replace", "delete")
 OFF_S = 5.0

@@ -2,5 +2,5 @@
 
 For: `launch why`, `launch ls`, `bastion top`.
 Here: `explanation` (the account of a job), tests on what-if states, forecasts, and `explanation_text` (the words).
-Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `launcher`, `launcher.read`, `quota`.
+Imports: `bastion.journal`, `bastion.model`, `bastion.schedule`, `launcher.read`, `quota`.
 """

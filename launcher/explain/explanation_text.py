@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from bastion.model.wording import clock, listed, short
+from bastion.model.durations import short
+from bastion.model.wording import clock, listed
 from bastion.quota import resources
 
 from . import timing

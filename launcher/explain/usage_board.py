@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bastion.model.durations import short
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Job, JobState
 from bastion.quota.quota import Quota
 from bastion.schedule.plan import Inputs, Plan, inputs, paused, pool_of
 from bastion.schedule.usage import Use, usage
 
-from ..durations import short
 from ..read import gap_lines
 from ..read.job_selection import LIVE, state, submitted
 from ..read.pending_reasons import decided, reasons

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
-from bastion.model.wording import clock, short
+from bastion.model.durations import short
+from bastion.model.wording import clock
 from bastion.quota import resources
 
 from .forecast import Expected, Over

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from bastion.model.durations import short
 from bastion.model.state.state import Attempt, Job
 from bastion.quota import resources
 
-from ..durations import short
 from .job_rows import newest_attempt, rfc3339
 from .queue import QueueView, run_s, state_text, tries, where
 from .view import Known

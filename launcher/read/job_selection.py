@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bastion.model.errors import UsageError
 from bastion.model.nearest import did_you_mean
 from bastion.model.state.state import ENDED, Job, JobState
 
+from ..moments import moment
 from .view import Known, View
 
 LIVE = frozenset(JobState) - ENDED
@@ -51,6 +53,16 @@ class Filter:
             for what, wanted, known in (("user", self.users, users), ("project", self.projects, projects))
             for name in sorted((wanted or frozenset()) - known)
         ]
+
+
+def filter_of(flags: Mapping[str, Any], now: datetime) -> Filter:
+    """Return the filter that these flags set, by their names, and nothing else. Raises `UsageError`."""
+    return Filter(
+        users=words(flags["user"]),
+        projects=words(flags["project_id"]),
+        states=states(flags["state"]),
+        since=moment(flags["since"], now) if flags["since"] else None,
+    )
 
 
 def submitted(known: Known) -> datetime:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from bastion.model.durations import short
 from bastion.model.state.state import Attempt, Job, JobState
 from bastion.quota import resources
 from bastion.schedule.plan import paused
 
-from ..durations import short
 from .job_rows import Row, ended_at, newest_attempt, row, unread_row
 from .job_selection import Filter, newest, submitted
 from .view import Known, View, not_read_yet, tick_age_s

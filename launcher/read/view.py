@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from bastion.model.durations import short
 from bastion.model.job.spec import JobSpec
 from bastion.model.state.state import Job, State
 from bastion.model.stored.gaps import Hole
 from bastion.model.stored.records import Status
 from bastion.model.stored.requests import job_id
-
-from ..durations import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,10 @@
-"""Build a complete job spec from a user's options. Pure."""
+"""Build a complete job spec from the fields that a user gave. Pure."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
 
 import msgspec
 
@@ -14,123 +12,51 @@ from bastion.model import layout
 from bastion.model.errors import SpecError, UsageError
 from bastion.model.job import instances
 from bastion.model.job.alternatives import Alternative
-from bastion.model.job.spec import FINISH_TIMEOUT_S, BundleRef, JobSpec, Provenance, new_jobspec
+from bastion.model.job.spec import BundleRef, JobSpec, Provenance, new_jobspec
 from bastion.model.stored.gpu_facts import is_accelerator, is_gpu
 from bastion.model.stored.requests import job_id
-from bastion.quota.demand import CLASSES, STANDARD
 from bastion.quota.quota import Quota
 from bastion.quota.resources import Resources, text
+
+from .spec_file import Fields
 
 QUOTED_MAX = 300
 _TEXT = re.compile(r"[\s;(]")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpecOptions:
-    """The options of one submission, from the command line. Options that were not given are empty or None.
-
-    user: login name of the user.
-    command: argv, or one text for a shell.
-    name: name of the job; empty: `default_name`.
-    project: project that pays; empty: the only project of the user.
-    env: environment variables of the job.
-    resources: amount of each kind for one replica; empty: those of the instance type, else one cpu.
-    instance_type: type of the machines; empty: none asked for.
-    replicas: number of replicas.
-    alternatives: shapes that would also do, best first.
-    count: number of tasks; more than 1 makes an array.
-    priority: priority of the job.
-    max_tries: how often a task may be tried.
-    retry_interval_s: seconds before a retry.
-    grace_s: seconds between the order to stop and the kill.
-    time_limit_s: longest run of an attempt in seconds; None: no limit.
-    finish_timeout_s: seconds that the rest of a gang has once its first worker has ended with 0; 0: no limit.
-    crash_guard: fail for good when the same error comes twice without progress.
-    output_dir: URL or absolute path of the output folder; empty: the default folder, if there is one.
-    checkpoint_dir: URL or absolute path for checkpoints; empty: `checkpoints` in the output folder of a plain job.
-    setup: shell text that prepares the bundle once for each machine; empty: none.
-    shell: shell of `command` and `setup`; empty: bash where the machine has it, else sh.
-    outputs: globs of the files to save from the working folder to the output folder.
-    gpus: number of GPUs of one replica, of the only kind that the fleet has; None or 0: none asked for.
-    after: conditions on other jobs that must be met before the start.
-    begin: earliest start; None: at once.
-    deadline: time when the job is stopped; None: never.
-    max_parallel: most tasks of an array that hold resources at once; None: no limit.
-    job_class: work class of the job.
-    max_tier: worst tier that the job accepts; 0: only the best.
-    """
-
-    user: str
-    command: list[str] | str
-    name: str
-    project: str
-    env: Mapping[str, str]
-    resources: Resources
-    instance_type: str
-    replicas: int
-    alternatives: Sequence[Alternative] = ()
-    count: int
-    priority: int
-    max_tries: int
-    retry_interval_s: float
-    grace_s: float
-    time_limit_s: float | None
-    finish_timeout_s: float = FINISH_TIMEOUT_S
-    crash_guard: bool = True
-    output_dir: str
-    checkpoint_dir: str = ""
-    setup: str = ""
-    shell: str = ""
-    outputs: Sequence[str] = ()
-    gpus: int | None = None
-    after: Sequence[str] = ()
-    begin: datetime | None = None
-    deadline: datetime | None = None
-    max_parallel: int | None = None
-    job_class: str = CLASSES[STANDARD]
-    max_tier: int = 0
-
-
 def build(
-    wish: SpecOptions, *, quota: Quota, pool: Resources, request_id: str, home: str, bundle: BundleRef,
+    fields: Fields, *, gpus: int | None, quota: Quota, capacity: Resources, request_id: str, home: str, bundle: BundleRef,
     provenance: Provenance,
 ) -> JobSpec:  # fmt: skip
-    """Build the job spec of these options. Raises `SpecError` with all complaints. Empty `home`: no default outputs."""
-    name = wish.name or default_name(wish.user, request_id)
-    # An array keeps checkpoints in the output folder of each task, also where the user chose the folder of the array.
-    outputs = wish.output_dir.rstrip("/") or (default_outputs(name, request_id, home, wish.count) if home else "")
-    return new_jobspec(
-        name=name,
-        user=wish.user,
-        project=wish.project or only_project(wish.user, quota),
-        command=wish.command,
-        env=dict(wish.env),
-        resources=demand(wish, pool),
-        instance_type=wish.instance_type,
-        replicas=wish.replicas,
-        alternatives=[_filled(each) for each in wish.alternatives],
-        count=wish.count,
-        priority=wish.priority,
-        max_tries=wish.max_tries,
-        retry_interval_s=wish.retry_interval_s,
-        grace_s=wish.grace_s,
-        time_limit_s=wish.time_limit_s,
-        finish_timeout_s=wish.finish_timeout_s,
-        crash_guard=wish.crash_guard,
-        after=list(wish.after),
-        begin=wish.begin,
-        deadline=wish.deadline,
-        max_parallel=wish.max_parallel,
-        job_class=wish.job_class,
-        max_tier=wish.max_tier,
-        bundle=bundle,
-        setup=wish.setup,
-        shell=wish.shell,
-        output_dir=outputs,
-        outputs=list(wish.outputs),
-        checkpoint_dir=wish.checkpoint_dir or (f"{outputs}/checkpoints" if outputs and wish.count == 1 else ""),
-        provenance=provenance,
+    """Build the job spec of these fields, and fill in what they leave empty: name, project, resources and folders.
+
+    gpus: GPUs of one replica, of the only kind that the fleet has; None or 0: none asked for.
+    capacity: what the fleet has; empty: unknown.
+    home: URL above the default output folders; empty: there are none.
+
+    Raises `SpecError` with all complaints.
+    """
+    name, user, count = (
+        fields.get("name") or default_name(fields["user"], request_id),
+        fields["user"],
+        fields.get("count", 1),
     )
+    # An array keeps checkpoints in the output folder of each task, also where the user chose the folder of the array.
+    outputs = fields.get("output_dir", "").rstrip("/") or (
+        default_outputs(name, request_id, home, count) if home else ""
+    )
+    checkpoints = fields.get("checkpoint_dir") or (f"{outputs}/checkpoints" if outputs and count == 1 else "")
+    filled = {
+        "name": name,
+        "project": fields.get("project") or only_project(user, quota),
+        "resources": demand(fields.get("resources", {}), fields.get("instance_type", ""), gpus, capacity),
+        "alternatives": [_filled(each) for each in fields.get("alternatives", ())],
+        "output_dir": outputs,
+        "checkpoint_dir": checkpoints,
+        "bundle": bundle,
+        "provenance": provenance,
+    }
+    return new_jobspec(**{**fields, **filled})
 
 
 def default_name(user: str, request_id: str) -> str:
@@ -199,53 +125,51 @@ def _typed(word: str) -> str:
     return word if re.fullmatch(r"[\w@%+=:,./-]+", word) else shlex.quote(word)
 
 
-def demand(wish: SpecOptions, pool: Resources) -> dict[str, int]:
+def demand(asked: Resources, instance_type: str, gpus: int | None, capacity: Resources) -> dict[str, int]:
     """Return the resources of one replica: those of the instance type and those asked for, or else one cpu.
 
     Raises `SpecError` if both name the same kind, or if nothing is given and the fleet has no cpu.
     """
-    wish = _with_gpus(wish, pool)
-    typed = instances.resources(wish.instance_type) if wish.instance_type else {}
-    twice = sorted(typed.keys() & wish.resources.keys())
+    if gpus:
+        asked = {**asked, _gpu_kind(asked, instance_type, gpus, capacity): gpus}
+    typed = instances.resources(instance_type) if instance_type else {}
+    twice = sorted(typed.keys() & asked.keys())
     if twice:
-        raise SpecError(
-            f"--resources names {twice[0]}, which --instance_type={wish.instance_type} gives; leave one out"
-        )
-    if typed or wish.resources:
-        return {**typed, **wish.resources}
-    if pool and "cpu" not in pool:
-        raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {', '.join(sorted(pool))}")
+        raise SpecError(f"--resources names {twice[0]}, which --instance_type={instance_type} gives; leave one out")
+    if typed or asked:
+        return {**typed, **asked}
+    if capacity and "cpu" not in capacity:
+        kinds = ", ".join(sorted(capacity))
+        raise SpecError(f"no resources are asked for; use --resources=KIND=N with a kind of {kinds}")
     return {"cpu": 1}
 
 
-def _with_gpus(wish: SpecOptions, pool: Resources) -> SpecOptions:
-    """Add the GPUs of `--gpus` to the resources, under their kind. Raises `SpecError` where the kind is not clear."""
-    if not wish.gpus:
-        return wish
-    if wish.gpus < 0:
-        raise SpecError(f"--gpus is {wish.gpus}; use 0 or more")
-    said = sorted(kind for kind in wish.resources if is_gpu(kind))
-    if said or wish.instance_type:
-        raise SpecError(f"--gpus and {said[0] if said else wish.instance_type} both say which GPUs; leave one out")
-    if not pool:
+def _gpu_kind(asked: Resources, instance_type: str, gpus: int, capacity: Resources) -> str:
+    """Return the kind that `--gpus` means. Raises `SpecError` where the kind is not clear."""
+    if gpus < 0:
+        raise SpecError(f"--gpus is {gpus}; use 0 or more")
+    twice = sorted(kind for kind in asked if is_gpu(kind))
+    if twice or instance_type:
+        raise SpecError(f"--gpus and {twice[0] if twice else instance_type} both say which GPUs; leave one out")
+    if not capacity:
         raise SpecError("what GPUs the fleet has is not known yet; use --resources=KIND=N")
-    kinds = gpu_kinds(pool)
+    kinds = gpu_kinds(capacity)
     if not kinds:
-        raise SpecError(f"this fleet has no GPUs; it has {text(pool)}")
+        raise SpecError(f"this fleet has no GPUs; it has {text(capacity)}")
     if len(kinds) > 1:
-        choices = ", ".join(f"--resources={kind}={wish.gpus}" for kind in kinds)
+        choices = ", ".join(f"--resources={kind}={gpus}" for kind in kinds)
         raise SpecError(f"this fleet has GPUs of several kinds; choose one: {choices}")
-    return replace(wish, resources={**wish.resources, kinds[0]: wish.gpus})
+    return kinds[0]
 
 
-def gpu_kinds(pool: Resources) -> list[str]:
+def gpu_kinds(capacity: Resources) -> list[str]:
     """List the kinds of GPU that the fleet has."""
-    return sorted(kind for kind, amount in pool.items() if amount and is_gpu(kind))
+    return sorted(kind for kind, amount in capacity.items() if amount and is_gpu(kind))
 
 
-def gpu_hint(spec: JobSpec, pool: Resources) -> str:
+def gpu_hint(spec: JobSpec, capacity: Resources) -> str:
     """Return a hint for a job that asks for no accelerator on a fleet with GPUs; "" for any other job."""
-    kinds = gpu_kinds(pool)
+    kinds = gpu_kinds(capacity)
     if not kinds or any(is_accelerator(kind) for choice in spec.choices for kind in choice.resources):
         return ""
     how = "--gpus=1" if len(kinds) == 1 else f"--resources={kinds[0]}=1, or another of {', '.join(kinds)}"
@@ -292,12 +216,3 @@ def amounts(texts: Iterable[str], what: str) -> dict[str, int]:
             raise SpecError(f"{what} names {kind} twice; name it once")
         found[kind] = int(number)
     return found
-
-
-def environment(texts: Iterable[str]) -> dict[str, str]:
-    """Parse the `K=V` of each `--env` into variables. Raises `SpecError`."""
-    pairs = [text.partition("=") for text in texts]
-    wrong = next((name for name, equals, _ in pairs if not equals), None)
-    if wrong is not None:
-        raise SpecError(f"--env is {wrong[:64]!r}; use --env NAME=VALUE")
-    return {name: value for name, _, value in pairs}

@@ -16,6 +16,7 @@ from bastion.model.stored.events import CapacityChanged, Claimed, Ended, Exited,
 from bastion.model.stored.gaps import Holes
 from bastion.model.stored.journal_object import pack
 from bastion.platform.system import ThreadTasks
+from bastion.schedule.ledger import BY
 from bastion.schedule.ledger_table import entry_lines
 from bastion.schedule.time_integral import Window
 from tests.bench import jobs, stage
@@ -38,7 +39,7 @@ def rows() -> list[Row]:
             seq += 1
         before = _memory()
         with lap() as taken:
-            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), "project", ThreadTasks().map, Holes())
+            ledger = read_ledger(bucket, Window(BEGAN, BEGAN + seq * EACH), BY["project"], ThreadTasks().map, Holes())
             lines = entry_lines(ledger, "project")
         assert sum(line.starts for line in lines) > EVENTS // 7
     return [

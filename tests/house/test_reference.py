@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bastion.model.job.spec import JobSpec
+from bastion.model.job.spec import JobSpec, KeptSpec
 from bastion.model.settings.config import Config
 from docs.tools import meanings
 from docs.tools.reference import REFERENCE, pages, variables
+from docs.tools.reference import meanings as meaning
 
 
 @pytest.mark.parametrize("name", pages())
@@ -16,6 +17,7 @@ def test_a_page_that_is_made_is_committed_as_it_comes_out(name: str) -> None:
 
 
 def test_nothing_is_explained_that_is_not_there() -> None:
-    assert set(meanings.SPEC) == set(JobSpec.__struct_fields__)
+    assert meaning(KeptSpec, JobSpec).keys() == set(JobSpec.__struct_fields__)
+    assert meanings.SPEC_PAGES.keys() <= set(JobSpec.__struct_fields__)
     assert set(meanings.CONFIG) == set(Config.__struct_fields__)
     assert set(meanings.ENVIRONMENT) == set(variables({}))

@@ -111,7 +111,7 @@ def test_code_that_the_bucket_would_remove_soon_is_kept_for_the_new_job(bench: B
         (["train[0]"], 2, "repeats all of a job"),
         (["train", "--user_id=eve"], 1, "eve is not a member of nlp"),
         (["train", "--priority=9"], 1, "priority is 9"),
-        (["train", "--env=A"], 1, "use --env NAME=VALUE"),
+        (["train", "--env=A"], 2, "use --env NAME=VALUE"),
         ([], 2, "needs JOB"),
     ],
 )

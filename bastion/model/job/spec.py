@@ -25,13 +25,12 @@ COUNT_MAX = 100_000
 TRIES_MAX = 1_000
 TIER_MAX = 63
 GLOBS_MAX = 32
-LABELS_MAX = 32
 GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
 FINISH_TIMEOUT_S = 900.0
 
-SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2, "labels": 3}
+SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2}
 """Fields that came later, each with the schema of a spec that uses it.
 
 An older bastion refuses such a spec by its number.
@@ -41,7 +40,6 @@ SPEC = max(SINCE.values())
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
-LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -84,7 +82,6 @@ class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_parallel: the most tasks of an array that hold resources at once; null: no limit.
     job_class: class across projects; an admin grants `urgent`.
     max_tier: the worst quota tier that the job may run in; 0 is the best.
-    labels: names and values that people find jobs by, as team=rl; no decision uses them.
     """
 
     name: str
@@ -103,7 +100,6 @@ class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_parallel: int | None = None
     job_class: str = CLASSES[STANDARD]
     max_tier: int = 0
-    labels: dict[str, str] = {}
 
 
 class JobSpec(  # type: ignore[misc]  # msgspec, other than dataclasses, can freeze what derives from a mutable base
@@ -124,9 +120,9 @@ class JobSpec(  # type: ignore[misc]  # msgspec, other than dataclasses, can fre
     bundle: the job's code.
     setup: a text for a shell, run once for a bundle on a machine.
     shell: the shell of `command` and `setup`. "": bash if the machine has it, else sh.
-    output_dir: URL or absolute path that outlives attempts.
+    output_dir: URL or absolute path of the output folder, which outlives attempts; "": in the bucket.
     outputs: globs of files in the working folder that are kept in `output_dir`.
-    checkpoint_dir: URL or absolute path that outlives attempts.
+    checkpoint_dir: the same for checkpoints; "": `checkpoints` in the output folder.
     provenance: where the job came from; no decision uses it.
     """
 
@@ -294,17 +290,6 @@ def _outputs(value: list[str]) -> Iterator[str]:
             yield f"has {shown(glob)}; use a glob of files below the working folder, as '*.txt' or 'results/*'"
 
 
-def _labels(value: Mapping[str, str]) -> Iterator[str]:
-    if len(value) > LABELS_MAX:
-        yield f"has {len(value)} labels; at most {LABELS_MAX} are allowed"
-    wrong = next(
-        (pair for pair in value.items() if not all(map(LABEL.fullmatch, filter(None, pair))) or not pair[0]), None
-    )
-    if wrong:
-        form = "1 to 63 letters, digits, '.', '_', '/' and '-', beginning and ending with a letter or digit"
-        yield f"has {shown('='.join(wrong))}; a name and a value have {form}"
-
-
 def _provenance(value: Provenance) -> Iterator[str]:
     if max(map(len, (value.host, value.git_commit, value.client_version, value.parent))) > 256:
         yield "holds a text of more than 256 characters"
@@ -336,7 +321,6 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("max_parallel", between(1, COUNT_MAX)),
     ("job_class", one_of(CLASSES)),
     ("max_tier", between(0, TIER_MAX)),
-    ("labels", _labels),
     ("bundle", bundle.faults),
     ("setup", command_rules.setup),
     ("shell", one_of(command_rules.SHELLS)),

@@ -107,7 +107,8 @@ S = JobState
 ENDED = frozenset({S.SUCCEEDED, S.FAILED, S.CANCELLED, S.TIMEOUT, S.REJECTED})
 
 _amounts, tally = sharing(str), sharing(JobState)
-_labels = lru_cache(REMEMBERED)(dict[str, str])  # like `one`, for a table of texts
+_table = lru_cache(REMEMBERED)(dict[str, str])  # like `one`, for a table of texts
+_TABLES = tuple(field.name for field in msgspec.structs.fields(KeptSpec) if field.type == dict[str, str])
 
 
 class Worker(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
@@ -326,7 +327,8 @@ class Job(KeptSpec, kw_only=True, omit_defaults=True, gc=False):
             self.finish_timeout_s = FINISH_TIMEOUT_S
         self.job_class = CLASSES[CLASSES.index(self.job_class)]  # for the same reason
         self.resources, self.counts = _amounts(self.resources), tally(self.counts)
-        self.labels = _labels(tuple(self.labels.items()))
+        for name in _TABLES:
+            setattr(self, name, _table(tuple(getattr(self, name).items())))
 
     @property
     def came(self) -> datetime:

@@ -15,22 +15,22 @@ from bastion.model.stored.gaps import Holes
 from bastion.platform.system import ThreadTasks
 
 from ...common.admin_file import AdminFile, read
-from ...common.job_choice import limit_of
 from ...common.place import known_place_of
+from ...options.bastion import PastOptions
 from ...terminal.main import DONE, Call
 from ...terminal.table import table
 
 
-def history(call: Call, file: AdminFile) -> int:
+def history(call: Call[PastOptions], file: AdminFile) -> int:
     """Print every change, the newest last. A stored version that the bastion has not read is a change, too."""
-    limit, place, holes = limit_of(call), known_place_of(call), Holes()
+    limit, place, holes = call.options.limit, known_place_of(call), Holes()
     found = changes(place.bucket, file, holes)
     found = found[-limit:] if limit else found
     if call.output.json:
         rows = [change.row() for change in found]
         call.output.data({"schema": 1, "file": file.name, "changes": rows, **gap_lines.rows(holes.found)})
         return DONE
-    if call.flags["diff"]:
+    if call.options.diff:
         lines = [line for change in found for line in _page(change)]
     elif found:
         lines = table(HEADS, [change.cells() for change in found], width=call.output.width)

@@ -18,6 +18,7 @@ from ...common import admin_file
 from ...common.admin_file import AdminFile
 from ...common.installed_runners import faults_of_known, unknown
 from ...common.place import known_place_of
+from ...options.bastion import ConfigOptions
 from ...terminal.main import Call
 from ...terminal.toml_edit import amended
 
@@ -50,7 +51,7 @@ CONFIG_FILE = AdminFile(
 )
 
 
-def put(call: Call, words: Sequence[str]) -> int:
+def put(call: Call[ConfigOptions], words: Sequence[str]) -> int:
     """`bastion config set KEY=VALUE ...`: change these settings, and nothing else in the file."""
     place = known_place_of(call)
     held = admin_file.read(place.bucket, CONFIG_FILE)

@@ -8,11 +8,12 @@ from bastion.launcher.submit.profiles import KEYS, USUAL, Profiles, checked_name
 from bastion.model.errors import BastionError
 
 from ...common import profile
+from ...options.bastion import ConfigOptions
 from ...terminal.main import DONE, Call
 from ...terminal.table import table
 
 
-def list_all(call: Call) -> int:
+def list_all(call: Call[ConfigOptions]) -> int:
     """Print every profile, with a mark at the active one."""
     profiles = profile.load(call.environ)
     if call.output.json:
@@ -33,17 +34,17 @@ def list_all(call: Call) -> int:
     return DONE
 
 
-def activate(call: Call, name: str) -> int:
+def activate(call: Call[ConfigOptions], name: str) -> int:
     """Make this profile the active one. It sets what flags and environment do not."""
     profile.load(call.environ).get(name, "bastion config activate")
     return _done(call, profile.store(call.environ, {"active": name}), f"profile {name} is active")
 
 
-def add(call: Call, name: str) -> int:
+def add(call: Call[ConfigOptions], name: str) -> int:
     """Make a profile from the flags, or change these values of an existing one. The first profile becomes active."""
     before = profile.load(call.environ)
     known = checked_name(name) in before.named
-    said = {key: call.flags[key] for key in KEYS if call.flags[key]}
+    said = {key: call.options.values[key] for key in KEYS if call.options.values[key]}
     if not said and not known:
         raise BastionError(
             f"profile {name} would say nothing; add --bucket=URL, --bastion=NAME, --project_id, --user_id"
@@ -55,7 +56,7 @@ def add(call: Call, name: str) -> int:
     return _done(call, after, f"profile {name} {verb}{use}")
 
 
-def remove(call: Call, name: str) -> int:
+def remove(call: Call[ConfigOptions], name: str) -> int:
     """Remove a profile. If it was the active one, no profile is active afterwards."""
     before = profile.load(call.environ)
     before.get(name, "bastion config remove")
@@ -65,7 +66,7 @@ def remove(call: Call, name: str) -> int:
     )
 
 
-def _done(call: Call, profiles: Profiles, text: str) -> int:
+def _done(call: Call[ConfigOptions], profiles: Profiles, text: str) -> int:
     if call.output.json:
         call.output.data(_json(profiles))
     else:

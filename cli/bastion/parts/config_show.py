@@ -14,10 +14,11 @@ from bastion.model.settings.config import Config
 from ...common.command_context import user_of
 from ...common.place import BastionPlace, place_of
 from ...common.profile import chosen, path_of, setting_of
+from ...terminal.flags import Options
 from ...terminal.main import DONE, Call
 
 
-def show(call: Call) -> int:
+def show(call: Call[Options]) -> int:
     """Print both, under two headings. The settings of the call are printed even if there is no bastion."""
     values = {key: found for key in KEYS if (found := setting_of(call, key))}
     values.setdefault("user_id", Setting(user_of(call), "login name"))
@@ -49,7 +50,7 @@ def _settings(place: BastionPlace | None, config: Config | None, problem: str) -
     return [f"Settings of bastion {place.name}, in {place.bucket.url}/config.toml:", *rows]
 
 
-def _json(call: Call, values: dict[str, Setting], config: Config | None, problem: str) -> dict[str, Any]:
+def _json(call: Call[Options], values: dict[str, Setting], config: Config | None, problem: str) -> dict[str, Any]:
     return {
         "schema": 1,
         "file": str(path_of(call.environ)),

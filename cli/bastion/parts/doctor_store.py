@@ -14,11 +14,12 @@ from bastion.platform.system import RandomIds
 from bastion.stores.conformance.suite import CHECKS, HANDY, Finding, prove
 from bastion.stores.opening import open_bucket
 
+from ...terminal.flags import Options
 from ...terminal.main import DONE, FAILED, Call
 from .store_check import PREFIX
 
 
-def run(call: Call, url: str) -> int:
+def run(call: Call[Options], url: str) -> int:
     """Return 0 when the store keeps every promise. Raises `NoBucket`, `Denied`, `UsageError`."""
     root = open_bucket(url)
     with suppress(Missing):

@@ -6,10 +6,11 @@ from bastion.journal.verify import Walk, walk
 from bastion.platform.system import ThreadTasks
 
 from ...common.place import BastionPlace
+from ...terminal.flags import Options
 from ...terminal.main import DONE, FAILED, Call
 
 
-def run(call: Call, place: BastionPlace) -> int:
+def run(call: Call[Options], place: BastionPlace) -> int:
     """Return 0 if every object is what it was when the next one was written."""
     with call.output.progress(f"walking the journal of bastion {place.name}"):
         found = walk(place.bucket, ThreadTasks().map)

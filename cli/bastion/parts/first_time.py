@@ -16,6 +16,7 @@ from ...common import installed_runners, profile
 from ...common.place import BastionPlace
 from ...common.runner_contexts import ground
 from ...common.shared_host import FOLDER
+from ...options.bastion import CreateOptions
 from ...terminal.main import Call
 
 ENGINES = {"slurm": "partition", "ray": "dashboard"}
@@ -43,47 +44,44 @@ class Chosen:
         return [f"chose {', and '.join(filter(None, (named, stored)))}"]
 
 
-def completed(call: Call) -> tuple[Call, Chosen]:
+def completed(call: Call[CreateOptions]) -> tuple[Call[CreateOptions], Chosen]:
     """Return the call with a name and a bucket, and which of them were chosen here.
 
     Raises `UsageError` for contradictory flags.
     """
     engine = engine_of(call)
-    if not (call.flags["local"] or engine):
+    if not (call.options.local or engine):
         return call, Chosen()
     chosen = Chosen(
         name="" if profile.setting_of(call, "bastion") else _name(),
         folder=""
         if profile.setting_of(call, "bucket")
         else FOLDER
-        if call.flags["shared"]
+        if call.options.shared
         else str(data_folder(call.environ)),
     )
-    flags = {
-        **call.flags,
-        **({"bastion": chosen.name} if chosen.name else {}),
-        **({"bucket": f"file://{chosen.folder}"} if chosen.folder else {}),
-    }
-    return replace(call, flags=flags), chosen
+    named = {"bastion": chosen.name} if chosen.name else {}
+    stored = {"bucket": f"file://{chosen.folder}"} if chosen.folder else {}
+    return replace(call, options=call.options.but(**named, **stored)), chosen
 
 
-def engine_of(call: Call) -> str:
+def engine_of(call: Call[CreateOptions]) -> str:
     """Return the engine that --runner names; "" for none.
 
     Raises `UsageError` where the flags of two fleets are mixed.
     """
-    runner = call.flags.get("runner") or ""
+    runner = call.options.runner or ""
     for engine, flag in ENGINES.items():
-        if call.flags.get(flag) and runner != engine:
+        if call.options.values[flag] and runner != engine:
             raise UsageError(f"--{flag} goes with --runner={engine}; add it, or leave --{flag} out")
     if runner and runner not in RUNNERS:
         raise UsageError(f"--runner is {runner[:64]!r}; use {', '.join(RUNNERS)}")
-    if runner and call.flags["local"]:
+    if runner and call.options.local:
         raise UsageError(f"--local and --runner={runner} are two fleets; say one, and add the other to `runners` later")
     return runner if runner in ENGINES else ""
 
 
-def engine_settings(call: Call, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
+def engine_settings(call: Call[CreateOptions], options: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the settings of the engine, by the names in `config.toml`.
 
     `options` are the present ones of all runners.
@@ -91,13 +89,13 @@ def engine_settings(call: Call, options: dict[str, dict[str, Any]]) -> dict[str,
     engine = engine_of(call)
     if not engine:
         return {}
-    where = call.flags.get(ENGINES[engine])
+    where = call.options.values[ENGINES[engine]]
     key = "address" if engine == "ray" else ENGINES[engine]
     own = {**options.get(engine, {}), **({key: where} if where else {})}
     return {"runners": [engine], **({"runner_options": {**options, engine: own}} if own else {})}
 
 
-def check_engine(call: Call, place: BastionPlace) -> None:
+def check_engine(call: Call[CreateOptions], place: BastionPlace) -> None:
     """Ask the engine for its jobs, before anything is stored. Raises `UsageError` if it does not answer."""
     engine = engine_of(call)
     if not engine:
@@ -112,7 +110,7 @@ def check_engine(call: Call, place: BastionPlace) -> None:
         raise UsageError(f"{engine} does not answer, so nothing was stored: {error}") from error
 
 
-def keep(call: Call, place: BastionPlace, chosen: Chosen) -> list[str]:
+def keep(call: Call[CreateOptions], place: BastionPlace, chosen: Chosen) -> list[str]:
     """Store the choices in a profile, which becomes active if none was. Return the message about it."""
     if not (chosen.name or chosen.folder):
         return []
@@ -128,7 +126,7 @@ def keep(call: Call, place: BastionPlace, chosen: Chosen) -> list[str]:
     return [f"profile {name} is active, so launch needs no flags: launch --follow -- python train.py"]
 
 
-def keep_for_all(call: Call, place: BastionPlace) -> str:
+def keep_for_all(call: Call[CreateOptions], place: BastionPlace) -> str:
     """Store a profile for those accounts of this machine that have no profile. Return the message about it."""
     name = re.sub(r"[^A-Za-z0-9_-]", "-", place.name)
     file = profile.path_for_all(call.environ)

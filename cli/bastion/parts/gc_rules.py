@@ -12,10 +12,11 @@ from bastion.stores.opening import open_ruled
 from bastion.stores.routed import url_of
 
 from ...common.place import BastionPlace
+from ...terminal.flags import Options
 from ...terminal.main import DONE, Call
 
 
-def show_or_apply(call: Call, place: BastionPlace, said: Term, *, applying: bool) -> int:
+def show_or_apply(call: Call[Options], place: BastionPlace, said: Term, *, applying: bool) -> int:
     """Print the rules of each bucket of the bastion, or put them in force."""
     by_url: dict[str, list[LifecycleRule]] = {}
     for prefix, rule in wanted(said, lambda prefix: _path(url_of(place.bucket, prefix)) + prefix):
@@ -27,7 +28,7 @@ def show_or_apply(call: Call, place: BastionPlace, said: Term, *, applying: bool
 
 
 def _of_one(
-    call: Call, place: BastionPlace, url: str, rules: Sequence[LifecycleRule], *, applying: bool
+    call: Call[Options], place: BastionPlace, url: str, rules: Sequence[LifecycleRule], *, applying: bool
 ) -> dict[str, Any]:
     scheme, _, rest = url.partition("://")
     if scheme not in DIALECTS:

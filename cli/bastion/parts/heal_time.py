@@ -11,12 +11,12 @@ from bastion.journal.fold import fold
 from bastion.journal.journal import Journal
 from bastion.model import clocks, layout
 from bastion.model.clocks import OFF_MAX_S
+from bastion.model.durations import short
 from bastion.model.errors import BastionError, Deposed
 from bastion.model.state.state import State
 from bastion.model.stored.events import Epoch
 from bastion.model.stored.gaps import Holes
 from bastion.model.version import VERSION
-from bastion.model.wording import short
 from bastion.platform import host
 from bastion.platform.store_clock import StoreClock
 from bastion.platform.system import RandomIds, SystemClock, ThreadTasks
@@ -24,12 +24,13 @@ from bastion.stores.local import LocalBucket
 
 from ...common.command_context import user_of
 from ...common.place import BastionPlace, check_admin, known_place_of
+from ...options.bastion import RecoverOptions
 from ...terminal.confirm import agree
 from ...terminal.main import DONE, Call
 from ...terminal.table import plain
 
 
-def run(call: Call) -> int:
+def run(call: Call[RecoverOptions]) -> int:
     """Return 0 once the journal's time, and the dates of a folder, are no longer ahead."""
     place, user = known_place_of(call), user_of(call)
     check_admin(place, user)
@@ -96,7 +97,7 @@ def _append(place: BastionPlace, state: State, user: str, now: datetime) -> None
         ) from deposed
 
 
-def _tell(call: Call, place: BastionPlace, early: list[str], said: str) -> int:
+def _tell(call: Call[RecoverOptions], place: BastionPlace, early: list[str], said: str) -> int:
     if call.output.json:
         call.output.data({"schema": 1, "name": place.name, "early": early, "said": said})
     else:

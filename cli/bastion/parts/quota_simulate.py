@@ -29,6 +29,7 @@ from bastion.simulate.workload import Arrival, WorkPace
 
 from ...common import admin_file
 from ...common.place import BastionPlace, known_place_of
+from ...options.bastion import QuotaOptions
 from ...terminal import html_charts
 from ...terminal.main import DONE, Call
 from . import simulate_plot, simulated
@@ -54,10 +55,10 @@ class _Story:
     holes: Sequence[Hole] = ()
 
 
-def run(call: Call, path: Path) -> int:
+def run(call: Call[QuotaOptions], path: Path) -> int:
     """Simulate both files, and print them side by side."""
-    proposed, pace, place = load(path)[1], pace_of(call.flags), known_place_of(call)
-    kind = kind_of(call.flags, proposed)
+    proposed, pace, place = load(path)[1], pace_of(call.options), known_place_of(call)
+    kind = kind_of(call.options, proposed)
     with call.output.progress("reading the journal"):
         state, story = _story(call, place, pace, kind)
     if not story.arrivals:
@@ -65,13 +66,13 @@ def run(call: Call, path: Path) -> int:
     runs: dict[str, SimulatedRun] = {}
     for name, quota in zip(NAMES, (_present(place, state), proposed), strict=True):
         scene = RunSettings(
-            quota=everybody(quota) if call.flags["trace"] else quota,
+            quota=everybody(quota) if call.options.trace else quota,
             config=inputs(state).config,
             pace=pace,
             kind=kind,
             capacity=state.reported(),
-            big=call.flags["big"],
-            log=bool(call.flags["plot"]),
+            big=call.options.big,
+            log=bool(call.options.plot),
         )
         with call.output.progress(f"simulating the {name} quota file"):
             runs[name] = simulate(scene, story.arrivals)
@@ -90,9 +91,9 @@ def _present(place: BastionPlace, state: State) -> Quota:
     return found
 
 
-def _story(call: Call, place: BastionPlace, pace: WorkPace, kind: str) -> tuple[State, _Story]:
+def _story(call: Call[QuotaOptions], place: BastionPlace, pace: WorkPace, kind: str) -> tuple[State, _Story]:
     """Return the present state, and the jobs: from --trace if it is set, else from the journal."""
-    trace, at_once, holes = call.flags["trace"], ThreadTasks().map, Holes()
+    trace, at_once, holes = call.options.trace, ThreadTasks().map, Holes()
     if trace:
         if "since" in call.given:
             raise UsageError("--since is of the journal, and --trace replaces it; leave one out")
@@ -100,7 +101,7 @@ def _story(call: Call, place: BastionPlace, pace: WorkPace, kind: str) -> tuple[
             read_trace(Path(trace), kind), {"trace": trace}
         )
     now = SystemClock().wall()
-    since = moment(call.flags["since"], now)
+    since = moment(call.options.since, now)
     state, replay = read_replay(place.bucket, since, pace, at_once, holes, call.output.note)
     replay.close(min(now, _last_known(state, place.status()) or now))
     notes = []
@@ -134,12 +135,12 @@ def read_replay(
     return state, replay
 
 
-def _show(call: Call, kind: str, runs: Mapping[str, SimulatedRun], story: _Story) -> None:
+def _show(call: Call[QuotaOptions], kind: str, runs: Mapping[str, SimulatedRun], story: _Story) -> None:
     reports = [one.report for one in runs.values()]
-    if call.flags["plot"]:
+    if call.options.plot:
         numbers = simulated.lines(NAMES, reports, kind)
-        html_charts.save(Path(call.flags["plot"]), simulate_plot.page(runs, kind, title="What if", numbers=numbers))
-        call.output.note(f"plotted in {call.flags['plot']}")
+        html_charts.save(Path(call.options.plot), simulate_plot.page(runs, kind, title="What if", numbers=numbers))
+        call.output.note(f"plotted in {call.options.plot}")
     if call.output.json:
         rows = {
             name: {**row(one, kind), "by_project": project_rows(one)} for name, one in zip(NAMES, reports, strict=True)

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
-from bastion.launcher.durations import seconds
+from bastion.model.durations import seconds
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.nearest import did_you_mean
 from bastion.quota.quota import Quota
 from bastion.simulate import trace
 from bastion.simulate.workload import Arrival, WorkPace
 
+from ...options.bastion import VirtualOptions
+
 DAYS_MAX = 36_500
 
 
-def pace_of(flags: Mapping[str, Any]) -> WorkPace:
+def pace_of(options: VirtualOptions) -> WorkPace:
     """Return how jobs save their work. Raises `UsageError`."""
     return WorkPace(
-        checkpoint=some(flags["checkpoint"], "--checkpoint"),
-        restart=length(flags["restart"], "--restart"),
-        tick=length(flags["tick"], "--tick"),
+        checkpoint=some(options.checkpoint, "--checkpoint"),
+        restart=length(options.restart, "--restart"),
+        tick=length(options.tick, "--tick"),
     )
 
 
@@ -42,9 +42,9 @@ def length(text: str, what: str) -> timedelta:
     return timedelta(seconds=found)
 
 
-def kind_of(flags: Mapping[str, Any], quota: Quota) -> str:
+def kind_of(options: VirtualOptions, quota: Quota) -> str:
     """Return the kind to measure: the one of --resource, else the only kind of the quota file. Raises `UsageError`."""
-    kinds, said = list(quota.total()), flags["resource"]
+    kinds, said = list(quota.total()), options.resource
     if said is None and len(kinds) == 1:
         return kinds[0]
     if said in kinds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bastion.journal import snapshot
 
 from ...common.place import place_of
-from ...terminal.flags import Command, Tool
+from ...terminal.flags import Command, Options, Tool
 from ...terminal.main import DONE, Call
 
 TOOL = Tool(
@@ -20,7 +20,7 @@ TOOL = Tool(
 )
 
 
-def run(call: Call) -> int:
+def run(call: Call[Options]) -> int:
     """Write a snapshot, and print the number that it goes up to."""
     call.output.say(str(snapshot.make(place_of(call).bucket)))
     return DONE

@@ -16,9 +16,9 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Static
 
-from bastion.launcher.durations import short
 from bastion.launcher.explain.usage_board import ORDERS, BoardOptions, UsageBoard
 from bastion.launcher.read.queue import CAPS, HEADS
+from bastion.model.durations import short
 from bastion.model.errors import BastionError
 from bastion.model.interfaces import Tasks
 from bastion.schedule.usage import Use

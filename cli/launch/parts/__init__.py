@@ -2,5 +2,5 @@
 
 For: `cli.launch`.
 Here: submissions as data, spec files, workers of a run without a bastion, tables of jobs, names for completion.
-Imports: `bastion.model`, `bastion.platform`, `bastion.stores`, `cli.common`, `cli.terminal`, `launcher`.
+Imports: `bastion.model`, `bastion.platform`, `bastion.stores`, `cli.common`, `cli.options`, `cli.terminal`, `launcher`.
 """

@@ -17,17 +17,18 @@ from bastion.model.job.spec import NAME
 from bastion.platform.local_paths import cache_folder, mark
 
 from ...common.command_context import CommandContext, user_of
+from ...terminal.flags import Options
 from ...terminal.main import Call
 
 NAMES_MAX = 1_000
 
 
-def seen(call: Call, desk: CommandContext, view: View) -> None:
+def seen(call: Call[Options], desk: CommandContext, view: View) -> None:
     """Store the names of the user's jobs, in place of all stored before."""
     _keep(_path(call, desk), _names(view, user_of(call)))
 
 
-def submitted(call: Call, desk: CommandContext, name: str) -> None:
+def submitted(call: Call[Options], desk: CommandContext, name: str) -> None:
     """Add this name to the stored ones."""
     path, known = _path(call, desk), list[str]()
     with contextlib.suppress(OSError, UnicodeDecodeError):
@@ -35,7 +36,7 @@ def submitted(call: Call, desk: CommandContext, name: str) -> None:
     _keep(path, [name, *known])
 
 
-def _path(call: Call, desk: CommandContext) -> Path:
+def _path(call: Call[Options], desk: CommandContext) -> Path:
     return cache_folder(call.environ) / "jobs" / mark(desk.bastion, desk.bucket.url)
 
 

@@ -20,6 +20,7 @@ from bastion.platform.local_paths import secrets_folder, state_folder
 from bastion.platform.system import SystemClock, ThreadTasks
 from bastion.stores import untrusted
 
+from ...options.launch import RunOptions
 from ...terminal.main import Call
 
 LOOK_S = 0.05
@@ -42,7 +43,7 @@ class StopAsks(Protocol):
 class LocalWorkers:
     """The workers of one attempt: one for each replica, with their output."""
 
-    def __init__(self, call: Call, alone: WithoutBastion, folder: Path, grace_s: float) -> None:
+    def __init__(self, call: Call[RunOptions], alone: WithoutBastion, folder: Path, grace_s: float) -> None:
         self._call, self._alone, self._folder, self._grace_s = call, alone, folder, grace_s
         self._tasks = ThreadTasks()
         self._streams = streams(alone.bucket, alone.key, alone.workers, Choice())

@@ -7,21 +7,22 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from bastion.launcher.durations import short
 from bastion.launcher.read.exit_codes import ended
 from bastion.launcher.read.job_lookup import FoundJob
 from bastion.model import layout
+from bastion.model.durations import short
 from bastion.model.errors import BastionError, UsageError
 from bastion.model.job.spec import JobSpec
 from bastion.stores.job_files import JobFile, JobFiles
 
 from ...common.command_context import CommandContext
+from ...terminal.flags import Options
 from ...terminal.main import Call
 
 CHECKPOINTS = "checkpoints"
 
 
-def check_shape(call: Call, spec: JobSpec, home: str) -> None:
+def check_shape(call: Call[Options], spec: JobSpec, home: str) -> None:
     """Refuse a folder with the checkpoints of a job of the other shape: the new job would start from zero.
 
     A plain job looks in `checkpoints/` of its folder, task 3 of an array in `3/checkpoints/`. `home` is the URL above
@@ -56,7 +57,9 @@ def _shapes(folder: str) -> tuple[bool, bool]:
     return by_task or any(map(_is_number, names)), bool(inside) and not by_task
 
 
-def resumed(call: Call, desk: CommandContext, found: FoundJob, before: JobSpec, home: str) -> Mapping[str, Any]:
+def resumed(
+    call: Call[Options], desk: CommandContext, found: FoundJob, before: JobSpec, home: str
+) -> Mapping[str, Any]:
     """Return the folders of a job that goes on where `found` ended: the same ones.
 
     `before` is the spec of that job, `home` the URL above the default output folders. Raises `UsageError` if the job

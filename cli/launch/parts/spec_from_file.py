@@ -10,14 +10,15 @@ from bastion.launcher.submit.spec_file import Fields, fields_of
 from bastion.model.errors import SpecError
 from bastion.model.job.spec import SPEC_BYTES_MAX, JobSpec, written_out
 
+from ...options.shared import SubmitOptions
 from ...terminal.main import Call
 
 STDIN = "-"
 
 
-def spec_file(call: Call, home: str) -> Fields:
+def spec_file(call: Call[SubmitOptions], home: str) -> Fields:
     """Return the fields of the --spec file; nothing without one. Raises `SpecError` with everything that is wrong."""
-    name = call.flags["spec"]
+    name = call.options.spec
     if not name:
         return {}
     try:
@@ -31,14 +32,14 @@ def spec_file(call: Call, home: str) -> Fields:
     return fields
 
 
-def bundler_of(call: Call, said: Fields) -> str | None:
+def bundler_of(call: Call[SubmitOptions], said: Fields) -> str | None:
     """Return the type of the bundler, from the flags, or from the file if it names a bundle.
 
     None: the job uses exactly the bundle of the file.
     """
     found = said.get("bundle")
     if found is None or {"bundler_type", "bundler_spec"} & call.given:
-        kind: str = call.flags["bundler_type"]
+        kind: str = call.options.bundler_type
         return kind
     return "none" if found.type == "none" else None
 

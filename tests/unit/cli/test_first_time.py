@@ -24,7 +24,7 @@ def call(home: Path, *words: str, **environ: str) -> Call:
     line = parse(TOOL, ["create", *words])
     here = {"HOME": str(home), "XDG_CONFIG_HOME": str(home / "config"), "XDG_DATA_HOME": str(home / "data"), **environ}
     output = Output(StringIO(), StringIO(), json=False, environ=here)
-    return Call(flags=line.flags, words=line.words, after=None, environ=here, output=output, given=line.given)
+    return Call(options=line.options, words=line.words, after=None, environ=here, output=output, given=line.given)
 
 
 def kept(home: Path, *words: str, **environ: str) -> tuple[list[str], Any]:
@@ -38,7 +38,10 @@ def test_name_and_folder_are_chosen_where_nobody_says_them(tmp_path: Path, monke
     monkeypatch.setattr(first_time, "_name", lambda: "gpu-07")
     made, chosen = first_time.completed(call(tmp_path, "--local"))
     assert chosen == Chosen("gpu-07", f"{tmp_path}/data/bastion")
-    assert (made.flags["bastion"], made.flags["bucket"]) == ("gpu-07", f"file://{tmp_path}/data/bastion")
+    assert (made.options.values["bastion"], made.options.values["bucket"]) == (
+        "gpu-07",
+        f"file://{tmp_path}/data/bastion",
+    )
     told, profiles = kept(tmp_path, "--local")
     assert told == ["profile gpu-07 is active, so launch needs no flags: launch --follow -- python train.py"]
     assert profiles.active == "gpu-07"

@@ -8,30 +8,41 @@ import pytest
 
 from bastion.cli.bastion.tool import TOOL as BASTION_TOOL
 from bastion.cli.launch.tool import TOOL as LAUNCH_TOOL
-from bastion.cli.terminal.flags import Command, Flag, Tool
+from bastion.cli.terminal.flags import Command, Options, Tool, decimal, number, switch, text, texts
 from bastion.cli.terminal.parsing import parse
 from bastion.model.errors import UsageError
 
-LS = Command(name="ls", about="List.", module="none", flags=(Flag("all", "All.", kind=bool, default=False),))
-PICK = Command(
-    name="pick", about="Pick.", module="none",
-    flags=(Flag("user", "Users.", "USER", kind=list, short="u"), Flag("number", "How many.", "N", kind=int, short="n"),
-           Flag("watch", "Again.", "SECONDS", kind=float, short="w", bare=2)),
-)  # fmt: skip
-LOGS = Command(
-    name="logs", about="Show.", module="none", words="JOB", least=1, most=1,
-    flags=(Flag("follow", "Go on.", kind=bool, default=True), Flag("tail", "Lines.", "N", kind=int)),
-)  # fmt: skip
-RUN = Command(
-    name="", about="Run.", module="none", takes_command=True,
-    flags=(Flag("instance_type", "Type.", "T"), Flag("env", "Env.", "K=V", kind=list)),
-)  # fmt: skip
+
+class Ls(Options):
+    all = switch("All.")
+
+
+class Pick(Options):
+    user = texts("Users.", "USER", short="u")
+    number = number("How many.", "N", short="n")
+    watch = decimal("Again.", "SECONDS", short="w", bare=2)
+
+
+class Logs(Options):
+    follow = switch("Go on.", default=True)
+    tail = number("Lines.", "N")
+
+
+class Run(Options):
+    instance_type = text("Type.", "T")
+    env = texts("Env.", "K=V")
+
+
+LS = Command(name="ls", about="List.", module="none", options=Ls)
+PICK = Command(name="pick", about="Pick.", module="none", options=Pick)
+LOGS = Command(name="logs", about="Show.", module="none", words="JOB", least=1, most=1, options=Logs)
+RUN = Command(name="", about="Run.", module="none", takes_command=True, options=Run)
 TOOL = Tool(name="launch", about="Launch.", action=RUN, commands=(LS, LOGS, PICK))
 BARE = Tool(name="bastion", about="Bastion.", commands=(LS, LOGS))
 
 
 def flags(*argv: str) -> dict[str, Any]:
-    return dict(parse(TOOL, argv).flags)
+    return dict(parse(TOOL, argv).options.values)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +52,7 @@ def test_flags_stand_in_any_order_around_the_subcommand(argv: tuple[str, ...]) -
     line = parse(TOOL, argv)
 
     assert line.command is LS
-    assert (line.flags["json"], line.flags["all"]) == (True, True)
+    assert (line.options.values["json"], line.options.values["all"]) == (True, True)
 
 
 @pytest.mark.parametrize("word", ["--instance_type=a-b", "--instance-type=a-b", "-instance_type=a-b"])
@@ -76,7 +87,7 @@ def test_what_follows_the_two_dashes_is_left_alone() -> None:
     line = parse(TOOL, ["--env", "A=--x-y", "--env=B=2", "--", "ls", "--all", "--no-such", "--"])
 
     assert line.command is RUN
-    assert line.flags["env"] == ["A=--x-y", "B=2"]
+    assert line.options.values["env"] == ["A=--x-y", "B=2"]
     assert line.after == ("ls", "--all", "--no-such", "--")
 
 
@@ -158,10 +169,14 @@ def test_words_that_people_know_are_understood(argv: list[str], command: str, wo
 
 def test_a_flag_that_other_tools_have_is_ours_where_we_have_it() -> None:
     line = parse(LAUNCH_TOOL, ["--job_name=j", "--project", "p", "--num_nodes=2", "--", "x"])
-    assert (line.flags["name"], line.flags["project_id"], line.flags["num_replicas"]) == ("j", "p", 2)
+    assert (line.options.values["name"], line.options.values["project_id"], line.options.values["num_replicas"]) == (
+        "j",
+        "p",
+        2,
+    )
     assert {"name", "project_id", "num_replicas"} <= line.given
-    assert parse(LAUNCH_TOOL, ["rerun", "j", "--name=k"]).flags["name"] == "k"
-    assert parse(BASTION_TOOL, ["status", "--name=team"]).flags["bastion"] == "team"
+    assert parse(LAUNCH_TOOL, ["rerun", "j", "--name=k"]).options.values["name"] == "k"
+    assert parse(BASTION_TOOL, ["status", "--name=team"]).options.values["bastion"] == "team"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from bastion.cli.bastion import status as bastion_status
 from bastion.cli.bastion.tool import TOOL
 from bastion.cli.terminal import help as help_text
 from bastion.cli.terminal import main
-from bastion.cli.terminal.flags import Command, Flag, Tool
+from bastion.cli.terminal.flags import Command, Flag, Options, Tool, decimal, switch
 from bastion.cli.terminal.output import Output
 from bastion.cli.terminal.parsing import parse
 from tests.support.bench import Terminal
@@ -69,13 +69,16 @@ def test_only_a_terminal_with_a_cursor_is_drawn_over() -> None:
     assert Output(StringIO(), StringIO(), environ={}).height is None
 
 
+class Things(Options):
+    priority = Flag[int]("1 is high.", "N", kind=int, default=5, short="p")
+    watch = decimal("Again.", "SECONDS", bare=2)
+    wait = switch("Wait.")
+
+
 def test_help_shows_usage_commands_flags_and_defaults() -> None:
     tool = Tool(
         name="t", about="Does things.",
-        action=Command(name="", about="Does things.", module="none", takes_command=True,
-                       flags=(Flag("priority", "1 is high.", "N", int, 5, short="p"),
-                              Flag("watch", "Again.", "SECONDS", kind=float, bare=2),
-                              Flag("wait", "Wait.", kind=bool, default=False))),
+        action=Command(name="", about="Does things.", module="none", takes_command=True, options=Things),
         commands=(Command(name="stop", about="Ends it.", module="none", words="JOB", least=1, most=1),),
     )  # fmt: skip
 

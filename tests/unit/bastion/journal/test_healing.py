@@ -9,7 +9,7 @@ from bastion.journal.fold import apply
 from bastion.model.state.state import Cause, JobState, State
 from bastion.model.stored.events import Epoch, Lapsed, Started, Stopping, Submitted
 from bastion.model.stored.journal_object import JournalObject
-from bastion.schedule.ledger import Ledger
+from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.time_integral import Window
 from tests.support.world import NOON, World, spec
 
@@ -62,7 +62,7 @@ def test_what_the_wrong_time_did_is_told() -> None:
 
 
 def test_usage_goes_on_behind_a_time_that_ran_ahead() -> None:
-    ledger = Ledger(Window(NOON, NOON + timedelta(hours=2)), "user", State())
+    ledger = Ledger(Window(NOON, NOON + timedelta(hours=2)), BY["user"], State())
     ledger.closes = False
     wanted = spec(name="j", resources={"v4": 1})
     at = {"job": "j-1", "task": 0, "attempt": 0}

@@ -18,7 +18,7 @@ from bastion.model.stored.journal_object import JournalObject
 from bastion.quota.quota import Quota
 from bastion.schedule.admission import complaints, hopeless
 from bastion.schedule.desired import desired, order
-from bastion.schedule.ledger import Ledger
+from bastion.schedule.ledger import BY, Ledger
 from bastion.schedule.time_integral import Window
 from tests.support.doors import folded
 from tests.support.world import NOON, spec
@@ -80,7 +80,7 @@ def test_usage_goes_by_what_was_given(known: int) -> None:
     for record in records[:known]:
         state.now = record.now
         folded(*record.events, state=state)
-    ledger = Ledger(Window(NOON + timedelta(hours=min(known, 1)), NOON + timedelta(hours=4)), "project", state)
+    ledger = Ledger(Window(NOON + timedelta(hours=min(known, 1)), NOON + timedelta(hours=4)), BY["project"], state)
     for record in records[known:]:
         ledger.take(record)
     ledger.close()

@@ -221,7 +221,7 @@ def told(ledger: Ledger) -> dict[str, tuple[Any, ...]]:
 
 
 def added_up(records: list[JournalObject], window: Window, by: str, state: State | None = None) -> Ledger:
-    ledger = Ledger(window, by, state)
+    ledger = Ledger(window, BY[by], state)
     for record in records:
         if not ledger.take(record):
             break
@@ -278,7 +278,7 @@ def test_a_meter_sums_each_part_exactly(changes: list[tuple[int, int]], since: i
 
 
 def added(world: World, window: Window, by: str, holes: Holes | None = None) -> Ledger:
-    return read_ledger(world.bucket, window, by, world.tasks.map, holes or Holes())
+    return read_ledger(world.bucket, window, BY[by], world.tasks.map, holes or Holes())
 
 
 def test_what_runs_is_counted_up_to_the_windows_end() -> None:

@@ -1,13 +1,12 @@
-"""A wish becomes a spec in which nothing is left open."""
+"""The fields that a user gave become a spec in which nothing is left open."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bastion.launcher.submit.build import SpecOptions, amounts, build, choices, command, environment, gpu_hint, listed
+from bastion.launcher.submit.build import amounts, build, choices, command, gpu_hint, listed
 from bastion.model.errors import SpecError, UsageError
 from bastion.model.job.alternatives import Alternative
 from bastion.model.job.spec import BundleRef, JobSpec, Provenance
@@ -24,17 +23,17 @@ v4 = 8
 nlp = ["alice", "bob"]
 vision = ["bob"]
 """)
-WISH = SpecOptions(
-    user="alice", command=["train"], name="", project="", env={}, resources={}, instance_type="", replicas=1, count=1,
-    priority=5, max_tries=1, retry_interval_s=60.0, grace_s=30.0, time_limit_s=None, output_dir="",
-)  # fmt: skip
+FIELDS: dict[str, Any] = {"user": "alice", "command": ["train"]}
 
 
-def built(*, quota: Quota = QUOTA, pool: dict[str, int] | None = None, **wish: Any) -> JobSpec:
+def built(
+    *, quota: Quota = QUOTA, capacity: dict[str, int] | None = None, gpus: int | None = None, **fields: Any
+) -> JobSpec:
     return build(
-        replace(WISH, **wish),
+        {**FIELDS, **fields},
+        gpus=gpus,
         quota=quota,
-        pool={"v4": 8, "cpu": 4} if pool is None else pool,
+        capacity={"v4": 8, "cpu": 4} if capacity is None else capacity,
         request_id="0123456789abcdef",
         home="gs://b/shared",
         bundle=BundleRef(),
@@ -99,7 +98,7 @@ def test_a_kind_that_the_instance_type_gives_is_not_asked_for_again() -> None:
 
 def test_a_pool_without_cpu_has_no_default_resources() -> None:
     with pytest.raises(SpecError, match="use --resources=KIND=N with a kind of a100, v4"):
-        built(pool={"v4": 8, "a100": 2})
+        built(capacity={"v4": 8, "a100": 2})
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
@@ -133,12 +132,6 @@ def test_amounts_are_read_from_one_text_or_several() -> None:
 def test_amounts_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(SpecError, match="--resources"):
         amounts([text], "--resources")
-
-
-def test_the_environment_is_split_at_the_first_equals_sign() -> None:
-    assert environment(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
-    with pytest.raises(SpecError, match="--env is 'A'"):
-        environment(["A"])
 
 
 def test_several_shapes_are_listed_by_type_or_by_amounts() -> None:
@@ -223,8 +216,8 @@ def test_a_long_word_with_its_quotes_is_shown_in_part() -> None:
     ],
 )
 def test_gpus_are_of_the_one_kind_that_the_fleet_has(pool: dict[str, int], found: dict[str, int]) -> None:
-    assert built(gpus=2, pool=pool).resources == found
-    assert built(gpus=2, pool={**pool, "cpu": 8}, resources={"cpu": 3}).resources == {"cpu": 3, **found}
+    assert built(gpus=2, capacity=pool).resources == found
+    assert built(gpus=2, capacity={**pool, "cpu": 8}, resources={"cpu": 3}).resources == {"cpu": 3, **found}
 
 
 @pytest.mark.parametrize(
@@ -240,7 +233,7 @@ def test_gpus_are_of_the_one_kind_that_the_fleet_has(pool: dict[str, int], found
 )
 def test_gpus_that_are_not_clear_are_refused(wish: dict[str, Any], pool: dict[str, int], complaint: str) -> None:
     with pytest.raises(SpecError, match=complaint):
-        built(pool=pool, **wish)
+        built(capacity=pool, **wish)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +250,7 @@ def test_gpus_that_are_not_clear_are_refused(wish: dict[str, Any], pool: dict[st
 def test_a_job_without_a_gpu_on_a_fleet_that_has_some_is_told(
     wish: dict[str, Any], pool: dict[str, int], hint: str
 ) -> None:
-    assert gpu_hint(built(pool=pool, **wish), pool) == hint
+    assert gpu_hint(built(capacity=pool, **wish), pool) == hint
 
 
 @pytest.mark.parametrize(

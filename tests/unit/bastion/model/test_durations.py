@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bastion.launcher.durations import seconds, short
+from bastion.model.durations import seconds, short
 from bastion.model.errors import UsageError
 
 
