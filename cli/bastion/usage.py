@@ -76,7 +76,7 @@ def _found(call: Call[UsageOptions]) -> UsageFound:
     by, now, holes = _by(call.options.by), SystemClock().wall(), Holes()
     window, place = _window(call, now), known_place_of(call)
     with call.output.progress("reading the journal"):
-        ledger = read_ledger(place.bucket, window, BY[by], ThreadTasks().map, holes)
+        ledger = read_ledger(place.bucket, window, _of(by, call.options.label), ThreadTasks().map, holes)
     lines = entry_lines(ledger, by)
     bastion = {"name": place.name, "last_tick_age_s": tick_age_s(place.status(), now)}
     total = total_line(ledger, lines)
@@ -163,6 +163,11 @@ def _by(word: str) -> str:
     if word not in BY:
         raise UsageError(f"--by is {word[:64]!r}; {did_you_mean(word[:64], BY, 'use ' + ', '.join(BY))}")
     return word
+
+
+def _of(by: str, labels: Mapping[str, str]) -> Of:
+    """Return the function that names the entries; only jobs with these labels have one."""
+    return lambda job, job_id: BY[by](job, job_id) if labels.items() <= job.labels.items() else None
 
 
 def _window(call: Call[UsageOptions], now: datetime) -> Window:

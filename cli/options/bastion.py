@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..terminal.flags import ConfirmOptions, Options, decimal, number, switch, text
 from ..terminal.formats import CSV, JSON, TABLE, formats
-from .shared import UserOptions
+from .shared import FilterOptions, UserOptions
 
 
 class DryRunOptions(Options):
@@ -184,6 +184,7 @@ class UsageOptions(Options):
     by = text("Add up by project, user or job.", "WHAT", default="project", choices=("project", "user", "job"))
     since = text("Begin then: 30d ago, or 2026-01-31T09:30:00Z.", "TIME", default="30d")
     until = text("End then. Default: now.", "TIME")
+    label = FilterOptions.label.but(about="Count only jobs with this label; may be repeated: with all of them.")
     plot = text("Also draw it over time, as one HTML file that needs no network.", "FILE")
     output = formats(TABLE, CSV, JSON)
 

@@ -27,6 +27,7 @@ class FilterOptions(Options):
     project_id = texts("Jobs of these projects.", "PROJECT,...", short="p")
     state = texts("Jobs in these states, ended ones too: PENDING, RUNNING, FAILED.", "STATE,...", short="s")
     since = text("Jobs submitted since then: 10m, or 2026-01-31T09:30:00Z.", "TIME")
+    label = pairs("Jobs with this label; may be repeated: with all of them.", "NAME=VALUE")
 
 
 class SeveralOptions(FilterOptions, UserOptions):
@@ -115,6 +116,11 @@ class RequestOptions(UserOptions):
         field="job_class",
     )
     max_tier = number("The worst tier of the quota file that will do; 0 is the best.", "N", default=0, field="max_tier")
+    label = pairs(
+        "Label that the job is found by, as team=rl; may be repeated. See launch ls --label.",
+        "NAME=VALUE",
+        field="labels",
+    )
     env = pairs(
         "Environment of the command; may be repeated. NAME=secret:S is the secret S of the machine that runs it.",
         "NAME=VALUE",

@@ -1,9 +1,9 @@
-"""Select jobs by user, project, state and age. Pure."""
+"""Select jobs by user, project, state, age and labels. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -26,12 +26,14 @@ class Filter:
     projects: projects of the jobs.
     states: states of the jobs.
     since: the jobs were submitted then or later.
+    labels: labels that the jobs have, among others.
     """
 
     users: frozenset[str] | None = None
     projects: frozenset[str] | None = None
     states: frozenset[JobState] | None = None
     since: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def matches(self, known: Known) -> bool:
         """Return True if the job meets all conditions."""
@@ -39,6 +41,7 @@ class Filter:
         return (
             (self.users is None or job.user in self.users)
             and (self.projects is None or job.project in self.projects)
+            and self.labels.items() <= job.labels.items()
             and (self.since is None or submitted(known) >= self.since)
             and (self.states is None or state(known) in self.states)
         )
@@ -62,6 +65,7 @@ def filter_of(flags: Mapping[str, Any], now: datetime) -> Filter:
         projects=words(flags["project_id"]),
         states=states(flags["state"]),
         since=moment(flags["since"], now) if flags["since"] else None,
+        labels=flags["label"],
     )
 
 

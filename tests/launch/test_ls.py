@@ -24,7 +24,10 @@ def busy(bench: Bench) -> Bench:
     journal.begin(clock.wall())
     journal.add(CapacityChanged(runner="local", resources={"v4": 8, "cpu": 4}))
     for name, user, project in (("failed", "alice", "nlp"), ("running", "alice", "nlp"), ("waiting", "bob", "vision")):
-        wanted = spec(name=name, user=user, project=project, resources={"v4": 8 if name == "waiting" else 4})
+        wanted = spec(
+            name=name, user=user, project=project, resources={"v4": 8 if name == "waiting" else 4},
+            labels={"team": "rl" if user == "alice" else "vision", "run": name},
+        )  # fmt: skip
         journal.add(Submitted(request=f"{user}/{name}", job=f"{name}-0", spec=wanted))
     for job in ("failed-0", "running-0"):
         journal.add(Started(job=job, task=0, attempt=0, runner="local", tier=0, workers=1))
@@ -56,6 +59,9 @@ def names(bench: Bench, *words: str) -> list[str]:
         (("--all", "-u", "alice"), ["failed", "running"]),
         (("--all", "-p", "vision"), ["waiting"]),
         (("--all", "--project-id=nlp", "-n1"), ["running"]),
+        (("--all", "--label=team=rl"), ["failed", "running"]),
+        (("--all", "--label=team=rl", "--label", "run=running"), ["running"]),
+        (("--all", "--label=team="), []),
         (("--all", "--since=1h"), ["failed", "running", "waiting"]),
         (("--all", "--since=2999-01-01T00:00:00Z"), []),
     ],
@@ -70,6 +76,7 @@ def test_filters_narrow_what_is_shown(busy: Bench, words: tuple[str, ...], shown
         (("-s", "runing"), "'runing' is not a state; did you mean RUNNING?"),
         (("-n0",), "--limit is 0; use 1 or more"),
         (("--since=yesterday",), "--since is 'yesterday'; use a number and a unit"),
+        (("--label=team",), "--label is 'team'; use --label NAME=VALUE"),
         (("-o", "jsn"), "--output is 'jsn'; did you mean json?"),
         (("--json", "-ocsv"), "--json and --output=csv ask for two formats"),
     ],

@@ -22,7 +22,7 @@ def town() -> Asked:
     town.ticks()
     town.runs(running)
     town.submits(name="sweep-2", resources={"v4": 1, "cpu": 1}, project="nlp")
-    town.submits(name="other")
+    town.submits(name="other", labels={"team": "rl"})
     town.submits(name="sweep-3", user="bob")
     town.ticks()
     town.submits(name="sweep-4")  # not read yet
@@ -52,6 +52,7 @@ def stopped(town: Asked) -> set[str]:
         (["sweep-*", "sweep-2"], {"sweep-1", "sweep-2", "sweep-4"}),
         (["-s", "RUNNING"], {"sweep-1"}),
         (["-p", "nlp"], {"sweep-2"}),
+        (["--label=team=rl"], {"other"}),
         (["sweep-1", "other", "-s", "PENDING"], {"other"}),
     ],
 )

@@ -46,20 +46,20 @@ def test_every_flag_arrives_in_the_spec(bench: Bench) -> None:
             "--env=A=1", "--env", "B=x=y",
         "--output_dir=gs://o/run", "--outputs=*.txt", "--outputs=r/*", "--setup=make",
         "--begin=2090-01-31T09:30:00Z", "--deadline=2090-01-31T11:30:00+01:00",
-        "--max_parallel=3", "--class=scavenger", "--max_tier=2", "--", "echo hi | cat",
+        "--max_parallel=3", "--class=scavenger", "--max_tier=2", "--label=team=rl", "--label", "note=", "--", "echo hi | cat",
     )  # fmt: skip
 
     found = bench.launch("show", "j", "--json").json["spec"]
 
     assert {name: found[name] for name in found if name != "provenance"} == {
-        "schema": 2, "name": "j", "user": "alice", "project": "nlp", "command": "echo hi | cat",
+        "schema": 3, "name": "j", "user": "alice", "project": "nlp", "command": "echo hi | cat",
         "env": {"A": "1", "B": "x=y"}, "resources": {"v4": 2, "cpu": 1}, "instance_type": "", "replicas": 2, "count": 1,
         "priority": 2, "max_tries": 3, "retry_interval_s": 60.0, "grace_s": 5.0, "time_limit_s": 3600.0,
             "finish_timeout_s": 300.0, "crash_guard": False,
         "bundle": {**NO_COMMIT, "type": "none", "key": "", "digest": ""}, "setup": "make", "shell": "", "output_dir": "gs://o/run",
         "outputs": ["*.txt", "r/*"], "checkpoint_dir": "gs://o/run/checkpoints", "after": [], "begin": "2090-01-31T09:30:00Z",
         "deadline": "2090-01-31T10:30:00Z", "max_parallel": 3, "job_class": "scavenger", "max_tier": 2,
-            "alternatives": [],
+            "alternatives": [], "labels": {"team": "rl", "note": ""},
     }  # fmt: skip
     assert found["provenance"]["host"]
     assert found["provenance"]["client_version"]

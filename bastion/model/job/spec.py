@@ -25,12 +25,13 @@ COUNT_MAX = 100_000
 TRIES_MAX = 1_000
 TIER_MAX = 63
 GLOBS_MAX = 32
+LABELS_MAX = 32
 GUESSES_MAX = 16  # comparing names is slow, and a spec has room for many wrong ones
 SECONDS_MAX = 366 * 86_400.0
 GRACE_MAX_S = 86_400.0
 FINISH_TIMEOUT_S = 900.0
 
-SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2}
+SINCE: Mapping[str, int] = {"shell": 2, "outputs": 2, "finish_timeout_s": 2, "crash_guard": 2, "labels": 3}
 """Fields that came later, each with the schema of a spec that uses it.
 
 An older bastion refuses such a spec by its number.
@@ -40,6 +41,7 @@ SPEC = max(SINCE.values())
 
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 USER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@+-]{0,62}[A-Za-z0-9])?")
+LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,61}[A-Za-z0-9])?")
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -82,6 +84,7 @@ class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_parallel: the most tasks of an array that hold resources at once; null: no limit.
     job_class: class across projects; an admin grants `urgent`.
     max_tier: the worst quota tier that the job may run in; 0 is the best.
+    labels: names and values that people find jobs by, as team=rl; no decision uses them.
     """
 
     name: str
@@ -100,6 +103,7 @@ class KeptSpec(msgspec.Struct, kw_only=True, omit_defaults=True):
     max_parallel: int | None = None
     job_class: str = CLASSES[STANDARD]
     max_tier: int = 0
+    labels: dict[str, str] = {}
 
 
 class JobSpec(  # type: ignore[misc]  # msgspec, other than dataclasses, can freeze what derives from a mutable base
@@ -290,6 +294,17 @@ def _outputs(value: list[str]) -> Iterator[str]:
             yield f"has {shown(glob)}; use a glob of files below the working folder, as '*.txt' or 'results/*'"
 
 
+def _labels(value: Mapping[str, str]) -> Iterator[str]:
+    if len(value) > LABELS_MAX:
+        yield f"has {len(value)} labels; at most {LABELS_MAX} are allowed"
+    wrong = next(
+        (pair for pair in value.items() if not all(map(LABEL.fullmatch, filter(None, pair))) or not pair[0]), None
+    )
+    if wrong:
+        form = "1 to 63 letters, digits, '.', '_', '/' and '-', beginning and ending with a letter or digit"
+        yield f"has {shown('='.join(wrong))}; for names and values use {form}"
+
+
 def _provenance(value: Provenance) -> Iterator[str]:
     if max(map(len, (value.host, value.git_commit, value.client_version, value.parent))) > 256:
         yield "holds a text of more than 256 characters"
@@ -321,6 +336,7 @@ RULES: tuple[tuple[str, Callable[[Any], Iterator[str]]], ...] = (
     ("max_parallel", between(1, COUNT_MAX)),
     ("job_class", one_of(CLASSES)),
     ("max_tier", between(0, TIER_MAX)),
+    ("labels", _labels),
     ("bundle", bundle.faults),
     ("setup", command_rules.setup),
     ("shell", one_of(command_rules.SHELLS)),

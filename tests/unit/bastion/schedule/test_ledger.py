@@ -281,6 +281,22 @@ def added(world: World, window: Window, by: str, holes: Holes | None = None) -> 
     return read_ledger(world.bucket, window, BY[by], world.tasks.map, holes or Holes())
 
 
+def test_jobs_without_an_entry_are_left_out_and_what_waits_for_them_is_not() -> None:
+    story = Teller(7, 60).story
+    window = Window(at(0), at(500))
+    whole = added_up(story.records, window, "job")
+    chosen = sorted(whole.entries)[::2]
+
+    part = Ledger(window, lambda job, job_id: job_id if job_id in chosen else None)
+    for record in story.records:
+        part.take(record)
+    part.close()
+
+    assert 0 < len(chosen) < len(whole.entries)
+    assert told(part) == {job: row for job, row in told(whole).items() if job in chosen}
+    assert sum(part.later.values()) <= sum(whole.later.values())
+
+
 def test_what_runs_is_counted_up_to_the_windows_end() -> None:
     world = World()
     world.runs(world.submitted(resources={"v4": 2}, replicas=2))
