@@ -170,13 +170,31 @@ def test_every_dependency_is_imported_somewhere() -> None:
     assert set(dependencies()) - used == set()
 
 
-def test_every_decision_is_listed_in_its_order() -> None:
-    pages = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
-    assert re.findall(r"\]\((0.+?\.md)\)", (DOCS / "decisions" / "README.md").read_text()) == pages
-    numbers = [name[:4] for name in pages]
+def test_every_decision_is_listed_once_under_its_title_in_the_order_of_its_subject() -> None:
+    titles = {}
+    for path in sorted((DOCS / "decisions").glob("0*.md")):
+        number, title = path.read_text().splitlines()[0].removeprefix("# ").split(". ", 1)
+        assert path.name.startswith(f"{int(number):04}-")
+        titles[path.name] = title
+    numbers = [name[:4] for name in titles]
     assert numbers == sorted(set(numbers)), "two decisions have one number"
-    for name in pages:
-        assert (DOCS / "decisions" / name).read_text().startswith(f"# {int(name[:4])}. ")
+    subjects = (DOCS / "decisions" / "README.md").read_text().split("\n## ")[1:]
+    listed = [
+        re.findall(r"^\| (\d+) \| \[(.+?)\]\((0.+?\.md)\) \| .+ \|$", subject, re.MULTILINE) for subject in subjects
+    ]
+    assert all(rows == sorted(rows, key=lambda row: int(row[0])) for rows in listed)
+    rows = [row for subject in listed for row in subject]
+    assert sorted((name, title) for _, title, name in rows) == sorted(titles.items())
+    assert all(int(number) == int(name[:4]) for number, _, name in rows)
+    assert len(re.findall(r"\]\(0", "".join(subjects))) == len(titles), "a decision is linked twice"
+
+
+def test_a_superseded_decision_is_marked_in_the_list() -> None:
+    pages = (DOCS / "decisions").glob("0*.md")
+    superseded = {path.name for path in pages if re.search("^Superseded by", path.read_text(), re.MULTILINE)}
+    text = (DOCS / "decisions" / "README.md").read_text()
+    assert superseded == set(re.findall(r"\((0.+?\.md)\) \| \*\*superseded\*\*", text))
+    assert superseded
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
