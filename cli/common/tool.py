@@ -7,8 +7,8 @@ from ..terminal.flags import Command
 
 BUNDLE = Command(
     name="bundle",
-    about="Put this folder's code where machines find it, the bucket or a registry, and print what it is known by and where "
-    "it is. No job is made.",
+    about="Upload this folder's code to the bucket or a registry, and print its identity and its place. No job is "
+    "created.",
     module="bastion.cli.common.bundle_command",
     options=CodeOptions,
 )

@@ -25,9 +25,8 @@ from ..terminal.foreign_words import LAUNCH_WORDS
 JOBS_MAX = 10_000  # the most jobs that one command line may name
 
 
-def _about_one(name: str, about: str, options: type[Options], *, takes_command: bool = False) -> Command:
+def _about_one(name: str, module: str, about: str, options: type[Options], *, takes_command: bool = False) -> Command:
     """Return a command about one job."""
-    module = f"bastion.cli.launch.{name}"
     return Command(
         name=name,
         about=about,
@@ -40,16 +39,15 @@ def _about_one(name: str, about: str, options: type[Options], *, takes_command: 
     )
 
 
-def _about_several(name: str, about: str, options: type[Options]) -> Command:
+def _about_several(name: str, module: str, about: str, options: type[Options]) -> Command:
     """Return a command about jobs that words, patterns and filters name."""
-    module = f"bastion.cli.launch.{name}"
     return Command(name=name, about=about, module=module, words="[JOB...]", most=JOBS_MAX, options=options)
 
 
 LAUNCH = Command(
     name="",
-    about="Submit a job: bundle this folder's code, and have COMMAND run on the fleet. One word after -- that holds "
-    "spaces is a text for the shell; several words are run as they are. The last line printed is the job's name.",
+    about="Submit a job: bundle this folder's code and run COMMAND on the fleet. After --, one word with spaces is "
+    "a text for the shell; several words run as they are. The last line printed is the job's name.",
     module="bastion.cli.launch.submit",
     takes_command=True,
     options=SubmitOptions,
@@ -57,15 +55,20 @@ LAUNCH = Command(
 
 CLUSTER = Command(
     name="cluster",
-    about="A Ray cluster as a job: a gang whose worker 0 is the head. It holds its share of the quota until it is taken "
-    "down, and anybody whom the network lets through may work on it. Its machines need Ray: in an image, or by --setup.",
+    about="Run a Ray cluster as a job: a gang with its head on worker 0. The cluster holds its share of the quota "
+    "until you take it down, and anyone who can reach it over the network can use it. Its machines need Ray: "
+    "in an image, or by --setup.",
     module="bastion.cli.launch.cluster",
     actions=(
-        Action("up", "Submit it: --num_replicas nodes of --resources each.", "NAME", 1, 1),
-        Action("down", "Ask for its end, and for that of all that runs on it.", "NAME", 1, 1),
-        Action("status", "One line: where it stands, and its dashboard.", "NAME", 1, 1),
+        Action("up", "Submit the cluster: --num_replicas nodes with --resources each.", "NAME", 1, 1),
+        Action("down", "Stop the cluster, and everything that runs on it.", "NAME", 1, 1),
+        Action("status", "Print one line: the cluster's state, and its dashboard.", "NAME", 1, 1),
         Action(
-            "details", "What it holds, and the addresses of its dashboard, for ray.init, and of its head.", "NAME", 1, 1
+            "details",
+            "Print what the cluster holds, and the addresses of its dashboard, for ray.init, and of its head.",
+            "NAME",
+            1,
+            1,
         ),
     ),
     options=ClusterOptions,
@@ -79,82 +82,102 @@ TOOL = Tool(
     commands=(
         Command(
             name="ls",
-            about="Your jobs that have not ended, and why those wait that wait.",
+            about="List your jobs that have not ended, with the reason why each pending job waits.",
             module="bastion.cli.launch.ls",
             options=LsOptions,
         ),
         _about_one(
             "logs",
-            "What a job prints: until it ends if it is live. Ctrl-C leaves it running. Lines of an array begin with "
-            "the number of their task: [3].",
+            "bastion.cli.launch.logs",
+            "Print what a job writes, until it ends if it still runs. Ctrl-C leaves the job running. In an array, "
+            "each line begins with the number of its task: [3].",
             LogsOptions,
         ),
         _about_one(
             "ssh",
-            "A shell, or a COMMAND, on the machine of a job's worker, through the cloud's own tunnel.",
+            "bastion.cli.launch.ssh",
+            "Open a shell, or run COMMAND, on the machine of a job's worker, through the cloud's own tunnel.",
             SshOptions,
             takes_command=True,
         ),
         _about_one(
-            "outputs", "List, copy or remove the files in a job's output folder, wherever it is.", OutputsOptions
+            "outputs",
+            "bastion.cli.launch.outputs",
+            "List, copy or remove the files in a job's output folder, wherever it is.",
+            OutputsOptions,
         ),
         _about_one(
             "why",
-            "Why a job is where it is, and what happened to it. With --at: where it was then, and why.",
+            "bastion.cli.launch.why",
+            "Explain why a job is in its state, and what happened to it. With --at: at that time.",
             WhyOptions,
         ),
         _about_one(
-            "history", "Every event of a job, one line each: who did what when, and what it led to.", TaskOptions
+            "history",
+            "bastion.cli.launch.history",
+            "List every event of a job, one line each: the time, the user, what happened, and its result.",
+            TaskOptions,
         ),
-        _about_one("wait", "Wait until a job ends, and exit as it did.", WaitOptions),
+        _about_one(
+            "wait", "bastion.cli.launch.wait", "Wait until a job ends, and exit with its exit code.", WaitOptions
+        ),
         _about_several(
             "stop",
-            "Ask for a job's end. It gets SIGTERM, its grace, then SIGKILL. Several are named by words, patterns like "
-            "'sweep-*' and filters, and you are asked first.",
+            "bastion.cli.launch.stop",
+            "Stop a job: SIGTERM, the grace, then SIGKILL. Names, patterns like 'sweep-*' and filters stop several, "
+            "after a question.",
             StopOptions,
         ),
         _about_several(
             "hold",
-            "Start nothing more of these jobs until they are released. What runs goes on, and is not started again "
-            "after a preemption or a failure.",
+            "bastion.cli.launch.hold",
+            "Start no more of these jobs until they are released. A running attempt continues, but it does not start "
+            "again after a preemption or a failure.",
             SeveralOptions,
         ),
         _about_several(
             "release",
-            "Let held jobs start again, each in its old place. What an admin holds, an admin releases.",
+            "bastion.cli.launch.release",
+            "Release held jobs: each takes its old place among the pending jobs. If an admin holds a job, only an "
+            "admin can release it.",
             SeveralOptions,
         ),
         _about_one(
             "top",
-            "Give a job the best place that its user's pending jobs of its project and priority have. "
-            "Nobody else's place changes.",
+            "bastion.cli.launch.top",
+            "Move a job before all of its user's other pending jobs of the same project and priority. Other users' "
+            "jobs keep their places.",
             UserOptions,
         ),
         _about_one(
             "update",
-            "Change what a job asks for. A COMMAND is its next attempt: what runs gets SIGTERM and its grace, and "
-            "the next attempt begins at once on what it held, with this folder's code.",
+            "bastion.cli.launch.update",
+            "Change what a job asks for. With COMMAND: a running attempt gets SIGTERM and its grace, and the next one"
+            " starts at once on the same resources, with COMMAND and this folder's code.",
             UpdateOptions,
             takes_command=True,
         ),
         Command(
             name="run",
-            about="Run COMMAND here and now, as the fleet would: the code bundled, the same variables, and the exit code of "
-            "a job that ended so. No bastion and no bucket is asked. Ctrl-C stops it with its grace; another one kills it.",
+            about="Run COMMAND on this machine as the fleet would: with bundled code, the same variables, and the exit code"
+            " that a job would have. Needs no bastion and no bucket. Ctrl-C stops it with its grace; a second Ctrl-C "
+            "kills it.",
             module="bastion.cli.launch.run",
             takes_command=True,
             options=RunOptions,
         ),
         _about_one(
             "rerun",
-            "Submit a job once more, with the code that it had. Flags, and a COMMAND after --, say what is otherwise; "
-            "--env adds variables. Outputs go to a new folder, unless the job's user had named one.",
+            "bastion.cli.launch.rerun",
+            "Submit a job once more, with the same code. Flags, and a COMMAND after --, replace its values; --env "
+            "adds variables. Outputs go to a new folder, unless the user named one.",
             RerunOptions,
             takes_command=True,
         ),
         Command(
             name="requeue",
-            about="Submit a job that has ended once more, and go on from its newest checkpoint: launch rerun --resume.",
+            about="Submit an ended job once more, and continue from its newest checkpoint: the same as launch rerun "
+            "--resume.",
             module="bastion.cli.launch.rerun",
             words="JOB",
             least=1,
@@ -164,7 +187,8 @@ TOOL = Tool(
         ),
         Command(
             name="diff",
-            about="What differs between two jobs: what was asked for, the files of the code, and what they ran in.",
+            about="Show the differences between two jobs: their specs, the files of their code, and the environments that "
+            "they ran in.",
             module="bastion.cli.launch.diff",
             words="JOB JOB",
             least=2,
@@ -172,7 +196,7 @@ TOOL = Tool(
         ),
         BUNDLE,
         CLUSTER,
-        _about_one("show", "All that is known of a job, with its spec.", Options),
+        _about_one("show", "bastion.cli.launch.show", "Show all that is known of a job, with its spec.", Options),
         completion("launch", "bastion.cli.launch.completion"),
     ),
 )

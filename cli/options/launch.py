@@ -15,54 +15,54 @@ EVERY_S = 2.0
 class TaskOptions(Options):
     """The flag of commands about one job, or about one task of it."""
 
-    task = number("The task of an array; also as 'NAME[3]'.", "N")
+    task = number("Task of an array; also as 'NAME[3]'.", "N")
 
 
 class LsOptions(FilterOptions, UserOptions):
     """Flags of `launch ls`."""
 
-    all = switch("Everybody's jobs, and ended ones too.")
-    limit = number("The newest N of them.", "N", least=1, short="n")
-    watch = decimal("Look again every so many seconds, and show what is new.", "SECONDS", short="w", bare=EVERY_S)
+    all = switch("Include everybody's jobs, and ended ones.")
+    limit = number("Only the newest N jobs.", "N", least=1, short="n")
+    watch = decimal("Look again at this interval, and show what has changed.", "SECONDS", short="w", bare=EVERY_S)
     output = formats(TABLE, WIDE, CSV, JSON)
 
 
 class LogsOptions(TaskOptions):
     """Flags of `launch logs`."""
 
-    follow = switch("Go on until the job ends; --no_follow prints what is there.", default=True)
-    tail = number("The last N lines of each worker and on. Default: all; 1000 on a terminal.", "N", least=0)
-    since = text("Begin with what was stored after this: 10m, or 2026-01-31T09:30:00Z.", "TIME")
+    follow = switch("Continue until the job ends; --no_follow prints what is there and exits.", default=True)
+    tail = number("Start with the last N lines of each worker. Default: all; 1000 on a terminal.", "N", least=0)
+    since = text("Start with what was stored after this: 10m, or 2026-01-31T09:30:00Z.", "TIME")
     worker = text("Only these workers: 0,3-7.", "LIST")
     attempt = number("Only this attempt, from 0. Default: the newest.", "N")
-    grep = text("Only lines in which this regular expression is found.", "REGEX")
-    failed = switch("Of an array: only the tasks that failed.")
-    provisioning = switch("The bastion's side: what it did for the job, and why.")
+    grep = text("Only lines that match this regular expression.", "REGEX")
+    failed = switch("Only the tasks of an array that failed.")
+    provisioning = switch("Show what the bastion did for the job, and why, instead of the job's output.")
 
 
 class SshOptions(TaskOptions):
     """Flags of `launch ssh`."""
 
-    worker = number("The worker, from 0.", "N", default=0)
+    worker = number("Number of the worker, from 0.", "N", default=0)
     forward = texts(
-        "Lead a port of this computer to one of the machine: 8080, or 8080:9090 where they differ. May be repeated.",
+        "Forward a port of this computer to a port of the machine: 8080, or 8080:9090 if they differ. May be repeated.",
         "PORT[:PORT]",
     )
-    print = switch("Print the command that leads there, and run nothing.")
+    print = switch("Print the command that would connect, and run nothing.")
 
 
 class OutputsOptions(TaskOptions, UserOptions, ConfirmOptions):
     """Flags of `launch outputs`."""
 
-    fetch = text("Copy them into this folder; a file that is there is replaced.", "DIR")
-    delete = switch("Remove them, checkpoints too.")
-    yes = ConfirmOptions.yes.but(about="Remove them without being asked.")
+    fetch = text("Copy the files into this folder; a file with the same name is replaced.", "DIR")
+    delete = switch("Remove the files, checkpoints too.")
+    yes = ConfirmOptions.yes.but(about="Remove the files without asking.")
 
 
 class WhyOptions(TaskOptions):
     """Flags of `launch why`."""
 
-    at = text("As it was then: 2h ago, 03:00 (of the last 24 hours, UTC), or 2026-01-31T09:30:00Z.", "TIME")
+    at = text("Time to look at: 2h ago, 03:00 (in the last 24 hours, UTC), or 2026-01-31T09:30:00Z.", "TIME")
 
 
 class WaitOptions(TaskOptions):
@@ -74,8 +74,8 @@ class WaitOptions(TaskOptions):
 class StopOptions(SeveralOptions, TaskOptions, ConfirmOptions):
     """Flags of `launch stop`."""
 
-    yes = ConfirmOptions.yes.but(about="Stop several without being asked.")
-    wait = switch("Wait until they have ended.")
+    yes = ConfirmOptions.yes.but(about="Stop several jobs without asking.")
+    wait = switch("Wait until the jobs have ended.")
 
 
 class UpdateOptions(UserOptions):
@@ -88,11 +88,13 @@ class UpdateOptions(UserOptions):
     grace = JobOptions.grace.unset()
     finish_timeout = JobOptions.finish_timeout.unset()
     time_limit = parsed(
-        "The longest that an attempt may run, or none. Not while one runs.", "TIME", limit, field="time_limit_s"
+        "Longest time that an attempt may run, or none. Not while an attempt runs.", "TIME", limit, field="time_limit_s"
     )
-    after = texts("The jobs to wait for, in place of those before; or none. Not while it runs.", "JOB", field="after")
-    begin = text("Do not start before, or none. Not while it runs.", "TIME", field="begin")
-    deadline = text("What has not ended by then is ended; or none.", "TIME", field="deadline")
+    after = texts(
+        "Jobs to wait for, in place of the earlier ones; or none. Not while the job runs.", "JOB", field="after"
+    )
+    begin = text("Earliest start, or none. Not while the job runs.", "TIME", field="begin")
+    deadline = text("Stop the job at this time and do not retry it; or none.", "TIME", field="deadline")
     max_parallel = JobOptions.max_parallel
     job_class = JobOptions.job_class.unset()
     max_tier = JobOptions.max_tier.unset()
@@ -114,7 +116,10 @@ class RunOptions(CodeOptions, UserOptions):
     shell = JobOptions.shell
     outputs = JobOptions.outputs
     output_dir = text(
-        "URL or folder that stays. Default: one that is removed at the end.", "URL", default="", field="output_dir"
+        "URL or folder to keep the output in. Default: a folder that is removed at the end.",
+        "URL",
+        default="",
+        field="output_dir",
     )
 
 
@@ -122,7 +127,7 @@ class RerunOptions(JobOptions):
     """Flags of `launch rerun`."""
 
     resume = switch(
-        "Use the job's own output folder, and go on from the newest checkpoint there. The job must have ended."
+        "Use the job's output folder, and continue from the newest checkpoint there. The job must have ended."
     )
 
 
@@ -138,4 +143,4 @@ class ClusterOptions(RequestOptions, CodeOptions):
     max_tries = JobOptions.max_tries.but(default=3)
     grace = JobOptions.grace.but(default="60s")
     bundler_type = CodeOptions.bundler_type.but(default="none")
-    wait = switch("With down: wait until it has ended.")
+    wait = switch("With down: wait until the cluster has ended.")

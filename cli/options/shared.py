@@ -17,40 +17,40 @@ def limit(typed: str, flag: str) -> float | None:
 class UserOptions(Options):
     """The flag of commands that act as somebody."""
 
-    user_id = text("Who you are; also BASTION_USER. The default is your login name.", "USER", default="", field="user")
+    user_id = text("Your user name; also BASTION_USER. Default: your login name.", "USER", default="", field="user")
 
 
 class FilterOptions(Options):
     """Flags that select jobs."""
 
-    user = texts("Jobs of these users; several as A,B or by repeating it.", "USER,...", short="u")
-    project_id = texts("Jobs of these projects.", "PROJECT,...", short="p")
-    state = texts("Jobs in these states, ended ones too: PENDING, RUNNING, FAILED.", "STATE,...", short="s")
-    since = text("Jobs submitted since then: 10m, or 2026-01-31T09:30:00Z.", "TIME")
-    label = pairs("Jobs with this label; may be repeated: with all of them.", "NAME=VALUE")
+    user = texts("Only jobs of these users: A,B. May be repeated.", "USER,...", short="u")
+    project_id = texts("Only jobs of these projects: A,B. May be repeated.", "PROJECT,...", short="p")
+    state = texts("Only jobs in these states, ended ones too: PENDING, RUNNING, FAILED.", "STATE,...", short="s")
+    since = text("Only jobs submitted after this: 10m, or 2026-01-31T09:30:00Z.", "TIME")
+    label = pairs("Only jobs with this label. Repeat the flag for jobs with several labels.", "NAME=VALUE")
 
 
 class SeveralOptions(FilterOptions, UserOptions):
     """Flags of commands about several jobs."""
 
-    all = switch("Patterns and filters mean everybody's jobs, not yours only.")
+    all = switch("Patterns and filters match everybody's jobs, not only yours.")
 
 
 class CodeOptions(Options):
     """Flags that say how code travels."""
 
     bundler_type = text(
-        "How the code travels: tar (this folder), git (a pushed commit), an image of this folder's Dockerfile, built and "
-        "pushed by docker, by docker to artifactregistry, or by cloudbuild, or none (no code).",
+        "How the code gets to the machines: tar (this folder), git (a pushed commit), none, or an image of this "
+        "folder's Dockerfile, built and pushed by docker, by docker to artifactregistry, or by cloudbuild.",
         "TYPE",
         default="tar",
         choices=("tar", "git", "docker", "artifactregistry", "cloudbuild", "none"),
         field="bundle",
     )
     bundler_spec = texts(
-        "Settings of the bundler; may be repeated: source=FOLDER. Of git: repo=URL, ref=BRANCH, allow_dirty=true, "
-        "submodules=true. Of images: image=HOST/PATH/NAME, dockerfile=PATH, target=STAGE, platform=OS/ARCH, cache_from=NAME, "
-        "allow_dirty=true, and build arguments.",
+        "Setting of the bundler: source=FOLDER. For git: repo=URL, ref=BRANCH, allow_dirty=true, submodules=true."
+        " For images: image=HOST/PATH/NAME, dockerfile=PATH, target=STAGE, platform=OS/ARCH, cache_from=NAME, "
+        "allow_dirty=true, and build arguments. May be repeated.",
         "KEY=VALUE",
     )
 
@@ -59,90 +59,98 @@ class RequestOptions(UserOptions):
     """Flags that say what a job asks for: of a submission, a rerun and a cluster."""
 
     project_id = text(
-        "Project that pays; also BASTION_PROJECT. Default: the only one that you belong to.",
+        "Project whose share the job uses; also BASTION_PROJECT. Default: the only one that you belong to.",
         "PROJECT",
         default="",
         field="project",
     )
     resources = texts(
-        "What one replica needs: v4=4,cpu=2. Default: cpu=1. Choices are parted by /, the best first: h100=8/a100=16.",
+        "Resources of one replica: v4=4,cpu=2. Default: cpu=1. Separate alternatives with /, best first: "
+        "h100=8/a100=16.",
         "KIND=N,...",
         field="resources",
     )
     instance_type = text(
-        "What one replica is: tpu-v4-32, gpu-h100-8. Of several it gets the first that is free: tpu-v4-32,tpu-v5p-32.",
+        "Machine type of one replica: tpu-v4-32, gpu-h100-8. Of several, the first that is free is used: "
+        "tpu-v4-32,tpu-v5p-32.",
         "TYPE,...",
         default="",
         field="instance_type",
     )
     gpus = number(
-        "GPUs of one replica, where the fleet has one kind of them; else --resources says which. 0: none, and no hint.",
+        "GPUs of one replica, if the fleet has one kind of GPU; otherwise use --resources. 0: none, and no hint "
+        "about GPUs.",
         "N",
     )
-    num_replicas = number("Replicas that start together or not at all.", "N", default=1, field="replicas")
-    priority = number("1 is the highest, 5 the lowest.", "N", default=5, field="priority")
-    max_tries = number("How often it may be tried; only its own failures count.", "N", default=1, field="max_tries")
+    num_replicas = number("Number of replicas; they start together or not at all.", "N", default=1, field="replicas")
+    priority = number("Priority inside the project: 1 is the highest, 5 the lowest.", "N", default=5, field="priority")
+    max_tries = number(
+        "Number of tries. Only failures of the job itself use one up.", "N", default=1, field="max_tries"
+    )
     crash_guard = switch(
-        "Try no more after the same error twice within two minutes each and without a checkpoint; --no_crash_guard tries on.",
+        "Stop retrying after the same error twice, each within two minutes and without a checkpoint; "
+        "--no_crash_guard retries all the same.",
         default=True,
         field="crash_guard",
     )
-    retry_interval = parsed("Pause before the next try.", "TIME", seconds, default="60s", field="retry_interval_s")
+    retry_interval = parsed(
+        "Pause between a failure and the next try.", "TIME", seconds, default="60s", field="retry_interval_s"
+    )
     grace = parsed("Time between SIGTERM and SIGKILL.", "TIME", seconds, default="30s", field="grace_s")
-    time_limit = parsed("The longest that an attempt may run. Default: no limit.", "TIME", limit, field="time_limit_s")
+    time_limit = parsed("Longest time that an attempt may run. Default: no limit.", "TIME", limit, field="time_limit_s")
     finish_timeout = parsed(
-        "Time that the others of a gang have once its first worker has ended with 0; 0: for ever.",
+        "Time that the other workers of a gang have after the first one has exited with 0; 0: no limit.",
         "TIME",
         seconds,
         default="15m",
         field="finish_timeout_s",
     )
     after = texts(
-        "Start when this job has succeeded; any:JOB when it has ended, fail:JOB when it has ended without success. May be "
-        "repeated: all of them. A task of an array is JOB[17].",
+        "Wait for this job: JOB must succeed, any:JOB must end, fail:JOB must end without success. JOB[17] is a "
+        "task of an array. Repeat the flag to wait for several.",
         "JOB",
         field="after",
     )
-    begin = text("Do not start before: +2h, 14:00 (the next, in UTC), or 2026-01-31T09:30:00Z.", "TIME", field="begin")
-    deadline = text(
-        "What has not ended by then is ended, and is not tried again. As of --begin.", "TIME", field="deadline"
-    )
+    begin = text("Earliest start: +2h, 14:00 (the next, in UTC), or 2026-01-31T09:30:00Z.", "TIME", field="begin")
+    deadline = text("Stop the job at this time and do not retry it. Same format as --begin.", "TIME", field="deadline")
     job_class = text(
-        "urgent, standard or scavenger: an admin grants a project urgent.",
+        "Class of the job: urgent, standard or scavenger. An admin must grant urgent to the project.",
         "CLASS",
         default="standard",
         choices=("urgent", "standard", "scavenger"),
         name="class",
         field="job_class",
     )
-    max_tier = number("The worst tier of the quota file that will do; 0 is the best.", "N", default=0, field="max_tier")
+    max_tier = number(
+        "Worst tier of the quota file that the job accepts; 0 is the best.", "N", default=0, field="max_tier"
+    )
     label = pairs(
-        "Label that the job is found by, as team=rl; may be repeated. See launch ls --label.",
+        "Label to find the job by, as team=rl; see launch ls --label. May be repeated.",
         "NAME=VALUE",
         field="labels",
     )
     env = pairs(
-        "Environment of the command; may be repeated. NAME=secret:S is the secret S of the machine that runs it.",
+        "Environment variable of the command. NAME=secret:S sets it to the secret S of the machine that runs the "
+        "job. May be repeated.",
         "NAME=VALUE",
         field="env",
     )
     setup = text(
-        "Shell text that is run before COMMAND, once for this code on each machine, in a virtual environment that is "
+        "Shell text to run before COMMAND, once on each machine for this code, in a virtual environment that is "
         "kept: 'pip install -r requirements.txt'.",
         "TEXT",
         default="",
         field="setup",
     )
     shell = text(
-        "Shell of a command text and of --setup: bash or sh. Default: the setting default_shell, else bash where there is one.",
+        "Shell for a command text and for --setup: bash or sh. Default: the setting default_shell, else bash if "
+        "the machine has it.",
         "SHELL",
         default="",
         choices=("bash", "sh"),
         field="shell",
     )
-    dry_run = switch(
-        "Print the job spec, and to the error stream what its runner would ask its engine for; write nothing."
-    )
+    dry_run = switch("Print the job spec, and on standard error the calls that its runner would make. Write nothing.")
 
 
 class JobOptions(RequestOptions):
@@ -150,30 +158,41 @@ class JobOptions(RequestOptions):
 
     name = text("Name of the job. Default: your user name and six characters.", "NAME", default="", field="name")
     count = number(
-        "Tasks of an array: the same job N times, told apart by BASTION_TASK.", "N", default=1, field="count"
+        "Number of tasks of an array: the job runs N times, and BASTION_TASK tells the tasks apart.",
+        "N",
+        default=1,
+        field="count",
     )
     max_parallel = number(
-        "Tasks of an array that hold resources at once. Default: all that fit.", "N", field="max_parallel"
+        "Most tasks of an array that hold resources at the same time. Default: as many as fit.",
+        "N",
+        field="max_parallel",
     )
-    literal = switch("Pass the words of COMMAND on even if they still have their quotes.")
+    literal = switch("Pass the words of COMMAND on unchanged, even if they still have their quotes.")
     output_dir = text(
-        "URL or absolute path that outlives attempts. Default: in the bucket.", "URL", default="", field="output_dir"
+        "URL or absolute path of the output folder, which all attempts share. Default: a folder in the bucket.",
+        "URL",
+        default="",
+        field="output_dir",
     )
     outputs = texts(
-        "Files of the working folder to keep in the output folder at the end: '*.txt', or 'results/*' for a path; may be "
-        "repeated. Only what the command made or changed.",
+        "Files to copy from the working folder to the output folder at the end: '*.txt', or 'results/*' for a "
+        "path. Only files that the command made or changed. May be repeated.",
         "GLOB",
         field="outputs",
     )
-    request = switch("With --dry_run: print the request as it would be stored, for those who submit without launch.")
-    follow = switch("Show the log until the job ends, and exit as it did.")
-    wait = switch("Wait until the job ends, and exit as it did.")
+    request = switch(
+        "With --dry_run: print the request as it would be stored, for programs that submit without launch."
+    )
+    follow = switch("Show the log until the job ends, and exit with the job's exit code.")
+    wait = switch("Wait until the job ends, and exit with the job's exit code.")
 
 
 class SubmitOptions(JobOptions, CodeOptions):
     """Flags of `launch -- COMMAND`."""
 
     spec = text(
-        "A job spec to begin with: JSON or TOML, as --dry_run prints it; - is standard input. Flags and COMMAND override.",
+        "Job spec to start from: JSON or TOML, as --dry_run prints it; - reads standard input. Flags and COMMAND "
+        "override it.",
         "FILE",
     )

@@ -157,8 +157,8 @@ class Options:
 
     bastion = text("Name of the bastion; also BASTION_NAME.", "NAME")
     bucket = text("URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.", "URL")
-    profile = text("Profile that says what flags do not; also BASTION_PROFILE. See bastion config.", "PROFILE")
-    json = switch("Print JSON; errors too.")
+    profile = text("Profile with defaults for flags; also BASTION_PROFILE. See bastion config.", "PROFILE")
+    json = switch("Print JSON, errors too.")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = values
@@ -191,7 +191,7 @@ class Options:
 class ConfirmOptions(Options):
     """The flag of commands that ask before they act."""
 
-    yes = switch("Do it without being asked.")
+    yes = switch("Do it without asking.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,8 @@ def completion(tool: str, module: str) -> Command:
     """Return the command that prints a tool's completion script for a shell."""
     return Command(
         name="completion",
-        about="Print the script by which a shell completes commands, flags, values, and names of jobs and profiles.",
+        about="Print a completion script for your shell. It completes commands, flags, values, and names of jobs and "
+        "profiles.",
         module=module,
         actions=(
             Action("bash", f'For ~/.bashrc: eval "$({tool} completion bash)"'),

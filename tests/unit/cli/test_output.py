@@ -100,8 +100,8 @@ Flags:
   --wait                    Wait.
   --bastion=NAME            Name of the bastion; also BASTION_NAME.
   --bucket=URL              URL of the bucket: file://, gs://, s3://, az://; also BASTION_BUCKET.
-  --profile=PROFILE         Profile that says what flags do not; also BASTION_PROFILE. See bastion config.
-  --json                    Print JSON; errors too.
+  --profile=PROFILE         Profile with defaults for flags; also BASTION_PROFILE. See bastion config.
+  --json                    Print JSON, errors too.
   --help                    Print this help.
   --version                 Print the version."""
     )
